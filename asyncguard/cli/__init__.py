@@ -1,4 +1,7 @@
-"""The command ``asyncguard``; it loads what a subcommand needs when that subcommand runs, so that it starts fast."""
+"""The command ``asyncguard``.
+
+A subcommand's imports are loaded when it runs, so that the command starts fast.
+"""
 
 from asyncguard.cli.app import main
 

@@ -1,4 +1,4 @@
-"""``python -m asyncguard.cli``."""
+"""Entry point of ``python -m asyncguard.cli``."""
 
 import sys
 

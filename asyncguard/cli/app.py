@@ -1,6 +1,6 @@
-"""Finding the subcommand, and turning what goes wrong into one line and an exit code.
+"""Dispatch to the subcommands, and conversion of errors to one line and an exit code.
 
-Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong, 130 it was interrupted.
+Exit codes: 0 success, 1 failure, 2 the command line was wrong, 130 it was interrupted.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from asyncguard.cli.plugins import installed_commands, load_command
 from asyncguard.errors import AsyncguardError
 
 Command = Callable[[Sequence[str]], int]
-"""Runs with the arguments after its name and returns an exit code."""
+"""Function that runs with the arguments after its name and returns an exit code."""
 
 _DESCRIPTION = "Guards agents against acting on results that they do not have."
 _EXAMPLES = """\
@@ -23,25 +23,28 @@ examples:
   asyncguard trace run.jsonl                 draw a run as a timeline
   asyncguard trace run.jsonl --task hotel    only one of its tasks
   asyncguard trace run.jsonl --events        one line per event
-  asyncguard ledger list                     calls that a person has to look at
-  asyncguard deliver TOKEN "no. 815"         the answer to an external call
+  asyncguard ledger list                     calls that need a person's attention
+  asyncguard deliver TOKEN "no. 815"         deliver the answer to an external call
   asyncguard worker --database-url calls.db --tools shop.tools:TOOLS
-  asyncguard bench demo                      what guards are worth, offline (package asyncguard_benchmark)
+  asyncguard bench demo                      what guards are worth, offline (asyncguard_benchmark)
   asyncguard trace --help                    all options of a command
 """
 _OWN = {
     "trace": "draw a trace file as a timeline",
-    "ledger": "look at calls in the journal, and say what became of those in doubt",
+    "ledger": "list calls in the journal, and resolve those in doubt",
     "deliver": "deliver the result of an external call",
     "worker": "run calls for agents in other processes",
 }
-"""Each is a module of this package whose ``main`` is the command; imported when it is run."""
+"""Purpose by name; each is a module of this package whose ``main`` is the command.
+
+A module is imported when its command runs.
+"""
 
 
 _ADDED = {
     "asyncguard_benchmark.commands:main": "measure what guards do to simulated agents and to yours"
 }
-"""What added commands that we know are for; they are not imported for it."""
+"""Purpose of known added commands; they need not be imported for it."""
 
 
 class Exit(IntEnum):
@@ -68,11 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(arguments)
-        sys.stdout.flush()  # here, so that a reader that left is noticed here
+        sys.stdout.flush()  # so that a closed pipe is noticed here and not at exit
     except AsyncguardError as error:
         return _complain(str(error))
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Python would complain at exit, when it flushes once more.
+        # The reader closed the pipe, which is not an error. Without the redirection, Python would
+        # report it when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     except KeyboardInterrupt:
@@ -87,20 +91,17 @@ def _run(arguments: list[str]) -> int:
     if arguments[0].startswith("-"):
         return _options(arguments)
     name, rest = arguments[0], arguments[1:]
-    command = _find(name)
+    command: Command | None
+    if name in _OWN:
+        command = import_module(f"asyncguard.cli.{name}").main
+    else:
+        command = load_command(name)
     if command is None:
         names = [*_OWN, *(added for added in installed_commands() if added not in _OWN)]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are: {', '.join(names)}."
         return _complain(f"There is no command {name!r}; {hint}", Exit.USAGE)
     return int(command(rest) or 0)  # `or`: an added command may return nothing, against its type
-
-
-def _find(name: str) -> Command | None:
-    if name in _OWN:
-        command: Command = import_module(f"asyncguard.cli.{name}").main
-        return command
-    return load_command(name)
 
 
 def _options(arguments: list[str]) -> int:

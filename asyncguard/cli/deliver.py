@@ -1,6 +1,7 @@
-"""``asyncguard deliver``: the result of an external call, to a thread that runs or is parked.
+"""The subcommand ``asyncguard deliver``: the result of an external call, to its thread.
 
-The token is a secret: it is never printed, and need not stand on the command line, where others can read it.
+The thread may run or be parked. The token is a secret: it is never printed, and can be kept off the
+command line, where others can read it.
 """
 
 import argparse
@@ -23,12 +24,15 @@ examples:
   asyncguard deliver --token-file token.txt --json '{{"number": 815}}'
   echo "certified as no. 815" | {_VARIABLE}=... asyncguard deliver -
 
-TOKEN is what the external tool received as its token argument; it is good for one delivery. With --token-file or
-${_VARIABLE} it does not stand in the list of processes, and the content is the only argument.
+TOKEN is what the external tool received as its token argument; it is good for one delivery. With
+--token-file or ${_VARIABLE} it does not stand in the list of processes, and the content is the only
+argument.
 
-A run that waits for the result goes on within a second. A parked one goes on when its thread is run again.
+A run that waits for the result continues within a second. A parked thread continues when it is run
+again.
 
-exit codes: 0 delivered; 1 unknown or used token, no such journal, or content that cannot be read; 2 wrong command line
+exit codes: 0 delivered; 1 unknown or used token, no such journal, or content that cannot be read; 2
+wrong command line
 """
 
 
@@ -50,20 +54,22 @@ def main(argv: Sequence[str]) -> int:
     first, others = _apart(argv)
     options, unknown = parser.parse_known_intermixed_args(others)
     if unknown:
-        _refuse(
-            parser, "an option is unknown; write -- before a result that begins with a dash"
-        )  # may hold the token
+        # The option is not quoted: it may be the token.
+        _refuse(parser, "an option is unknown; write -- before a result that begins with a dash")
     options.words = [*first, *options.words]
     token, rest = _token(parser, options)
     content = _content(parser, options, rest)
     with opened(options.journal) as journal:
         journal.deliver(token, content)
-    print("Delivered: it is on disk. A parked thread goes on when it is run again.")  # noqa: T201 - the output
+    print("Delivered and stored. A parked thread continues when it is run again.")  # noqa: T201 - the output
     return 0
 
 
 def _apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The first argument, if it is a token that begins with a dash, as some do; and the others."""
+    """Return the first argument if it is a token that begins with a dash, and the others.
+
+    Some tokens do; argparse would take them for options.
+    """
     words = list(argv)
     if words and words[0].startswith("-") and words[0].partition("=")[0] not in _OPTIONS:
         return words[:1], words[1:]
@@ -88,14 +94,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--file", metavar="FILE", help="read the result from a file in UTF-8")
     parser.add_argument("--token-file", metavar="FILE", help="read the token from a file")
     parser.add_argument(
-        "--json", action="store_true", help="the result is JSON; anything else is refused"
+        "--json", action="store_true", help="parse the result as JSON; refuse anything else"
     )
     parser.add_argument("--journal", metavar="JOURNAL", help=PLACES)
     return parser
 
 
 def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tuple[str, list[str]]:
-    """The token, and the arguments that are left."""
+    """Return the token, and the remaining arguments."""
     words = list(options.words)
     if options.token_file is not None:
         found, source = read_text(options.token_file, "token").strip(), "--token-file"
@@ -104,7 +110,7 @@ def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tupl
     elif words:
         return words[0], words[1:]
     else:
-        _refuse(parser, f"there is no token: name it first, or by --token-file or ${_VARIABLE}")
+        _refuse(parser, f"there is no token: give it first, or by --token-file or ${_VARIABLE}")
     if len(words) > 1:
         _refuse(parser, f"the token comes from {source}, so the only argument is the result")
     if not found:
@@ -116,7 +122,8 @@ def _content(parser: argparse.ArgumentParser, options: argparse.Namespace, rest:
     if len(rest) + (options.file is not None) != 1:
         _refuse(
             parser,
-            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+            "give one result: as text, - for standard input, or --file; "
+            "give the journal by --journal",
         )
     if options.file is not None:
         text = read_text(options.file, "result")
@@ -131,12 +138,13 @@ def _parsed(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         # The text itself is not quoted: it may be confidential.
         raise CallerError(
-            f"The result is no JSON ({error}); correct it, or leave --json out to deliver text."
+            f"The result is not valid JSON ({error}); "
+            "correct it, or leave --json out to deliver text."
         ) from error
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:

@@ -6,7 +6,7 @@ from typing import Any
 from asyncguard.errors import AsyncguardError
 
 GROUP = "asyncguard.commands"
-"""Entry point group; each entry is a callable that takes the arguments after its name and returns an exit code."""
+"""Entry point group; each entry is a callable that takes the arguments and returns an exit code."""
 
 
 class PluginError(AsyncguardError):
@@ -14,15 +14,16 @@ class PluginError(AsyncguardError):
 
 
 def installed_commands() -> dict[str, str]:
-    """Name to ``module:attribute`` of every added command, by name; nothing of them is imported."""
+    """Return ``module:attribute`` of every added command, by name; import none of them."""
     return {name: found[0].value for name, found in sorted(_by_name().items())}
 
 
 def load_command(name: str) -> Callable[[Sequence[str]], int] | None:
-    """The added command of this name, or ``None``.
+    """Return the added command of this name, or ``None``.
 
     Raises:
-        PluginError: Two packages claim the name, or the command cannot be imported or is not callable.
+        PluginError: Two packages claim the name, or the command cannot be imported or is not
+            callable.
     """
     found = _by_name().get(name, [])
     if not found:
@@ -36,11 +37,13 @@ def load_command(name: str) -> Callable[[Sequence[str]], int] | None:
     except Exception as error:  # importing foreign code may raise anything
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise PluginError(
-            f"The command {name!r} ({point.value}) cannot be loaded ({what}); reinstall or remove its package."
+            f"The command {name!r} ({point.value}) cannot be loaded ({what}); "
+            "reinstall or remove its package."
         ) from error
     if not callable(command):
         raise PluginError(
-            f"The command {name!r} ({point.value}) is not callable; reinstall or remove its package."
+            f"The command {name!r} ({point.value}) is not callable; "
+            "reinstall or remove its package."
         )
     return command  # type: ignore[no-any-return]
 

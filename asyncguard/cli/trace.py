@@ -1,4 +1,4 @@
-"""``asyncguard trace``: a trace file as timeline, as a list of events, or as JSON."""
+"""The subcommand ``asyncguard trace``: a trace file as timeline, list of events, or JSON."""
 
 import argparse
 import dataclasses
@@ -14,7 +14,7 @@ from asyncguard.observability.fields import ENVELOPE, printable
 from asyncguard.observability.readable import readable
 from asyncguard.observability.timeline.draw import MIN_WIDTH, render_timeline
 from asyncguard.observability.timeline.history import histories
-from asyncguard.observability.trace import Row, Trace, read_trace
+from asyncguard.observability.trace import Trace, read_trace
 
 _EXAMPLES = """\
 examples:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         TraceError: The file is unusable.
-        CallerError: It has no such task or run.
+        CallerError: The file has no such task or run.
     """
     options = _parser().parse_args(argv)
     trace = read_trace(options.file)
@@ -44,16 +44,15 @@ def main(argv: Sequence[str]) -> int:
         print(f"asyncguard: {problem}", file=sys.stderr)  # noqa: T201 - the output
     trace = trace.select(task=options.task, run=options.run)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that lacks a character shows a question mark for it, instead of an error for all of it.
+        # A terminal whose encoding lacks a character gets a question mark instead of an error.
         sys.stdout.reconfigure(errors="replace")
     if options.json:
         text = json.dumps(_as_json(trace), indent=2) + "\n"
     elif options.events:
         text = "".join(f"{line}\n" for line in _event_lines(trace))
     else:
-        text = render_timeline(
-            trace, width=options.width or _terminal_width(), color=_wants_color(options.no_color)
-        )
+        width = options.width or shutil.get_terminal_size((80, 24)).columns
+        text = render_timeline(trace, width=width, color=_wants_color(options.no_color))
     sys.stdout.write(text)
     return 0
 
@@ -93,10 +92,6 @@ def _width(text: str) -> int:
     return int(text)
 
 
-def _terminal_width() -> int:
-    return shutil.get_terminal_size((80, 24)).columns
-
-
 def _wants_color(refused: bool) -> bool:
     return (
         not refused
@@ -128,15 +123,15 @@ def _event_lines(trace: Trace) -> Iterator[str]:
     start = trace.rows[0]["at"] if trace.rows else 0.0
     for row in trace.rows:
         about = "/".join(row[name] for name in ("task", "label") if row.get(name))
-        # Whoever changed the file chose its names, too.
-        yield printable(
-            f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip()
+        # A file that was tampered with may hold control characters in names, too.
+        fields = " ".join(
+            f"{name}={_value(value)}"
+            for name, value in readable(row).items()
+            if name not in _ENVELOPE
         )
-
-
-def _rest(row: Row) -> str:
-    shown = {name: value for name, value in readable(row).items() if name not in _ENVELOPE}
-    return " ".join(f"{name}={_value(value)}" for name, value in shown.items())
+        yield printable(
+            f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {fields}".rstrip()
+        )
 
 
 def _value(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""``asyncguard worker``: runs calls for agents in other processes, on this machine or another."""
+"""The subcommand ``asyncguard worker``: runs calls for agents in other processes."""
 
 import argparse
 import os
@@ -16,31 +16,37 @@ from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_JOURNAL"
 _DESCRIPTION = """\
-Run calls for agents that send them here by a DbosExecutor. Start as many workers as you like, on as many machines as
-reach the database; the calls of a worker that dies are taken over by the others. A tool with an effect is never run
-twice: the journal, which agents and workers share, decides what may begin.
+Run calls for agents that send them here by a DbosExecutor. Start as many workers as you like, on as
+many machines as reach the database; the calls of a worker that dies are taken over by the others. A
+tool with an effect is never run twice: the journal, which agents and workers share, decides what
+may begin.
 
-SIGTERM or Ctrl-C drains: nothing new is taken, running calls may end within --drain-timeout. A second signal ends at
-once. Exit codes: 0 drained, 1 calls were left running or the worker could not start, 2 wrong command line."""
+SIGTERM or Ctrl-C drains: no new call is accepted, running calls may end within --drain-timeout. A
+second signal ends at once. Exit codes: 0 drained, 1 calls were left running or the worker could not
+start, 2 wrong command line."""
 _EPILOG = """\
 the journal:
-  By default it is in the same database for PostgreSQL, and in the file FILE.journal beside a SQLite file. The agent
-  has to open the same one: open_journal("postgresql://...") or open_journal("FILE.journal").
+  By default it is in the same database for PostgreSQL, and in the file FILE.journal beside a SQLite
+  file. The agent has to open the same one: open_journal("postgresql://...") or
+  open_journal("FILE.journal").
 
 versions:
-  A worker takes calls of its own application version only. Without --application-version that is a hash of names,
-  parameters and effects of its tools: an agent with the same list has the same. Calls of another version wait, and
-  are reported in log and health file.
+  A worker runs calls of its own application version only. Without --application-version that is a
+  hash of names, parameters and effects of its tools: an agent with the same list has the same.
+  Calls of another version wait, and are reported in log and health file.
 
 health:
-  The health file is replaced each second; a worker that has not done so for ten seconds is stuck or gone:
+  The health file is replaced each second; a worker that has not done so for ten seconds is stuck
+  or gone:
     test $(( $(date +%s) - $(stat -c %Y worker.json) )) -lt 10
 
 examples:
   asyncguard worker --database-url calls.db --tools shop.tools:TOOLS
-  asyncguard worker --database-url postgresql://shop@db/shop --tools shop.tools:TOOLS --concurrency 32
   asyncguard worker --database-url postgresql://shop@db/shop --tools shop.tools:TOOLS \\
-      --queue payments --drain-timeout 120 --health-file /run/worker.json --application-version 2026-11
+      --concurrency 32
+  asyncguard worker --database-url postgresql://shop@db/shop --tools shop.tools:TOOLS \\
+      --queue payments --drain-timeout 120 --health-file /run/worker.json \\
+      --application-version 2026-11
 """
 
 
@@ -64,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
-    # What a worker is made of, databases and frameworks, is loaded when the command line is known to be right.
+    # Databases and frameworks are loaded only when the command line is known to be right.
     from asyncguard.adapters.tools.declare import as_tools, specs_of  # noqa: PLC0415
     from asyncguard.adapters.tools.worker_tools import WorkerTools  # noqa: PLC0415
     from asyncguard.distributed.version import version_of  # noqa: PLC0415
@@ -97,7 +103,7 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
     try:
         left = Worker(settings, journal, toolbox, log).run(_stopped_by_signals())
         if left:
-            # Their threads cannot be stopped but with the process, and its end tells the other workers to take over.
+            # Their OS threads end only with the process, and its end lets other workers take over.
             sys.stderr.flush()
             os._exit(1)
     finally:
@@ -110,32 +116,30 @@ def _load(address: str) -> list[Any]:
     module_name, _, attribute = address.partition(":")
     if not module_name or not attribute:
         raise CallerError(
-            f"--tools {address!r} is not of the form module:attribute, such as shop.tools:TOOLS."
+            f"--tools must be of the form module:attribute, such as shop.tools:TOOLS, "
+            f"not {address!r}."
         )
-    sys.path.insert(
-        0, str(Path.cwd())
-    )  # as `python -m` does: the tools of the project one stands in
+    # As `python -m` does, so that the tools of the project in this folder are found.
+    sys.path.insert(0, str(Path.cwd()))
     try:
         module = import_module(module_name)
     except Exception as error:  # importing foreign code may raise anything
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise CallerError(
-            f"The module {module_name!r} of --tools cannot be imported ({what}); run the worker where "
-            "`python -c 'import ...'` of it works."
+            f"The module {module_name!r} of --tools cannot be imported ({what}); "
+            "run the worker where `python -c 'import ...'` of it works."
         ) from error
     found = getattr(module, attribute, None)
-    if not isinstance(found, list | tuple) or not found:
-        kind = (
-            "is not there"
-            if found is None
-            else f"is {type(found).__name__}"
-            if found
-            else "is empty"
-        )
-        raise CallerError(
-            f"{address!r} {kind}; --tools names a list of tools or functions, as build_agent takes it."
-        )
-    return list(found)
+    if isinstance(found, list | tuple) and found:
+        return list(found)
+    if found is None:
+        problem = "does not exist"
+    else:
+        problem = f"is {type(found).__name__}" if found else "is empty"
+    raise CallerError(
+        f"{address!r} {problem}; "
+        "--tools must name a list of tools or functions, as build_agent takes it."
+    )
 
 
 def _stopped_by_signals() -> threading.Event:
@@ -152,7 +156,7 @@ def _stopped_by_signals() -> threading.Event:
 
 
 def _logger() -> Any:
-    """Lines for a person at a terminal, JSON for everything else."""
+    """Return a logger that writes lines to a terminal, and JSON everywhere else."""
     import structlog  # noqa: PLC0415 - not for --help
 
     from asyncguard.observability.log import console_logger  # noqa: PLC0415
@@ -187,48 +191,51 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="the queue: postgresql://user@host/name, or a SQLite file",
     )
-    add("--tools", required=True, metavar="MODULE:LIST", help="where the list of tools is")
+    add("--tools", required=True, metavar="MODULE:LIST", help="the list of tools to serve")
     add("--concurrency", type=_count, default=8, metavar="N", help=_CONCURRENCY)
     add(
         "--queue",
         default="asyncguard",
         metavar="NAME",
-        help="the queue to take calls from (default: asyncguard)",
+        help="the queue to run calls from (default: asyncguard)",
     )
     add(
         "--journal",
         metavar="URL",
-        help=f"the journal, a file or postgresql://...; ${_VARIABLE} says so, too",
+        help=f"the journal, a file or postgresql://...; also set by ${_VARIABLE}",
     )
     add(
         "--application-version",
         metavar="V",
-        help="which calls to take; by default a hash of the tools' declarations",
+        help="run only calls of this version; by default a hash of the tools' declarations",
     )
     add(
         "--drain-timeout",
         type=_seconds,
         default=30.0,
         metavar="S",
-        help="seconds for running calls at the end (30)",
+        help="seconds that running calls get at the end (30)",
     )
     add(
         "--poll",
         type=_seconds,
         default=0.02,
         metavar="S",
-        help="seconds between two looks for calls (0.02); more is slower, and cheaper",
+        help="seconds between two looks for calls (0.02); more means slower and less load",
     )
     add(
         "--health-file",
         type=Path,
         metavar="PATH",
-        help="where to write the worker's state each second, as JSON",
+        help="file to write the worker's state to each second, as JSON",
     )
     return parser
 
 
-_CONCURRENCY = "calls at once in each worker (8); of the queue, so the worker that is started last sets it for all"
+_CONCURRENCY = (
+    "calls at once in each worker (8); it belongs to the queue, so the worker that is started last "
+    "sets it for all"
+)
 
 
 def _count(text: str) -> int:

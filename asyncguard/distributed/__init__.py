@@ -1,1 +1,1 @@
-"""What a worker process does: take orders off the queue, ask the journal, run the tool, write down the end."""
+"""Distributed execution: worker processes that run jobs from a queue, guarded by the journal."""

@@ -1,4 +1,4 @@
-"""Where the queue and its journal are: one way to name a database."""
+"""Names of databases for a queue and its journal."""
 
 from pathlib import Path
 
@@ -8,45 +8,46 @@ _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+
 
 
 def database_url(target: str | Path) -> str:
-    """A database as DBOS takes it.
+    """Return the URL of a database in the form that DBOS expects.
 
     Args:
         target: ``postgresql://...``, ``sqlite:///path``, or the path of a SQLite file.
 
     Raises:
-        CallerError: It names neither.
+        CallerError: It names no database, or one of another kind.
     """
     text = str(target)
     if not text.strip():
         raise CallerError(
-            "The database is missing; give postgresql://user@host/name, or the path of a SQLite file."
+            "The database is missing; "
+            "give postgresql://user@host/name, or the path of a SQLite file."
         )
     for prefix in _POSTGRES:
         if text.startswith(prefix):
             return _POSTGRES[0] + text.removeprefix(prefix)
     path = text.removeprefix(_SQLITE) if text.startswith(_SQLITE) else text
     if "://" in path or not path or ":memory:" in path:
+        scheme, separator, rest = text.partition("://")
+        # Without the part before the host: it may hold a password.
+        shown = f"{scheme}{separator}{rest.rpartition('@')[2]}" if separator else text
         raise CallerError(
-            f"{_without_password(text)!r} is no database for workers; give postgresql://user@host/name, or the path of "
-            "a SQLite file."
+            f"{shown!r} is not a database for workers; "
+            "give postgresql://user@host/name, or the path of a SQLite file."
         )
     return f"{_SQLITE}{Path(path).absolute()}"
 
 
 def is_sqlite(url: str) -> bool:
-    """Whether a database is a SQLite file."""
+    """Return True if a database is a SQLite file."""
     return url.startswith(_SQLITE)
 
 
 def journal_beside(url: str) -> str:
-    """Where the journal of a queue is by default: in the same PostgreSQL database, or in a file beside the SQLite one.
+    """Return the default place of a queue's journal.
+
+    It is the same PostgreSQL database, or a file beside the SQLite one.
 
     Args:
-        url: What :func:`database_url` made.
+        url: A result of :func:`database_url`.
     """
     return f"{url.removeprefix(_SQLITE)}.journal" if is_sqlite(url) else url
-
-
-def _without_password(text: str) -> str:
-    scheme, found, rest = text.partition("://")
-    return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else text

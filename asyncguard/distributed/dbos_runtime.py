@@ -1,4 +1,4 @@
-"""DBOS in a worker: one workflow, one queue, JSON only."""
+"""DBOS in a worker process: one workflow, one queue, JSON only."""
 
 import logging
 import threading
@@ -14,13 +14,13 @@ from asyncguard.distributed.queue_tables import APPLICATION, WORKFLOW
 from asyncguard.errors import CallerError
 
 _MOST_CLAIMS = 20
-"""An order whose workers died so often is given up: it may be what kills them."""
+"""Number of claims after which an order is given up: it may be what kills its workers."""
 _IDLE_TRANSACTION = 8.0
-"""Seconds after which the server ends a transaction of a worker that froze in it, and with it its locks."""
+"""Seconds after which the server ends a transaction of a frozen worker, and with it its locks."""
 
 
 class DbosRuntime:
-    """Brings orders to a function. There is one in a process, as there is one DBOS."""
+    """Delivery of orders to a function; one per process, as there is one DBOS."""
 
     def __init__(
         self,
@@ -31,19 +31,20 @@ class DbosRuntime:
         owner: str,
         serve: Callable[[str], Awaitable[str]],
     ) -> None:
-        """Configure DBOS; nothing is taken yet.
+        """Configure DBOS; no order is claimed yet.
 
         Args:
-            url: The database; its tables are there.
-            queue: The queue to take orders from; it is registered.
-            version: Only orders of this version are taken.
-            owner: Under whose name orders are taken.
-            serve: Answers an order; never raises but for cancellation.
+            url: The database; its tables must exist.
+            queue: The queue to claim orders from; it must be registered.
+            version: Only orders of this version are claimed.
+            owner: Process id under which orders are claimed.
+            serve: Function that answers an order; it never raises but for cancellation.
 
         Raises:
-            CallerError: Somebody else in this process has configured DBOS.
+            CallerError: Other code in this process has configured DBOS.
         """
-        _refuse_pickles()
+        # DBOS unpickles every row that names this serializer; nothing here may ever be unpickled.
+        _serialization.DBOSDefaultSerializer = _NoPickle()
         DBOS(
             config=DBOSConfig(
                 name=APPLICATION,
@@ -58,10 +59,12 @@ class DbosRuntime:
                 enable_otlp=False,
             )
         )
-        if GlobalParams.executor_id != owner:  # it hands out the one there is, and says nothing
+        # DBOS(...) silently returns an instance that exists already, with its own configuration.
+        if GlobalParams.executor_id != owner:
             raise CallerError(
-                "The module of the tools makes a DBOS of its own, and a process has one only; move it to where the "
-                "tools do not import it, or keep these tools in the agent's process (local=)."
+                "The module of the tools makes a DBOS of its own, and a process can have only one; "
+                "move it to where the tools do not import it, or keep these tools in the agent's "
+                "process (local=)."
             )
         DBOS.listen_queues([queue])
 
@@ -70,20 +73,19 @@ class DbosRuntime:
             return await serve(text)
 
     def launch(self) -> None:
-        """Begin to take orders."""
+        """Begin to claim orders."""
         DBOS.launch()
 
     def rename(self, owner: str) -> None:
-        """Take orders under another name from now on: the journal knows this process by another process id."""
-        GlobalParams.executor_id = (
-            owner  # read at each look into the queue; DBOS has no public way to change it
-        )
+        """Claim orders under the new id that the journal gave this process."""
+        # Read at each look into the queue; DBOS has no public way to change it.
+        GlobalParams.executor_id = owner
 
     def stop(self, within: float) -> threading.Thread:
-        """Take nothing new, let what runs end, and shut DBOS down; returns at once.
+        """Claim no further order, wait for running ones, and shut DBOS down; return at once.
 
         Args:
-            within: Seconds that what runs is waited for.
+            within: Seconds that running orders are waited for.
 
         Returns:
             The thread that does so.
@@ -100,7 +102,7 @@ class DbosRuntime:
 
 
 class _NoPickle(Serializer):
-    """Stands where DBOS keeps its pickle serializer, which it uses for every row that asks for it."""
+    """Replacement of DBOS's pickle serializer, which it uses for every row that asks for it."""
 
     @override
     def serialize(self, data: Any) -> str:
@@ -115,16 +117,14 @@ class _NoPickle(Serializer):
         return "py_pickle"
 
 
-def _refuse_pickles() -> None:
-    """Let nothing in this process be unpickled, whatever a row says of itself."""
-    _serialization.DBOSDefaultSerializer = _NoPickle()
-
-
 class ToStructlog(logging.Handler):
-    """What DBOS logs, as structured records; values of its statements are hidden by its engine."""
+    """Logging handler that writes DBOS's log as structured records.
+
+    Values of its statements are hidden by the engine.
+    """
 
     def __init__(self, log: Any) -> None:
-        """Make a handler.
+        """Create a handler.
 
         Args:
             log: A structlog logger.

@@ -1,7 +1,8 @@
-"""Calls on workers: a job becomes an order in a queue of DBOS, on SQLite or PostgreSQL, and a worker process runs it.
+"""Executor of calls on workers: a job becomes an order in a DBOS queue that a worker process runs.
 
-What may begin and what came of it is decided and written down in the journal, by the worker. The queue only carries:
-an order that is delivered twice, or to a worker that died, is put before the journal again.
+The queue lies on SQLite or PostgreSQL. The worker decides with the journal what may begin, and
+records there what came of it. The queue only carries orders: one that is delivered twice, or to a
+worker that died, is checked with the journal again.
 """
 
 import asyncio
@@ -32,17 +33,23 @@ _CLOSED = "The executor was closed; nothing begins any more."
 
 @dataclass(kw_only=True, eq=False)
 class _Carried:
+    """A job on its way to a worker and back."""
+
     job: Job
     order: RemoteJob
     done: Callable[[Completion], None]
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None] | None = None
-    """Lets the delay pass; the order is posted at its end."""
+    """Task that waits for the delay and posts the order then."""
     posted: bool = False
+    """True once the queue client has the order; before, cancelling the task is enough."""
 
 
 class DbosExecutor:
-    """Sends jobs to workers (``asyncguard worker``); those of some tools run here."""
+    """Executor that sends jobs to workers (``asyncguard worker``).
+
+    The jobs of the tools named in ``local`` run in this process.
+    """
 
     def __init__(
         self,
@@ -54,41 +61,45 @@ class DbosExecutor:
         queue: str = DEFAULT_QUEUE,
         poll: float = 0.02,
     ) -> None:
-        """Make an executor; the database is not asked yet.
+        """Create an executor; the database is not queried yet.
 
         Args:
-            database: The workers' queue: ``postgresql://...``, ``sqlite:///path`` or the path of a SQLite file.
-            journal: The agent's journal; the workers have to have the same one.
-            application_version: Which workers may take the jobs. A worker that is started without one has that of its
-                list of tools: ``asyncguard.application_version(tools)``.
-            local: Names of the tools that run in this process: those that take something of the graph, ask a person,
-                or only start external work.
+            database: The workers' queue: ``postgresql://...``, ``sqlite:///path`` or the path of a
+                SQLite file.
+            journal: The agent's journal; the workers must have the same one.
+            application_version: Version of the workers that may run the jobs. A worker that is
+                started without one has that of its list of tools:
+                ``asyncguard.application_version(tools)``.
+            local: Names of the tools that run in this process: those that use something of the
+                graph, ask a person, or only start external work.
             queue: Name of the queue.
             poll: Seconds between two looks for results.
 
         Raises:
-            CallerError: The database is none, or a value is unusable.
+            CallerError: The database cannot be used for a queue, or a value is unusable.
         """
         if not application_version.strip():
-            raise CallerError(
-                "The application version is empty; give the one that the workers have."
-            )
+            raise CallerError("application_version is empty; give the one that the workers have.")
         if poll <= 0:
-            raise CallerError(f"poll={poll} is no interval; give seconds > 0, such as 0.02.")
+            raise CallerError(f"poll must be > 0 seconds, not {poll}; give 0.02, for example.")
         self._clock = LoopClock()
         self._journal = journal
         self._local = LocalExecutor(self._clock, journal)
         self._local_tools = frozenset(local)
         self._queue, self._version = queue, application_version
         self._tables = JobTables(database_url(database))
-        self._courier = QueueClient(
-            self._tables, queue=queue, version=application_version, poll=poll, tell=self._told
+        self._client = QueueClient(
+            self._tables, queue=queue, version=application_version, poll=poll, tell=self._ended
         )
         self._lock = threading.Lock()
+        """Guards the next three: the queue client completes jobs on its own OS thread."""
         self._carried: dict[str, _Carried] = {}
+        """Jobs that have not completed, by name of their order."""
         self._latest: dict[str, str] = {}
-        self._journal_trouble = ""
+        """Name of the latest order, by key of its call."""
         self._closed = False
+        self._journal_trouble = ""
+        """Class of the journal's last error, empty while it answers."""
 
     @property
     def local(self) -> frozenset[str]:
@@ -96,7 +107,7 @@ class DbosExecutor:
         return self._local_tools
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
-        """Send a job to a worker when its delay is over and its gate is open, or begin it here."""
+        """Send a job to a worker after its delay and its gate, or start it here."""
         if job.tool in self._local_tools:
             self._local.start(job, done)
             return
@@ -117,7 +128,10 @@ class DbosExecutor:
         carried.task.add_done_callback(lambda task: self._withdrawn(carried, task))
 
     def cancel(self, key: str) -> bool:
-        """Cancel a job. One that no worker has taken has not begun; another is in doubt, and its worker is told."""
+        """Cancel a job; a job that no worker has claimed has not begun.
+
+        Any other job is in doubt, and its worker is asked to stop it.
+        """
         with self._lock:
             name = self._latest.get(key)
             carried = self._carried.get(name) if name is not None else None
@@ -125,7 +139,7 @@ class DbosExecutor:
         if carried is None:
             return self._local.cancel(key)
         if posted:
-            self._courier.cancel(carried.order.id)
+            self._client.cancel(carried.order.id)
         else:
             self._stop(carried)
         return True
@@ -136,13 +150,13 @@ class DbosExecutor:
             return (*self._latest, *self._local.pending())
 
     def poll(self) -> None:
-        """Nothing to do: results are told as they come."""
+        """Do nothing: results are delivered as they come."""
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Which calls the queue carries, whoever sent them: their latest attempt, by key.
+        """Return the latest attempt of the calls that the queue carries, by key, of any sender.
 
         Raises:
-            sqlalchemy.exc.SQLAlchemyError: The database cannot be asked.
+            sqlalchemy.exc.SQLAlchemyError: The database does not answer.
         """
 
         def look() -> Mapping[str, int]:
@@ -152,30 +166,37 @@ class DbosExecutor:
         return await asyncio.to_thread(look)
 
     def health(self) -> Health:
-        """Alive while it is open and the database answers; tells of calls that wait for workers of no known version."""
+        """Return the health: alive while it is open and the database answers.
+
+        Its detail names calls that wait for workers of an unknown version.
+        """
         if self._closed:
             return Health(alive=False, pending=len(self.pending()), detail=_CLOSED)
-        trouble, detail = self._courier.trouble or self._journal_trouble, self._courier.notice
+        trouble, detail = self._client.trouble or self._journal_trouble, self._client.notice
         if trouble:
-            detail = f"The database of queue or journal does not answer ({trouble}); calls are kept until it does."
+            detail = (
+                f"The database of queue or journal does not answer ({trouble}); "
+                "calls are kept until it does."
+            )
         return Health(alive=not trouble, pending=len(self.pending()), detail=detail)
 
     def close(self) -> None:
-        """Cancel what no worker has taken; what runs on workers goes on and is not told any more."""
+        """Cancel jobs that no worker has claimed; those that run continue, and are not reported."""
         with self._lock:
             self._closed = True
             unposted = [carried for carried in self._carried.values() if not carried.posted]
         self._local.close()
         for carried in unposted:
             self._stop(carried)
-        self._courier.close()
+        self._client.close()
 
     def _written(self, job: Job) -> tuple[RemoteJob, str]:
         if self._closed:
             raise CallerError(_CLOSED)
         if job.intent is not None and job.intent.token is not None:
             raise CallerError(
-                f"{job.tool!r} starts external work and needs its token in this process; name the tool in local=."
+                f"{job.tool!r} starts external work and needs its token in this process; "
+                "name the tool in local=."
             )
         order = order_of(job, self._journal.id)
         return order, order_to_json(order)
@@ -183,6 +204,7 @@ class DbosExecutor:
     async def _send(self, carried: _Carried, text: str) -> None:
         if carried.job.delay > 0:
             await self._clock.sleep(carried.job.delay)
+        # The gate is asked last: what it finds must still hold when the order is posted.
         refused = await self._taken_over(carried) or carried.job.gate()
         if refused is not None:
             self._complete(carried.order.id, refused)
@@ -192,14 +214,14 @@ class DbosExecutor:
                 refused = _failure(ErrorCode.CANCELLED, _CLOSED)
             else:
                 carried.posted = True
-                self._courier.post(carried.order.id, text)
+                self._client.post(carried.order.id, text)
         if refused is not None:
             self._complete(carried.order.id, refused)
 
     async def _taken_over(self, carried: _Carried) -> Failure | None:
-        """What ends a job of a thread that another process took over: no worker can know that. ``None`` if none did.
+        """Return the failure of a job whose thread another process acquired, else ``None``.
 
-        A journal that is away is waited for, as the queue is.
+        No worker can know that. A journal that does not answer is waited for, as the queue is.
         """
         intent = carried.job.intent
         backoff = Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=self._clock)
@@ -219,7 +241,10 @@ class DbosExecutor:
             carried.loop.call_soon_threadsafe(carried.task.cancel)
 
     def _withdrawn(self, carried: _Carried, task: asyncio.Task[None]) -> None:
-        """A job that was cancelled before it was posted; one whose gate raised, too, has not begun."""
+        """Complete a job that was cancelled before it was posted, or whose gate raised.
+
+        Neither has begun.
+        """
         if task.cancelled():
             self._complete(carried.order.id, _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START))
         elif (error := task.exception()) is not None:
@@ -227,12 +252,11 @@ class DbosExecutor:
                 carried.order.id, _failure(type(error).__name__, f"{type(error).__name__}: {error}")
             )
 
-    def _told(self, name: str, told: Told) -> None:
+    def _ended(self, name: str, end: Told) -> None:
         carried = self._carried.get(name)
         if carried is not None:
-            self._complete(
-                name, told if isinstance(told, Failure) else _result(told, carried.order)
-            )
+            result = end if isinstance(end, Failure) else _result(end, carried.order)
+            self._complete(name, result)
 
     def _complete(self, name: str, result: Result) -> None:
         with self._lock:

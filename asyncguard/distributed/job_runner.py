@@ -1,11 +1,13 @@
-"""One order in a worker: the journal is asked, the tool runs, the end is written down, the answer goes back.
+"""Execution of one order in a worker.
 
-The journal decides, not the queue: an order that comes twice is answered with what is known of it. A journal that is
-away for a while is waited for, before the tool and after it, for the outcome of an effect must not be lost.
+The journal is asked, the tool runs, the end is recorded, the answer goes back. The journal decides,
+not the queue: an order that comes twice is answered with what is known of it. A journal that does
+not answer is waited for, before the tool and after it, because the outcome of an effect must not be
+lost.
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,14 +28,17 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 
 
 class Toolbox(Protocol):
-    """The tools of a worker."""
+    """Tools of a worker."""
 
     def refusal(self, tool: str) -> str | None:
-        """Why a tool cannot be run here, in a sentence for the model; ``None`` if it can."""
+        """Return why a tool cannot be run here, as a sentence for the model; ``None`` if it can."""
         ...
 
     async def run(self, order: RemoteJob) -> Result:
-        """Run a tool once. Never raises but for cancellation, which a tool that holds a thread does not heed."""
+        """Run a tool once; never raise but for cancellation.
+
+        A tool that occupies an OS thread does not heed cancellation.
+        """
         ...
 
 
@@ -44,34 +49,45 @@ class _Running:
 
 
 class JobRunner:
-    """Serves the orders of one worker."""
+    """Server of the orders of one worker."""
 
     def __init__(
         self, journal: Journal, tools: Toolbox, clock: Clock, log: Any, patience: float = 60.0
     ) -> None:
-        """Make a server.
+        """Create a server.
 
         Args:
             journal: Asked before a tool with an effect runs.
             tools: The tools.
             clock: Times the pauses.
-            log: A structlog logger; it is told names, numbers and classes of errors, no arguments and no results.
-            patience: Seconds that a journal is waited for that cannot be read or written.
+            log: A structlog logger; it gets names, numbers and classes of errors, no arguments and
+                no results.
+            patience: Seconds to wait for a journal that cannot be read or written.
         """
         self._journal, self._tools = journal, tools
         self._clock, self._log = clock, log
         self._patience = patience
         self._accepted: dict[str, RemoteJob] = {}
+        """Orders that were accepted and not answered, by name."""
         self._running: dict[str, _Running] = {}
+        """Tools that run, by name of their order; a subset of the accepted orders."""
         self._cancelled: set[str] = set()
+        """Names of accepted orders that were cancelled, perhaps before their tool began."""
         self._late: set[asyncio.Task[None]] = set()
+        """Tasks that wait for tools past their time limit.
+
+        Without a reference, asyncio would let them be collected.
+        """
 
     def accepted(self) -> Collection[RemoteJob]:
-        """The orders that were taken and not answered."""
+        """Return the orders that were accepted and not answered."""
         return tuple(self._accepted.values())
 
     def cancel(self, name: str) -> None:
-        """Ask a running tool to stop, and let one that waits for the journal not begin; from any thread."""
+        """Ask a running tool to stop, and keep a waiting order from beginning.
+
+        It may be called from any OS thread.
+        """
         if name in self._accepted:
             self._cancelled.add(name)
         running = self._running.get(name)
@@ -82,10 +98,10 @@ class JobRunner:
         """Answer one order.
 
         Args:
-            text: The order.
+            text: The order as JSON.
 
         Returns:
-            The answer.
+            The answer as JSON.
         """
         try:
             order = order_from_json(text)
@@ -101,7 +117,8 @@ class JobRunner:
             self._cancelled.discard(order.id)
         seconds = round(self._clock.now() - began, 3)
         write = self._log.info if isinstance(result, Success) else self._log.warning
-        write("call ended", **_names(order), outcome=_outcome(result), seconds=seconds)
+        outcome = result.symptom.error if isinstance(result, Failure) else "done"
+        write("call ended", **_names(order), outcome=outcome, seconds=seconds)
         return answer_to_json(order.fingerprint, result)
 
     async def _result(self, order: RemoteJob) -> Result:
@@ -120,13 +137,13 @@ class JobRunner:
     def _refusal(self, order: RemoteJob) -> str | None:
         if order.effect is not None and order.effect.journal != self._journal.id:
             return (
-                "The worker writes another journal than the agent, so nobody could tell whether the call was made "
-                "before; give both the same one (--journal)."
+                "The worker writes another journal than the agent, so nobody could tell whether "
+                "the call was made before; give both the same one (--journal)."
             )
         return self._tools.refusal(order.tool)
 
     async def _begin(self, order: RemoteJob) -> Result | None:
-        """Ask the journal; what is known already, or ``None`` if the tool is to run."""
+        """Ask the journal; return the known result, or ``None`` if the tool is to run."""
         job = Job(
             key=order.key,
             attempt=order.attempt,
@@ -150,7 +167,10 @@ class JobRunner:
             await backoff.pause()
 
     async def _made(self, order: RemoteJob) -> Result:
-        """Run the tool within its time. What outlives its time or its cancellation is still heard of."""
+        """Run the tool within its time limit.
+
+        The end of a tool that outlives its time limit is still awaited.
+        """
         if order.id in self._cancelled:
             return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
         self._log.info("call begun", **_names(order))
@@ -165,8 +185,10 @@ class JobRunner:
             self._running.pop(order.id, None)
         if not task.done():
             if order.effect is None or order.effect.effect.repeatable:
-                task.cancel()  # the end of any other tells what became of its effect
-            self._keep(self._heard_late(order, task))
+                task.cancel()  # a call with an effect continues: its end shows what became of it
+            late = asyncio.ensure_future(self._record_late_success(order, task))
+            self._late.add(late)
+            late.add_done_callback(self._late.discard)
             return _failure(
                 ErrorCode.TIMEOUT,
                 f"No answer within {order.timeout:g} s.",
@@ -175,18 +197,13 @@ class JobRunner:
             )
         return _result(task)
 
-    async def _heard_late(self, order: RemoteJob, task: asyncio.Task[Result]) -> None:
-        """Write down a success that came after the time was over: it tells what became of a call in doubt."""
+    async def _record_late_success(self, order: RemoteJob, task: asyncio.Task[Result]) -> None:
+        """Record a success after the time limit: it resolves the doubt about the call."""
         await asyncio.wait({task})
         result = _result(task)
         if order.effect is not None and isinstance(result, Success):
             self._log.info("call ended late", **_names(order))
             await self._end(order, result)
-
-    def _keep(self, late: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(late)
-        self._late.add(task)
-        task.add_done_callback(self._late.discard)
 
     async def _end(self, order: RemoteJob, result: Result) -> None:
         backoff = self._backoff()
@@ -196,14 +213,15 @@ class JobRunner:
                 return
             except JournalError as error:
                 if backoff.over:
-                    # It is not lost: the answer carries it to the thread. Only the journal does not know of it.
+                    # The outcome is not lost: the answer carries it to the thread. Only the journal
+                    # does not have it.
                     self._log.error("outcome not written", **_names(order), error=str(error))
                     return
                 self._log.warning("journal unavailable", **_names(order))
             await backoff.pause()
 
     def _backoff(self) -> Backoff:
-        """Begin to wait for a journal that is away."""
+        """Return a new back-off for waiting for the journal."""
         return Backoff(
             first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=self._patience, clock=self._clock
         )
@@ -215,7 +233,7 @@ def _result(task: asyncio.Task[Result]) -> Result:
             ErrorCode.CANCELLED, "The call was cancelled while it ran.", started=True, running=True
         )
     error = task.exception()
-    if error is not None:  # a toolbox that breaks its promise not to raise is a failure like any
+    if error is not None:  # a toolbox must not raise; if one does, the call fails like any other
         return _failure(type(error).__name__, f"{type(error).__name__}: {error}", started=True)
     return task.result()
 
@@ -226,10 +244,6 @@ def _failure(error: str, message: str, *, started: bool = False, running: bool =
         error=error, message=message, transient=transient, started=started, running=running
     )
     return Failure(symptom=symptom)
-
-
-def _outcome(result: Result) -> str:
-    return result.symptom.error if isinstance(result, Failure) else "done"
 
 
 def _names(order: RemoteJob) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""An order: a job as plain JSON, as an agent writes it and a worker reads it; and the answer to it.
+"""Protocol between agent and worker: an order, which is a job as plain JSON, and its answer.
 
-Both are one JSON text with ASCII characters only, so that no database, driver or serializer on the way changes what it
-carries. Nothing here is ever unpickled or imported by name.
+Both are one JSON text with ASCII characters only, so that no database, driver or serializer on the
+way changes its content. Nothing is ever unpickled or imported by name.
 """
 
 import json
@@ -23,53 +23,62 @@ _FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effect:
-    """What a worker has to know to ask the journal; only orders whose tool has an effect carry it."""
+    """Facts that a worker needs to ask the journal.
+
+    Only orders of tools with an effect carry them.
+    """
 
     journal: str
-    """Identity of the journal that the agent's calls are written down in; the worker has to have the same."""
+    """Identity of the journal that records the agent's calls; the worker must have the same."""
     session: str
     """Id of the thread."""
     namespace: str
     """Path of the agent among agents."""
     label: str
-    """How people and models name the call."""
+    """Name of the call for people and models."""
     effect: EffectClass
-    """What may be repeated."""
+    """Effect class: what may be repeated."""
     allowed: bool = False
-    """Whether it may begin although an equal call is in doubt."""
+    """True if it may begin although an equal call is in doubt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemoteJob:
-    """One attempt of one call, to be made by a worker."""
+    """One attempt of one call, to be run by a worker."""
 
     key: str
     """Key of the call."""
     attempt: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     tool: str
-    """The tool to run."""
+    """Name of the tool to run."""
     task: str
     """Task of the call."""
     call_id: str
     """The provider's id of the call."""
     arguments: Mapping[str, Any]
-    """Plain JSON, without injected ones."""
+    """Arguments as plain JSON, without injected ones."""
     fingerprint: str
-    """Hash of tool and canonical arguments; comes back with the answer, so that no answer is taken for another's."""
+    """Hash of tool and canonical arguments.
+
+    It comes back with the answer, so that no answer is mistaken for another's.
+    """
     timeout: float | None
-    """Seconds from the beginning of the tool."""
+    """Seconds from the start of the tool."""
     effect: Effect | None
-    """``None`` for what may be repeated without asking anybody."""
+    """Effect; ``None`` for a call that may be repeated without asking the journal."""
 
     @property
     def id(self) -> str:
-        """Name of the order in the queue; one attempt of one call is one order, however often it is sent."""
+        """Name of the order in the queue: one attempt is one order, however often it is sent."""
         return order_id(self.key, self.attempt)
 
     def intent(self) -> Intent:
-        """What the journal is asked before the tool runs; only of an order with an effect."""
-        assert self.effect is not None  # the caller looks
+        """Return the question to the journal before the tool runs.
+
+        The order must have an effect.
+        """
+        assert self.effect is not None  # checked by the caller
         return Intent(
             session=self.effect.session,
             namespace=self.effect.namespace,
@@ -88,15 +97,15 @@ class RemoteJob:
 
 
 def order_id(key: str, attempt: int) -> str:
-    """Name of an attempt in the queue."""
+    """Return the name of an attempt in the queue."""
     return f"{key}.{attempt}"
 
 
 def order_of(job: Job, journal: str) -> RemoteJob:
-    """A job as an order.
+    """Return a job as an order.
 
     Args:
-        job: The job; its code stays behind.
+        job: The job; its code is left out.
         journal: Identity of the agent's journal.
     """
     intent = job.intent
@@ -126,10 +135,10 @@ def order_of(job: Job, journal: str) -> RemoteJob:
 
 
 def order_to_json(order: RemoteJob) -> str:
-    """The order as text.
+    """Return the order as JSON.
 
     Raises:
-        CallerError: Its arguments are no JSON.
+        CallerError: Its arguments cannot be written as JSON.
     """
     effect = order.effect
     data = {
@@ -157,22 +166,23 @@ def order_to_json(order: RemoteJob) -> str:
         return json.dumps(data)
     except (TypeError, ValueError) as error:
         raise CallerError(
-            f"The arguments of {order.tool!r} are no plain JSON ({type(error).__name__}), so no worker can get them; "
-            f"name the tool in local=."
+            f"The arguments of {order.tool!r} are no plain JSON ({type(error).__name__}), "
+            "so no worker can get them; name the tool in local=."
         ) from error
 
 
 def order_from_json(text: str) -> RemoteJob:
-    """The order that :func:`order_to_json` wrote.
+    """Return the order that :func:`order_to_json` wrote.
 
     Raises:
-        CallerError: It is none, or a newer version wrote it.
+        CallerError: The text is not an order, or a newer version wrote it.
     """
     try:
         data = json.loads(text)
         if data["format"] != _FORMAT:
             raise CallerError(
-                f"The order has the format {data['format']!r}, this worker knows {_FORMAT}; upgrade it."
+                f"The order has the format {data['format']!r}, this worker knows {_FORMAT}; "
+                "upgrade it."
             )
         effect = data["effect"]
         return RemoteJob(
@@ -210,11 +220,11 @@ def _text(value: Any) -> str:
 
 
 def answer_to_json(fingerprint: str, result: Result) -> str:
-    """A result as the text that goes back.
+    """Return a result as the JSON text that goes back.
 
     Args:
-        fingerprint: Of the order; empty if it could not be read.
-        result: How the attempt ended. What of it is no JSON is told by its text.
+        fingerprint: Fingerprint of the order; empty if it could not be read.
+        result: Result of the attempt. Parts that JSON cannot hold are replaced by their text.
     """
     return json.dumps(
         {"format": _FORMAT, "fingerprint": fingerprint, "result": result_to_json(result)},
@@ -223,17 +233,18 @@ def answer_to_json(fingerprint: str, result: Result) -> str:
 
 
 def answer_from_json(text: str, fingerprint: str) -> Result:
-    """The result of an order.
+    """Return the result of an order.
 
     Args:
-        text: What :func:`answer_to_json` wrote.
-        fingerprint: Of the order that was sent.
+        text: A result of :func:`answer_to_json`.
+        fingerprint: Fingerprint of the order that was sent.
 
     Returns:
-        The result; a failure if the answer belongs to another order, which was sent under the same key before.
+        The result; a failure if the answer belongs to another order, which was sent under the same
+        key before.
 
     Raises:
-        CallerError: The text is no answer.
+        CallerError: The text is not an answer.
     """
     try:
         data = json.loads(text)
@@ -244,7 +255,10 @@ def answer_from_json(text: str, fingerprint: str) -> Result:
         ) from error
     if answered in (fingerprint, ""):
         return result
-    message = "This call was sent to a worker before with another tool or other arguments; make it as a new call."
+    message = (
+        "This call was sent to a worker before with another tool or other arguments; "
+        "make it as a new call."
+    )
     return Failure(
         symptom=Symptom(
             error=ErrorCode.CONFLICTING_ORDER, message=message, transient=False, started=False

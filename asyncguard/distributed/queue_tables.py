@@ -1,9 +1,10 @@
-"""The orders in the tables of DBOS: what agents and workers ask of them.
+"""Tables of the queue: the statements that agents and workers run on the tables of DBOS.
 
-DBOS writes a workflow when it is enqueued and claims and ends it in a worker. Everything else is asked here in SQL of
-its documented system tables, for three reasons: one statement answers for all waiting orders; a condition and its
-change are one statement, so that nothing is cancelled that has begun and nothing is taken from a live worker; and no
-value is ever handed to a deserializer that its row names, for one of them unpickles.
+DBOS writes a workflow when it is enqueued, and claims and ends it in a worker. All other statements
+are SQL on its documented system tables, for three reasons: one statement answers for all waiting
+orders; a condition and its change are one statement, so that nothing is cancelled that has begun
+and nothing is taken from a live worker; and no value is ever handed to a deserializer that its row
+names, for one of them unpickles.
 """
 
 import contextlib
@@ -27,9 +28,9 @@ except ImportError as error:
 from asyncguard.distributed.database_url import is_sqlite
 
 APPLICATION = "asyncguard"
-"""Name that the rows carry, so that other applications on the same database leave them alone."""
+"""Application name in the rows, so that other applications on the same database skip them."""
 WORKFLOW = "asyncguard.call"
-"""Name of the one workflow: run one order."""
+"""Name of the one workflow, which runs one order."""
 WAITING, CLAIMED, CANCELLED, SUCCESS = "ENQUEUED", "PENDING", "CANCELLED", "SUCCESS"
 _OPEN = (WAITING, "DELAYED", CLAIMED)
 _CHUNK = 500
@@ -37,37 +38,40 @@ _CHUNK = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """An order that is over."""
+    """An order that ended."""
 
     id: str
-    """Its name."""
+    """Name of the order."""
     state: str
-    """As DBOS names it: ``SUCCESS``, ``ERROR``, ``CANCELLED`` or ``MAX_RECOVERY_ATTEMPTS_EXCEEDED``."""
+    """DBOS's status.
+
+    One of ``SUCCESS``, ``ERROR``, ``CANCELLED`` and ``MAX_RECOVERY_ATTEMPTS_EXCEEDED``.
+    """
     claims: int
-    """How often a worker took it."""
+    """Number of times a worker claimed it."""
     answer: str | None
-    """What the worker answered, ``None`` if there is nothing that can be read."""
+    """Answer of the worker; ``None`` if there is none that can be read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waiting:
-    """Orders that no worker has taken."""
+    """Orders that no worker has claimed."""
 
     orders: int
-    """How many."""
+    """Number of orders."""
     longest: float
     """Seconds since the oldest of them was posted."""
 
 
 class JobTables:
-    """The orders of one database. Every method blocks; all may be called from any thread.
+    """Orders of one database. Every method blocks; all may be called from any OS thread.
 
     Raises:
-        sqlalchemy.exc.SQLAlchemyError: From each method, if the database cannot be asked.
+        sqlalchemy.exc.SQLAlchemyError: From each method, if the database does not answer.
     """
 
     def __init__(self, url: str) -> None:
-        """Make the tables' representative; nothing is connected yet.
+        """Create the access object; nothing is connected yet.
 
         Args:
             url: ``sqlite:///...`` or ``postgresql://...``.
@@ -77,15 +81,16 @@ class JobTables:
         self._schema = "" if self._sqlite else "dbos."
         self._engine = _engine(url)
         self._client: DBOSClient | None = None
+        """Set once the tables are known to exist."""
 
     def prepare(self) -> None:
-        """Make the tables if they are not there yet; looked at once, and again after :meth:`forget`."""
+        """Create the tables if they are missing; checked once, and again after :meth:`forget`."""
         if self._client is not None:
             return
         if self._sqlite:
             _make_private(Path(self._url.removeprefix("sqlite:///")))
             with self._engine.connect() as connection:
-                # For good: readers do not wait for the one who writes.
+                # The mode is stored in the file. With it, readers do not wait for a writer.
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
         DBOS.migrate(self._url)
         self._client = DBOSClient(
@@ -97,28 +102,31 @@ class JobTables:
         )
 
     def forget(self) -> None:
-        """Connect and look anew with the next :meth:`prepare`: the tables may not be there any more."""
+        """Disconnect, and check for the tables again with the next :meth:`prepare`.
+
+        They may have been dropped.
+        """
         self._client = None
         self._engine.dispose()
 
     def register_queue(self, name: str, *, concurrency: int, poll: float) -> None:
-        """Make a queue, or change it for all its workers.
+        """Register a queue, or change it for all its workers.
 
         Args:
-            name: Its name.
-            concurrency: How many orders one worker runs at once.
+            name: Name of the queue.
+            concurrency: Orders that one worker runs at once.
             poll: Seconds between two looks of a worker for orders.
         """
         assert self._client is not None  # prepare() came first
         self._client.register_queue(name, worker_concurrency=concurrency, polling_interval_sec=poll)
 
     def post(self, orders: Sequence[tuple[str, str]], *, queue: str, version: str) -> None:
-        """Write orders, all or none; one that is there stays as it is.
+        """Write orders, all or none; an order that exists stays as it is.
 
         Args:
             orders: Name and text of each.
-            queue: Where they wait.
-            version: Which workers may take them.
+            queue: Name of the queue.
+            version: Version of the workers that may claim them.
         """
         assert self._client is not None  # prepare() came first
         with self._engine.begin() as connection:
@@ -129,9 +137,10 @@ class JobTables:
                 self._client.enqueue_in_transaction(connection, options, text)
 
     def ended(self, names: Collection[str]) -> list[Ended]:
-        """Those of the orders that are over."""
+        """Return those of the orders that ended."""
         sql = """SELECT s.workflow_uuid, s.status, s.recovery_attempts, s.serialization, o.output
-            FROM {schema}workflow_status s LEFT JOIN {schema}workflow_output o ON o.workflow_uuid = s.workflow_uuid
+            FROM {schema}workflow_status s
+            LEFT JOIN {schema}workflow_output o ON o.workflow_uuid = s.workflow_uuid
             WHERE s.workflow_uuid IN :names AND s.status NOT IN :open"""
         rows = self._each(sql, names, open=_OPEN)
         return [
@@ -140,26 +149,28 @@ class JobTables:
         ]
 
     def present(self, names: Collection[str]) -> set[str]:
-        """Those of the orders that are there at all."""
+        """Return those of the orders that exist."""
         rows = self._each(
             "SELECT workflow_uuid FROM {schema}workflow_status WHERE workflow_uuid IN :names", names
         )
         return {name for (name,) in rows}
 
     def cancelled(self, names: Collection[str]) -> set[str]:
-        """Those of the orders that somebody cancelled."""
-        sql = "SELECT workflow_uuid FROM {schema}workflow_status WHERE workflow_uuid IN :names AND status = :state"
+        """Return those of the orders that were cancelled."""
+        sql = """SELECT workflow_uuid FROM {schema}workflow_status
+            WHERE workflow_uuid IN :names AND status = :state"""
         return {name for (name,) in self._each(sql, names, state=CANCELLED)}
 
     def cancel(self, name: str, *, begun: bool) -> None:
-        """Cancel an order that is not over.
+        """Cancel an order that has not ended.
 
         Args:
-            name: The order.
-            begun: Whether also one that a worker has taken.
+            name: Name of the order.
+            begun: True to cancel it even if a worker has claimed it.
         """
         self._change(
-            """UPDATE {schema}workflow_status SET status = :state, owner_xid = NULL, queue_name = NULL,
+            """UPDATE {schema}workflow_status
+            SET status = :state, owner_xid = NULL, queue_name = NULL,
                 started_at_epoch_ms = NULL, updated_at = {now}, completed_at = {now}
             WHERE workflow_uuid = :name AND status IN :open""",
             state=CANCELLED,
@@ -168,12 +179,14 @@ class JobTables:
         )
 
     def latest(self, keys: Collection[str]) -> dict[str, int]:
-        """The latest attempt of those calls of which an order is there."""
+        """Return the latest attempt of those calls that have an order, by key."""
         found: dict[str, int] = {}
         with self._engine.connect() as connection:
-            # A prefix as a range: served by the primary key, and no character of a key is a wildcard in it.
+            # A prefix as a range ("/" follows "." in ASCII): the primary key serves it, and no
+            # character of a key is a wildcard in it.
             sql = self._sql(
-                "SELECT workflow_uuid FROM {schema}workflow_status WHERE workflow_uuid > :low AND workflow_uuid < :high"
+                "SELECT workflow_uuid FROM {schema}workflow_status "
+                "WHERE workflow_uuid > :low AND workflow_uuid < :high"
             )
             for key in keys:
                 rows = connection.execute(sql, {"low": f"{key}.", "high": f"{key}/"}).fetchall()
@@ -185,8 +198,9 @@ class JobTables:
         return found
 
     def owners(self) -> set[str]:
-        """The processes that have taken orders and not ended them."""
-        sql = "SELECT DISTINCT executor_id FROM {schema}workflow_status WHERE status = :state AND name = :workflow"
+        """Return the ids of the processes that have claimed orders and not ended them."""
+        sql = """SELECT DISTINCT executor_id FROM {schema}workflow_status
+            WHERE status = :state AND name = :workflow"""
         with self._engine.connect() as connection:
             rows = connection.execute(
                 self._sql(sql), {"state": CLAIMED, "workflow": WORKFLOW}
@@ -194,15 +208,16 @@ class JobTables:
         return {owner for (owner,) in rows if owner}
 
     def give_back(self, owners: Collection[str]) -> int:
-        """Put the orders that these processes had taken back into their queues; how many.
+        """Put the orders that these processes had claimed back into their queues; return how many.
 
-        One statement: an order that a live worker has taken meanwhile names another owner and is left alone, however
-        many reapers are at work.
+        One statement: an order that a live worker has claimed meanwhile names another owner and is
+        left alone, however many reapers are at work.
         """
         return self._change(
             """UPDATE {schema}workflow_status
             SET status = :waiting, owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = {now}
-            WHERE status = :claimed AND name = :workflow AND queue_name IS NOT NULL AND executor_id IN :owners""",
+            WHERE status = :claimed AND name = :workflow
+                AND queue_name IS NOT NULL AND executor_id IN :owners""",
             waiting=WAITING,
             claimed=CLAIMED,
             workflow=WORKFLOW,
@@ -210,7 +225,7 @@ class JobTables:
         )
 
     def adopt(self, names: Collection[str], *, old: str, new: str) -> int:
-        """Carry on under another name what a process had taken, because it lost its first; how many orders."""
+        """Transfer claimed orders from a process's lost id to its new one; return how many."""
         return self._change(
             """UPDATE {schema}workflow_status SET executor_id = :new
             WHERE executor_id = :old AND status = :claimed AND workflow_uuid IN :names""",
@@ -221,9 +236,11 @@ class JobTables:
         )
 
     def waiting(self, queue: str) -> dict[str, Waiting]:
-        """What waits in a queue, by the version of the workers that may take it."""
-        sql = """SELECT application_version, count(*), {now} - min(created_at) FROM {schema}workflow_status
-            WHERE queue_name = :queue AND status = :state AND name = :workflow GROUP BY application_version"""
+        """Return the waiting orders of a queue, by the version whose workers may claim them."""
+        sql = """SELECT application_version, count(*), {now} - min(created_at)
+            FROM {schema}workflow_status
+            WHERE queue_name = :queue AND status = :state AND name = :workflow
+            GROUP BY application_version"""
         with self._engine.connect() as connection:
             values = {"queue": queue, "state": WAITING, "workflow": WORKFLOW}
             return {
@@ -232,15 +249,16 @@ class JobTables:
             }
 
     def misaddressed(self, names: Collection[str], version: str) -> dict[str, int]:
-        """Return how many of some waiting orders only workers of another version may take, by that version.
+        """Return how many waiting orders only workers of other versions may claim, by version.
 
         Args:
-            names: The orders.
-            version: The version whose workers may take the others.
+            names: Names of the orders.
+            version: Version whose workers may claim the others.
         """
         rows = self._each(
             """SELECT application_version FROM {schema}workflow_status
-            WHERE workflow_uuid IN :names AND status = :state AND application_version <> :version""",
+            WHERE workflow_uuid IN :names AND status = :state
+                AND application_version <> :version""",
             names,
             state=WAITING,
             version=version,
@@ -248,7 +266,7 @@ class JobTables:
         return dict(Counter(str(found) for (found,) in rows))
 
     def versions(self) -> list[str]:
-        """The versions that workers announced, ever; the latest first."""
+        """Return all versions that workers ever announced, the latest first."""
         sql = """SELECT version_name FROM {schema}application_versions
             WHERE application_name = :application ORDER BY version_timestamp DESC"""
         with self._engine.connect() as connection:
@@ -256,7 +274,7 @@ class JobTables:
         return [str(name) for (name,) in rows]
 
     def prune(self, older_than: float) -> int:
-        """Remove orders that ended some seconds ago; how many."""
+        """Remove orders that ended at least this many seconds ago; return how many."""
         condition = (
             """name = :workflow AND completed_at IS NOT NULL AND completed_at < {now} - :age"""
         )
@@ -297,14 +315,17 @@ class JobTables:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file, for this user only: it holds the arguments of calls. One that is there stays as it is."""
+    """Create the file for this user only, because it holds the arguments of calls.
+
+    An existing file stays as it is.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _readable(serialization: str | None, output: str | None) -> str | None:
-    """The text that a worker answered; of a row in another form than ours, nothing is looked at."""
+    """Return the text that a worker answered; ``None`` for a row in another form than ours."""
     if serialization != DBOSPortableJSON.name() or output is None:
         return None
     try:
@@ -324,9 +345,8 @@ def _engine(url: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = (
-            "IMMEDIATE"  # a writer waits for its turn and never fails halfway
-        )
+        # A writer locks at the start of its transaction, so it waits there and never fails halfway.
+        connection.isolation_level = "IMMEDIATE"
         connection.execute("PRAGMA busy_timeout = 30000")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

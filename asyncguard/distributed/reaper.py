@@ -1,11 +1,14 @@
-"""Orders of dead workers: DBOS does not notice that another process died, the journal does.
+"""Reaper of orders whose worker died.
 
-Each look finds who holds orders, asks the journal which of them are gone, and puts their orders back into the queue,
-where the next free worker finds them. Every worker looks, and none has to wait for another: putting back is one
-conditional statement (:meth:`JobTables.give_back`), so that what one reaper did another cannot do again.
+DBOS does not notice the death of a process, the journal does. Each look finds which processes hold
+orders, asks the journal which of them are gone, and puts their orders back into the queue, where
+the next free worker finds them. Every worker looks, and none has to wait for another: putting back
+is one conditional statement (:meth:`JobTables.give_back`), so that what one reaper did another
+cannot do again.
 
-DBOS's own ``resume_workflows`` is not used: it would also take orders from a worker that lives, and forget how often
-they were taken, which is what ends the rounds of an order that kills each of its workers.
+DBOS's own ``resume_workflows`` is not used: it would also take orders from a live worker, and
+forget how often they were claimed, which is what ends the retries of an order that kills each of
+its workers.
 """
 
 import time
@@ -15,33 +18,40 @@ from asyncguard.distributed.queue_tables import JobTables
 from asyncguard.journal.port import Journal
 
 _TRUCE = 3.0
-"""Seconds after a loss of the database in which nobody is taken for dead: the others come back, too."""
+"""Seconds after a loss of the database in which no process is declared dead.
+
+The other processes need them to reconnect.
+"""
 
 
 class Reaper:
-    """Takes orders from the dead."""
+    """Recovery of orders from dead workers."""
 
     def __init__(self, tables: JobTables, journal: Journal, log: Any) -> None:
-        """Make a reaper.
+        """Create a reaper.
 
         Args:
-            tables: The orders.
-            journal: Knows who is gone.
+            tables: Tables of the queue.
+            journal: Journal that knows which processes are gone.
             log: A structlog logger.
         """
         self._tables, self._journal, self._log = tables, journal, log
         self._not_before = 0.0
+        """Monotonic time before which no process is declared dead."""
 
     def hold(self) -> None:
-        """Take nobody for dead for a while: the database was away, and with it everybody's sign of life."""
+        """Declare no process dead for a while.
+
+        The database was away, and with it every process's sign of life.
+        """
         self._not_before = time.monotonic() + _TRUCE
 
     def reap(self) -> int:
-        """Look once; how many orders went back into the queue.
+        """Look once; return how many orders went back into the queue.
 
         Raises:
-            JournalError: The journal cannot be asked.
-            sqlalchemy.exc.SQLAlchemyError: The orders cannot be asked.
+            JournalError: The journal does not answer.
+            sqlalchemy.exc.SQLAlchemyError: The queue's database does not answer.
         """
         if time.monotonic() < self._not_before:
             return 0
@@ -49,7 +59,8 @@ class Reaper:
         owners = self._tables.owners() - {process_id}
         if not owners:
             return 0
-        # Asked for nobody first: if the server came back just now, everybody's lock is free, and ours is another.
+        # An empty question first: if the server restarted just now, every process has lost its lock
+        # and seems gone. This process then has a new id, too, and must wait.
         self._journal.gone(())
         if self._journal.process_id != process_id:
             self.hold()

@@ -1,4 +1,4 @@
-"""Which workers may take the calls of which agents."""
+"""Application version: which workers may run the calls of which agents."""
 
 import hashlib
 import re
@@ -12,13 +12,14 @@ _RELEASE = re.compile(r"\d+(\.\d+)?")
 
 
 def version_of(specs: Mapping[str, ToolSpec]) -> str:
-    """The version of a list of tools: asyncguard's own, and a hash of what agent and worker have to agree on.
+    """Return the version of a list of tools: asyncguard's own, and a hash of the agreed facts.
 
-    That is names, parameters, effects and key arguments. The code of a tool is not looked at: correcting a fault in it
-    strands no call that waits.
+    Agent and worker have to agree on names, parameters, effects and key arguments. The code of a
+    tool does not count:
+    correcting a fault in it strands no waiting call.
 
     Args:
-        specs: The declarations by name.
+        specs: Declarations by name.
     """
     agreed = [
         [name, spec.parameters, spec.effect.value, spec.key_argument]

@@ -1,4 +1,7 @@
-"""A worker process: takes orders, looks after lost workers and cancelled calls, tells its health, and drains."""
+"""Worker process.
+
+It claims orders, watches for lost workers and cancelled calls, reports its health, and drains.
+"""
 
 import json
 import logging
@@ -22,9 +25,9 @@ from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import LoopClock
 
 _LOOK = 0.25
-"""Seconds between two looks after lost workers and cancelled calls."""
+"""Seconds between two looks for lost workers and cancelled calls."""
 _REPORT = 5.0
-"""Seconds between two looks at orders that no worker of this version will take."""
+"""Seconds between two looks for orders that no worker of this version will claim."""
 _PRUNE, _KEPT = 3600.0, 30 * 86400.0
 _MARGIN = 30.0
 _LOGGER = "dbos"
@@ -32,45 +35,46 @@ _LOGGER = "dbos"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerSettings:
-    """How a worker works."""
+    """Settings of a worker."""
 
     url: str
-    """The queue's database, as ``database_url`` makes it."""
+    """Database of the queue, as ``database_url`` returns it."""
     queue: str
     """Name of the queue."""
     application_version: str
-    """Only orders of this version are taken."""
+    """Version of the orders that are claimed."""
     concurrency: int = 8
-    """Calls at once. It belongs to the queue: the worker that was started last sets it for all of them."""
+    """Calls at once. It belongs to the queue: the worker that was started last sets it for all."""
     poll: float = 0.02
-    """Seconds between two looks for orders; of the queue, too."""
+    """Seconds between two looks for orders; it belongs to the queue, too."""
     drain_timeout: float = 30.0
-    """Seconds that running calls are waited for at the end."""
+    """Seconds to wait for running calls at the end."""
     health_file: Path | None = None
-    """Where its state is written each second, as JSON; ``None`` for nowhere."""
+    """File to which its state is written each second, as JSON; ``None`` for none."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Reject settings that cannot work."""
         if self.concurrency < 1:
-            raise CallerError(f"concurrency={self.concurrency} runs no call; give at least 1.")
+            raise CallerError(f"concurrency must be at least 1, not {self.concurrency}.")
         if self.poll <= 0 or self.drain_timeout < 0:
             raise CallerError(
-                f"poll={self.poll} and drain_timeout={self.drain_timeout} have to be seconds > 0."
+                f"poll must be > 0 seconds and drain_timeout >= 0, not {self.poll} and "
+                f"{self.drain_timeout}."
             )
 
 
 class Worker:
-    """One worker; a process has one at most."""
+    """One worker; a process has at most one."""
 
     def __init__(
         self, settings: WorkerSettings, journal: Journal, tools: Toolbox, log: Any
     ) -> None:
-        """Make a worker; nothing is connected yet.
+        """Create a worker; nothing is connected yet.
 
         Args:
-            settings: How it works.
+            settings: Its settings.
             journal: The journal that the agents have, too.
-            tools: What it runs.
+            tools: The tools that it runs.
             log: A structlog logger.
         """
         self._settings, self._journal, self._log = settings, journal, log
@@ -78,19 +82,24 @@ class Worker:
         self._tables = JobTables(settings.url)
         self._reaper = Reaper(self._tables, journal, log)
         self._owner = journal.process_id
+        """Id under which orders are claimed; follows the journal's, which may change."""
         self._state = "starting"
         self._away = False
+        """True while the database does not answer."""
         self._reported: dict[str, int] = {}
+        """Number of orders for other versions at the last look, by version."""
         self._next: dict[str, float] = {}
+        """Monotonic time of each periodic duty's next turn."""
 
     def run(self, stop: threading.Event) -> Collection[RemoteJob]:
         """Work until ``stop`` is set, then drain. Blocks.
 
         Args:
-            stop: Set by whoever wants the worker to end, from any thread.
+            stop: Event that ends the worker; it may be set from any OS thread.
 
         Returns:
-            The orders whose tools still ran when the time to drain was over; ending the process hands them on.
+            The orders whose tools still ran when the time to drain was over; ending the process
+            hands them on.
 
         Raises:
             CallerError: The database cannot be reached or prepared.
@@ -133,7 +142,8 @@ class Worker:
         except (sqlalchemy.exc.SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise CallerError(
-                f"The queue's database cannot be used ({reason}); see --database-url and whether it can be written."
+                f"The queue's database cannot be used ({reason}); "
+                "check --database-url and whether the database can be written."
             ) from error
 
     def _drain(self, carrier: DbosRuntime) -> Collection[RemoteJob]:
@@ -143,7 +153,8 @@ class Worker:
             "worker drains", **self._names(), running=running, seconds=self._settings.drain_timeout
         )
         until = time.monotonic() + self._settings.drain_timeout
-        # DBOS would cancel at its own time-out, and leave unsaid what was cancelled: here is decided when it is over.
+        # At its own time-out DBOS would cancel orders without a report. It gets a longer one, and
+        # the loop below decides when the time is over.
         ending = carrier.stop(self._settings.drain_timeout + _MARGIN)
         while ending.is_alive() and (time.monotonic() < until or not self._serving.accepted()):
             ending.join(_LOOK)
@@ -159,7 +170,7 @@ class Worker:
         return left
 
     def _tend(self, carrier: DbosRuntime) -> None:
-        """One look at all that is not an order. A database that is away is waited for."""
+        """Do once all duties besides the orders; a database that does not answer is waited for."""
         try:
             self._keep_name(carrier)
             self._reaper.reap()
@@ -181,7 +192,10 @@ class Worker:
             self._write_health()
 
     def _keep_name(self, carrier: DbosRuntime) -> None:
-        """Go on under the journal's new name for this process, if it lost its lock with its connection."""
+        """Continue under the journal's new id for this process.
+
+        The id changes if the process's lock was lost with its connection.
+        """
         process_id = self._journal.process_id
         if process_id == self._owner:
             return
@@ -198,7 +212,7 @@ class Worker:
             self._serving.cancel(name)
 
     def _report_others(self) -> None:
-        """Say which orders wait for another version than this one, whenever that changes."""
+        """Log which orders wait for another version than this one, whenever that changes."""
         waiting = self._tables.waiting(self._settings.queue)
         own = self._settings.application_version
         others = {version: found.orders for version, found in waiting.items() if version != own}
@@ -225,7 +239,7 @@ class Worker:
         beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             beside.write_text(json.dumps(state) + "\n", encoding="utf-8")
-            beside.replace(path)  # whoever reads it never sees half of it
+            beside.replace(path)  # atomic, so that a reader never sees half of the file
         except OSError as error:
             self._log.error("health file not written", path=str(path), error=str(error))
 

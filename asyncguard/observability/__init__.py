@@ -1,5 +1,5 @@
-"""Watching a run: one details object per event, handed to structured logs, trace files, spans and the timeline.
+"""Observability of a run: one details object per event, for logs, trace files, spans and timelines.
 
-The modules are imported one by one (``asyncguard.observability.log`` ...), so that a program which needs one of
-them does not load the libraries of the others.
+The modules are imported one by one (``asyncguard.observability.log`` ...), so that a program which
+needs one of them does not load the libraries of the others.
 """

@@ -1,14 +1,16 @@
-"""The records that leave the process: one table of field names, and the only place where payloads are held back.
+"""Fields of the records that leave the process, and the only place where payloads are held back.
 
 Rules:
 
-- Every record of a kind has exactly the fields that the table lists for it, under names that mean the same everywhere.
-- Payloads are what users, models and tools wrote: goals, argument values, resource names (they are filled in from
-  arguments), results, error texts, and reasons (they may quote any of these). Without ``payloads=True`` they are left
-  out, and sizes and a fingerprint stand for them.
-- Identifiers (threads, tasks, tool names, call and message ids) are kept, as a log without them is of no use. They are
-  cut to :data:`NAME_LENGTH` characters and cleared of control characters, as a model or a server may have made them up.
-- A fingerprint is a hash: whoever can guess the arguments can confirm the guess.
+- Every record of a kind has exactly the fields that the table lists for it, under names that mean
+  the same everywhere.
+- Payloads are what users, models and tools wrote: goals, argument values, resource names (they are
+  filled in from arguments), results, error texts, and reasons (they may quote any of these).
+  Without ``payloads=True`` they are left out, and sizes and a fingerprint stand for them.
+- Identifiers (threads, tasks, tool names, call and message ids) are kept, as a log without them is
+  of no use. They are cut to :data:`NAME_LENGTH` characters and cleared of control characters, as a
+  model or a server may have made them up.
+- A fingerprint is a hash: a reader who can guess the arguments can confirm the guess.
 """
 
 import math
@@ -23,16 +25,16 @@ from asyncguard.core.calls import Call, canonical_json
 from asyncguard.observability.observer import Details
 
 NAME_LENGTH = 120
-"""Identifiers are cut to this many characters."""
+"""Number of characters to which identifiers are cut."""
 
 FINGERPRINT_LENGTH = 12
-"""Hex digits of a call's fingerprint that are logged."""
+"""Number of hex digits of a call's fingerprint that are logged."""
 
 _CODE = re.compile(r"([A-Za-z_][A-Za-z0-9_.]{0,79})?")
 
 
 class Unit(StrEnum):
-    """What the value of a field is."""
+    """Kind of a field's value."""
 
     NAME = "name"
     """An identifier."""
@@ -47,7 +49,7 @@ class Unit(StrEnum):
     BYTES = "bytes"
     """A size, of text in UTF-8."""
     RATIO = "ratio"
-    """Between 0 and 1."""
+    """A number between 0 and 1."""
     FLAG = "flag"
     """True or false."""
     PAYLOAD = "payload"
@@ -65,7 +67,7 @@ VALUE_TYPES: Mapping[Unit, tuple[type, ...]] = {
     Unit.FLAG: (bool,),
     Unit.PAYLOAD: (object,),
 }
-"""Unit to the Python types of its values, as read from JSON."""
+"""Python types of the values, as read from JSON, by unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,20 +77,22 @@ class Field:
     name: str
     """Stable name; the same name means the same in every kind."""
     unit: Unit
-    """What the value is."""
+    """Kind of the value."""
     meaning: str
-    """For the reader of a log."""
+    """Meaning, for the reader of a log."""
     read: Callable[[Details], Any]
-    """Finds the value."""
+    """Function that reads the value from the details."""
     added: bool | tuple[()] | None = None
-    """Value that readers take for lines of releases that did not have the field yet; ``None`` if all have it. A field
-    that is added to an event without it makes each older trace unreadable."""
+    """Default for lines of older releases without the field; ``None`` if all releases have it.
+
+    A new field of an existing event must have one: without it, each older trace becomes unreadable.
+    """
 
 
 def _own(
     name: str, unit: Unit, meaning: str, *, attribute: str = "", added: bool | None = None
 ) -> Field:
-    """A field that the event itself holds."""
+    """Return a field that the event itself holds."""
     source = attribute or name
     return Field(
         name=name,
@@ -100,7 +104,7 @@ def _own(
 
 
 def _named(name: str, meaning: str, *, attribute: str) -> tuple[Field, Field]:
-    """Two fields for calls that the event mentions: their keys, and the same as people name them."""
+    """Return two fields for calls that the event mentions: their keys, and their names."""
 
     def labels(details: Details) -> list[str]:
         return [details.names.get(key, "?") for key in getattr(details.event, attribute)]
@@ -159,7 +163,7 @@ ENVELOPE: tuple[Field, ...] = (
 """Fields of every record."""
 
 TASK = Field(name="task", unit=Unit.NAME, meaning="Id of the task.", read=lambda d: d.task)
-"""Shared by the events about a task and those about a call."""
+"""Task field, shared by the events about a task and those about a call."""
 _REASON = _own("reason", Unit.PAYLOAD, "Why; may quote argument values.")
 _GUARD = _own("guard", Unit.CODE, "The guard that decided.")
 _ARGUMENTS = Field(
@@ -231,7 +235,8 @@ _PROPOSED = (
     Field(
         name="fingerprint",
         unit=Unit.NAME,
-        meaning=f"First {FINGERPRINT_LENGTH} hex digits of the SHA-256 of tool and canonical arguments.",
+        meaning=f"First {FINGERPRINT_LENGTH} hex digits "
+        "of the SHA-256 of tool and canonical arguments.",
         read=lambda d: _call(d).fingerprint[:FINGERPRINT_LENGTH],
     ),
     Field(
@@ -442,23 +447,24 @@ def _goal_bytes(event: ev.Event) -> int:
     return _size(event.goal) if isinstance(event, ev.TaskOpened) else 0
 
 
-def _all_fields(event: type[ev.Event]) -> tuple[Field, ...]:
-    about_call = CALL if issubclass(event, ev.CallEvent | ev.CallProposed) else ()
-    return (*ENVELOPE, *about_call, *_OWN_FIELDS[event])
-
-
+_ABOUT_CALLS = (ev.CallEvent, ev.CallProposed)
 FIELDS: Mapping[str, tuple[Field, ...]] = {
-    event.kind: _all_fields(event) for event in ev.EVENT_TYPES
+    event.kind: (
+        *ENVELOPE,
+        *(CALL if issubclass(event, _ABOUT_CALLS) else ()),
+        *_OWN_FIELDS[event],
+    )
+    for event in ev.EVENT_TYPES
 }
-"""Event kind to the fields of its records, in the order in which they are written."""
+"""Fields of a record in the order in which they are written, by event kind."""
 
 
 def fields(details: Details, *, payloads: bool = False) -> dict[str, Any]:
-    """The record of an event: plain JSON values under stable names.
+    """Return the record of an event: plain JSON values under stable names.
 
     Args:
-        details: What happened.
-        payloads: Whether to include what users, models and tools wrote.
+        details: The event and its context.
+        payloads: True to include what users, models and tools wrote.
 
     Returns:
         Field name to value, exactly the fields of :data:`FIELDS`, payloads only if asked for.
@@ -477,14 +483,10 @@ def _clean(unit: Unit, value: Any) -> Any:
         case Unit.NAMES:
             return [printable(str(item))[:NAME_LENGTH] for item in value]
         case Unit.CODE:
-            # A code that is no code would be somebody's text.
-            return (
-                value
-                if value is None
-                else str(value)
-                if _CODE.fullmatch(str(value))
-                else "redacted"
-            )
+            # Anything that does not look like a code may be a payload.
+            if value is None:
+                return None
+            return str(value) if _CODE.fullmatch(str(value)) else "redacted"
         case Unit.PAYLOAD:
             return plain(value)
         case _:
@@ -492,16 +494,17 @@ def _clean(unit: Unit, value: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """The text with every character replaced that could steer a terminal or cannot be encoded."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(char if char.isprintable() else "\ufffd" for char in text)
-    )
+    """Return the text with every character replaced that could steer a terminal.
+
+    Characters that cannot be encoded are replaced, too.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it; what JSON does not know becomes its text."""
+    """Return the value as JSON has it; other types become their text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 """Events as structured log records, by structlog.
 
-structlog is used, never configured: an application's own configuration decides where the records go and how they look.
-:func:`console_logger` is for programs that have none.
+structlog is used, never configured: an application's own configuration decides where the records go
+and how they look. :func:`console_logger` is for programs without a configuration.
 """
 
 import os
@@ -27,15 +27,15 @@ _WARNINGS = (
 
 
 def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
-    """An observer that writes every event as one structured record.
+    """Return an observer that writes every event as one structured record.
 
-    Rejections, objections in shadow mode, recoveries, squashed calls and calls that ended without a result are
-    warnings, all else is info.
+    Rejections, objections in shadow mode, recoveries, squashed calls and calls that ended without a
+    result are warnings, all else is info.
 
     Args:
-        logger: A structlog logger; ``structlog.get_logger("asyncguard")`` by default, which follows the application's
-            configuration.
-        payloads: Whether to include arguments, results, goals and reasons.
+        logger: A structlog logger; ``structlog.get_logger("asyncguard")`` by default, which follows
+            the application's configuration.
+        payloads: True to include arguments, results, goals and reasons.
     """
     log = structlog.get_logger("asyncguard") if logger is None else logger
 
@@ -54,11 +54,11 @@ def _is_warning(event: ev.Event) -> bool:
 
 
 def console_logger(stream: TextIO | None = None, *, color: bool | None = None) -> Any:
-    """A structlog logger for a person at a terminal; nothing global is configured.
+    """Return a structlog logger for a terminal; nothing global is configured.
 
     Args:
-        stream: Where to write, standard error by default.
-        color: Whether to colour; by default if the stream is a terminal and ``NO_COLOR`` is not set.
+        stream: Stream to write to, standard error by default.
+        color: True to colour; by default if the stream is a terminal and ``NO_COLOR`` is not set.
     """
     out = sys.stderr if stream is None else stream
     colors = out.isatty() and not os.environ.get("NO_COLOR") if color is None else color

@@ -1,12 +1,13 @@
-"""What an observer is given: one frozen object per event, with everything looked up already.
+"""Observers of a run: each gets one frozen details object per event.
 
 Rules:
 
-- An observer is any callable that takes one :class:`Details` and returns nothing. It is called in the thread that folds
-  the event, so it has to be quick and must not wait.
-- An observer never breaks or changes a run. One that raises is removed and reported once; the others go on.
-- Details hold payloads (arguments, results, goals). What may leave the process is decided in one place,
-  :func:`asyncguard.observability.fields.fields`.
+- An observer is any callable that takes one :class:`Details` and returns nothing. It is called in
+  the OS thread that folds the event, so it has to be quick and must not wait.
+- An observer never breaks or changes a run. One that raises is removed and reported once; the
+  others continue.
+- Details hold payloads (arguments, results, goals). What may leave the process is decided in one
+  place, :func:`asyncguard.observability.fields.fields`.
 """
 
 import contextlib
@@ -26,10 +27,10 @@ from asyncguard.errors import CallerError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Details:
-    """One event and where it happened."""
+    """One event and its context."""
 
     event: ev.Event
-    """What happened."""
+    """The event."""
     thread: str
     """Id of the conversation."""
     run: str
@@ -37,22 +38,28 @@ class Details:
     agent: str = ""
     """Namespace of the agent, empty if it has none."""
     record: CallRecord | None = None
-    """The call of a call event, after the event was folded in. Later events change it: read it at once."""
+    """The call of a call event, after the event was folded in.
+
+    Later events change it: read it at once.
+    """
     task: str = ""
-    """Id of the task that the event is about, empty if it is about none that there is."""
+    """Id of the task that the event is about, empty without an existing one."""
     tool: str = ""
     """Tool of the call's current attempt, empty without a call."""
     label: str = ""
-    """The call as people name it, ``tool#ordinal``; empty without a call."""
+    """Name of the call for people, ``tool#ordinal``; empty without a call."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Key to ``task/tool#ordinal`` of every other call that the event mentions; without the task if it names none."""
+    """Name ``task/tool#ordinal`` of every other call that the event mentions, by key.
+
+    The task is left out if the call names none.
+    """
 
     @classmethod
     def from_event(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
-        """Details of an event that the ledger has just folded in.
+        """Return the details of an event that the ledger has just folded in.
 
         Args:
-            event: What happened.
+            event: The event.
             ledger: The thread's ledger, after the event.
             thread: Id of the conversation.
             agent: Namespace of the agent.
@@ -75,61 +82,65 @@ class Details:
 
 
 Observer = Callable[[Details], None]
-"""Called once per event, in the order of events of a thread."""
+"""Function that is called once per event, in the order of events of a thread."""
 
 
 @runtime_checkable
 class AcceptsHeader(Protocol):
-    """An observer that wants to know, before the first event, what the run is governed by."""
+    """An observer that gets the configuration of the coming runs before their first event."""
 
     def write_head(self, config: Mapping[str, Any] | None = None, *, version: str = "") -> None:
-        """Take the whole configuration as JSON values, and the version of asyncguard."""
+        """Accept the whole configuration as JSON values, and the version of asyncguard."""
 
 
 class ObserverSet:
-    """The observers of one agent; several threads may notify it at once."""
+    """Observers of one agent; several OS threads may notify it at once."""
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
-        """Take the observers in the order in which they are to be called.
+        """Keep the observers in the order in which they are to be called.
 
         Args:
             observers: Plain functions or callable objects.
 
         Raises:
-            CallerError: One is not callable, or is a coroutine function, which nobody would await.
+            CallerError: One is not callable, or is a coroutine function, which would never be
+                awaited.
         """
         self._observers = tuple(observers)
         self._lock = threading.Lock()
         for observer in self._observers:
             if not callable(observer):
                 raise CallerError(
-                    f"The observer {observer!r} is not callable; give a function that takes Details."
+                    f"The observer {observer!r} is not callable; "
+                    "give a function that takes Details."
                 )
             if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(
                 type(observer).__call__
             ):
                 raise CallerError(
-                    f"The observer {_title(observer)} is a coroutine function; give a plain function."
+                    f"The observer {_title(observer)} is a coroutine function; "
+                    "give a plain function."
                 )
 
     def __bool__(self) -> bool:
-        """Whether anybody observes; without observers no details need to be made."""
+        """Return True if there are observers; without any, no details need to be made."""
         return bool(self._observers)
 
     def __len__(self) -> int:
-        """Number of observers that are still called."""
+        """Return the number of observers that are still called."""
         return len(self._observers)
 
     def introduce(self, config: Mapping[str, Any], *, version: str = "") -> None:
-        """Tell the observers that want to know it what the coming runs are governed by; as safe as :meth:`notify`.
+        """Pass the configuration of the coming runs to the observers that accept it.
+
+        It is as safe as :meth:`notify`.
 
         Args:
             config: The whole configuration as JSON values (``GuardConfig.to_json()``).
             version: Version of asyncguard.
         """
-        observers: tuple[object, ...] = (
-            self._observers
-        )  # a plain callable may well be of a class that takes heads
+        # Widened to object: the type of a callable does not show that its class accepts headers.
+        observers: tuple[object, ...] = self._observers
         for observer in observers:
             if isinstance(observer, AcceptsHeader):
                 try:
@@ -138,16 +149,17 @@ class ObserverSet:
                     self._remove(observer, error)
 
     def notify(self, details: Details) -> None:
-        """Call every observer; never raises an ``Exception``.
+        """Call every observer; never raise an ``Exception``.
 
         Args:
-            details: What happened. An observer that raises is removed; the removal is logged as an error of the
-                standard library's logger ``asyncguard``, which reaches the terminal even if nothing is configured.
+            details: The event and its context. An observer that raises is removed; the removal is
+                logged as an error of the standard library's logger ``asyncguard``, which reaches
+                the terminal even if nothing is configured.
         """
         for observer in self._observers:
             try:
                 observer(details)
-            except Exception as error:  # noqa: BLE001 - whatever an observer raises, the run goes on
+            except Exception as error:  # noqa: BLE001 - an observer must not end the run
                 self._remove(observer, error)
 
     def _remove(self, observer: object, error: Exception) -> None:
@@ -156,13 +168,13 @@ class ObserverSet:
             first = len(left) < len(self._observers)
             self._observers = left
         if not first:
-            return
+            return  # another OS thread has removed and reported it
         # The message of the exception may quote a payload; its class and place do not.
         place = traceback.extract_tb(error.__traceback__)[-1]
-        # Warnings would raise under -W error, and a log filter of the application may raise as well.
+        # Warnings would raise under -W error, and a log filter of the application may raise, too.
         with contextlib.suppress(Exception):
             logging.getLogger("asyncguard").error(
-                "The observer %s raised %s at %s:%s and was removed; the run goes on without it.",
+                "The observer %s raised %s at %s:%s and was removed; the run continues without it.",
                 _title(observer),
                 type(error).__name__,
                 place.filename,
@@ -171,7 +183,7 @@ class ObserverSet:
 
 
 def _title(observer: object) -> str:
-    """Name of the observer's code; its ``repr`` is not trusted here."""
+    """Return the name of the observer's code; its ``repr`` may raise or hold payloads."""
     code = observer if hasattr(observer, "__qualname__") else type(observer)
     return f"{code.__module__}.{getattr(code, '__qualname__', '?')}"
 
@@ -207,5 +219,8 @@ def _name(ledger: Ledger, key: str) -> str:
 
 
 def _task(ledger: Ledger, record: CallRecord) -> str:
-    """The call's task, empty where it names none that there is: what a model made up is no identifier but text."""
+    """Return the call's task, empty if it does not exist.
+
+    A task that a model made up is text, not an identifier, and may be a payload.
+    """
     return record.call.task if ledger.task(record.call.task) is not None else ""

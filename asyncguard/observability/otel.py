@@ -1,7 +1,8 @@
-"""Calls as OpenTelemetry spans, one from the first start of a call to its retirement.
+"""Calls as OpenTelemetry spans, one from the first start of a call to its end.
 
-OpenTelemetry is optional and loaded when :func:`otel_spans` is called. Names follow its conventions for generative AI
-(``execute_tool``); everything else is under ``asyncguard.``. Spans carry no payloads.
+OpenTelemetry is optional and loaded when :func:`otel_spans` is called. Names follow its conventions
+for generative AI (``execute_tool``); everything else is under ``asyncguard.``. Spans carry no
+payloads.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +24,14 @@ _OF_DIAGNOSIS = ("attempt", "symptom", "hazard", "rule", "confidence")
 
 
 def otel_spans(tracer: "Tracer | None" = None) -> Observer:
-    """An observer that makes one span per call.
+    """Return an observer that makes one span per call.
 
-    A span starts with the first attempt and ends with the call; a retry or fallback in between is a span event. Calls
-    that never start have no span. A call that another process resumes gets its span there. The span is a child of the
-    span that is current where the call is started.
+    A span starts with the first attempt and ends with the call; a retry or fallback in between is a
+    span event. Calls that never start have no span. A call that another process resumes gets its
+    span there. The span is a child of the span that is current where the call is started.
 
     Args:
-        tracer: Where to make spans; the global provider's tracer ``asyncguard`` by default.
+        tracer: Tracer that makes the spans; the global provider's tracer ``asyncguard`` by default.
 
     Raises:
         CallerError: OpenTelemetry is not installed.
@@ -39,7 +40,8 @@ def otel_spans(tracer: "Tracer | None" = None) -> Observer:
         from opentelemetry import trace  # noqa: PLC0415 - optional dependency
     except ImportError as error:
         raise CallerError(
-            "otel_spans needs the package opentelemetry-api; install it with `pip install opentelemetry-api`."
+            "otel_spans needs the package opentelemetry-api; "
+            "install it with `pip install opentelemetry-api`."
         ) from error
     return _Spans(trace.get_tracer("asyncguard") if tracer is None else tracer)
 
@@ -98,5 +100,5 @@ class _Spans:
 
 
 def _attributes(row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the fields that have a value; OpenTelemetry knows no null."""
+    """Return those of the fields that have a value: OpenTelemetry has no null."""
     return {f"asyncguard.{name}": row[name] for name in names if row.get(name) not in (None, "")}

@@ -1,4 +1,4 @@
-"""Records for people: without what only a machine compares, and without what says nothing."""
+"""Records for people, without values that only machines compare and without empty ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,10 @@ _SECONDS = ("at", "seconds", "delay")
 
 
 def readable(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record without keys, nulls, empty values and flags that are not set; seconds to the millisecond."""
+    """Return the record without keys, nulls, empty values and flags that are not set.
+
+    Seconds are rounded to the millisecond.
+    """
     shown = {
         name: value
         for name, value in row.items()

@@ -1,4 +1,4 @@
-"""Reading a trace file back, with everything checked that its readers rely on."""
+"""Reader of trace files; it checks everything that its callers rely on."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,25 +14,29 @@ Row = Mapping[str, Any]
 """One event as it stands in the file."""
 
 _FARTHEST = 1e15
+"""Bound of a usable time, in seconds."""
 
 
 class TraceError(CallerError):
-    """The file is no trace of asyncguard, or it is damaged; the message says where."""
+    """The file is not a trace of asyncguard, or it is damaged; the message says where."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What a trace file holds."""
+    """Content of a trace file."""
 
     head: Mapping[str, Any]
-    """The first head: format version, version of asyncguard, start (wall clock) and configuration."""
+    """First head: format version, version of asyncguard, start (wall clock) and configuration."""
     rows: tuple[Row, ...]
-    """Events in the order of the file. ``at`` is one time line, also where several processes wrote."""
+    """Events in the order of the file.
+
+    ``at`` is one time line, also where several processes wrote.
+    """
     problems: tuple[str, ...] = ()
-    """What was left out and why, for a person."""
+    """Parts that were left out and why, for a person."""
 
     def select(self, *, task: str | None = None, run: str | None = None) -> "Trace":
-        """The trace of one task or run; events that belong to no task are kept.
+        """Return the trace of one task or run; events that belong to no task are kept.
 
         Args:
             task: Id of a task.
@@ -65,11 +69,12 @@ def read_trace(path: str | Path) -> Trace:
         path: The file.
 
     Returns:
-        The trace. A line that a dying process left unfinished is left out and named in ``problems``, as are events of
-        kinds that this version does not know.
+        The trace. A line that a dying process left unfinished is left out and named in
+        ``problems``, as are events of kinds that this version does not know.
 
     Raises:
-        TraceError: The file cannot be read, is no trace, is of a newer format, or a line in it is damaged.
+        TraceError: The file cannot be read, is not a trace, is of a newer format, or a line in it
+            is damaged.
     """
     try:
         lines = Path(path).read_bytes().split(b"\n")
@@ -93,9 +98,13 @@ class _Reader:
         self.head: Mapping[str, Any] | None = None
         self.problems: list[str] = []
         self._started: Any = None
+        """Start of the process whose lines are being read: a new one has another clock."""
         self._shift: float | None = 0.0
+        """Seconds between this process's clock and the first one's; ``None`` until known."""
         self._last: tuple[float, float] | None = None
+        """Time on the common time line and wall clock of the last event."""
         self._unknown: set[str] = set()
+        """Unknown event kinds that were reported already."""
 
     def rows(self) -> Iterator[Row]:
         for number, line in enumerate(self.lines, start=1):
@@ -107,7 +116,7 @@ class _Reader:
             elif HEAD in data:
                 self._begin(number, data)
             elif self.head is None:
-                self._refuse(number, "the head is missing, so this is no trace of asyncguard")
+                self._refuse(number, "the head is missing, so this is not a trace of asyncguard")
             elif self._usable(number, data):
                 yield self._on_one_time_line(data)
 
@@ -137,7 +146,7 @@ class _Reader:
         self._started = data.get("started")
 
     def _usable(self, number: int, data: dict[str, Any]) -> bool:
-        """Check an event, and give it the fields that its release did not have yet."""
+        """Check an event, and add the fields that its release did not have yet."""
         kind = str(data.get("event"))
         known = FIELDS.get(kind)
         if known is None:
@@ -161,7 +170,7 @@ class _Reader:
     def _on_one_time_line(self, data: dict[str, Any]) -> Row:
         at, wall = data["at"], data["wall"]
         if self._shift is None:
-            # The clocks have no common zero; the wall clock says how much later the new process went on.
+            # The clocks have no common zero; the wall clock shows how much later this one began.
             last_at, last_wall = self._last or (at, wall)
             self._shift = last_at + max(0.0, wall - last_wall) - at
         data["at"] = at + self._shift

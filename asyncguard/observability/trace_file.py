@@ -1,9 +1,10 @@
-"""Writing a run to a file of JSON lines, made to survive the end of the process.
+"""Writer of a run to a file of JSON lines, made to survive the end of the process.
 
 - The first line of a writer is a head, then follows one line per event: its fields (see
   :mod:`asyncguard.observability.fields`) and ``wall``, the wall clock in seconds since 1970.
-- Every line is one ``write`` to a file opened for appending: whole lines of several threads and processes never mix,
-  and what was observed is in the file even if the process is killed the next moment.
+- Every line is one ``write`` to a file opened for appending: whole lines of several threads and
+  processes never mix, and what was observed is in the file even if the process is killed the next
+  moment.
 - A file may be continued by a later process, which appends a head of its own.
 """
 
@@ -27,8 +28,9 @@ FORMAT = 1
 HEAD = "asyncguard_trace"
 """Name of the field that marks a head and holds the format version."""
 
-# O_NONBLOCK changes nothing for a regular file, whose writes go to memory. It tells detectors of blocking calls so: the
-# LangGraph development server has one, which would make a write from the event loop raise.
+# O_NONBLOCK changes nothing for a regular file, whose writes go to memory. Detectors of blocking
+# calls respect it: that of the LangGraph development server would otherwise make a write from the
+# event loop raise.
 _FLAGS = (
     os.O_RDWR
     | os.O_APPEND
@@ -39,7 +41,10 @@ _FLAGS = (
 
 
 class TraceFile:
-    """An observer that appends events to a file; also a context manager that closes it. Safe to share by threads."""
+    """Observer that appends events to a file, and context manager that closes it.
+
+    OS threads may share it.
+    """
 
     def __init__(
         self,
@@ -52,7 +57,7 @@ class TraceFile:
 
         Args:
             path: The file; its folder has to exist.
-            payloads: Whether to write arguments, results, goals and reasons.
+            payloads: True to write arguments, results, goals and reasons.
             wall: Wall clock, in seconds since 1970.
 
         Raises:
@@ -68,7 +73,9 @@ class TraceFile:
         self._wall = wall
         self._started = wall()
         self._head = b""
+        """Head that was written last, empty before the first."""
         self._lock = threading.Lock()
+        """Guards the file descriptor against being closed during a write."""
         try:
             self._file: int | None = os.open(self.path, _FLAGS, 0o600)
         except OSError as error:
@@ -78,11 +85,13 @@ class TraceFile:
             ) from error
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
-            # Another process died in the middle of its last line: ours must not be glued to it.
+            # Another process died in the middle of its last line; a new line must not continue it.
             self._write(b"\n")
 
     def write_head(self, config: Mapping[str, Any] | None = None, *, version: str = "") -> None:
-        """Write a head, unless the last one said the same; events that come before any get one without configuration.
+        """Write a head, unless the last one was equal.
+
+        Events that come before any head get one without configuration.
 
         Args:
             config: The whole configuration as JSON values (``GuardConfig.to_json()``).
@@ -97,7 +106,7 @@ class TraceFile:
         """Append one event.
 
         Args:
-            details: What happened.
+            details: The event and its context.
         """
         if not self._head:
             self.write_head()
@@ -106,7 +115,7 @@ class TraceFile:
         self._write(_line(row))
 
     def _write(self, line: bytes) -> None:
-        # Held for the time of one system call, so that nobody writes to a file number that was closed meanwhile.
+        # Without the lock, the write could go to a descriptor that was closed and used again.
         with self._lock:
             if self._file is None:
                 raise CallerError(

@@ -1,1 +1,1 @@
-"""Recovery: what a failure means, and what is done about it. Pure tables; the executor does the timing."""
+"""Recovery: pure tables of what a failure means and what is done about it."""

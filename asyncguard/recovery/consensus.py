@@ -1,4 +1,10 @@
-"""Consensus: which of several answers to the same question to believe, or the report that there is none."""
+"""Consensus between several answers to the same question.
+
+Answers are first reduced to the parts that have to agree, in a canonical form. Answers that say the
+same form a *side*; then, in this order: one side alone, a majority, the only side with a trusted
+source, the side with the latest date. If none of these decides, the comparison is a tie. No guess
+is made.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,18 +22,18 @@ from asyncguard.schema.pointers import PointerError, value_at
 
 
 class Comparison(StrEnum):
-    """What decided between candidates."""
+    """Rule that decided between candidates."""
 
     AGREE = "agree"
-    """All that take part say the same; one alone agrees with itself."""
+    """All candidates that take part say the same; a single one agrees with itself."""
     MAJORITY = "majority"
-    """More than half of those that take part say the same."""
+    """More than half of the candidates that take part say the same."""
     TRUSTED = "trusted"
     """No majority; all trusted candidates are on one side."""
     LATEST = "latest"
     """Neither majority nor trust; one side has a later date than all others."""
     TIE = "tie"
-    """Nothing decided, or nobody could be compared."""
+    """Nothing decided, or no candidate could be compared."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,33 +45,36 @@ class Candidate:
     value: Any
     """The answer, read as JSON where it is JSON."""
     trusted: bool
-    """Whether it is believed where no majority decides."""
+    """True if the source is believed where no majority decides."""
     date: str | None
-    """Its date (ISO 8601), if the caller knows it; else it is read from the value."""
+    """Date of the answer (ISO 8601), if the caller knows it; else it is read from the value."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What a comparison comes to."""
+    """Result of a comparison."""
 
     how: Comparison
-    """What decided."""
+    """Rule that decided."""
     value: Any
-    """The chosen candidate's whole value; ``None`` for a tie."""
+    """Whole value of the chosen candidate; ``None`` for a tie."""
     chosen: str | None
-    """The chosen candidate's source; ``None`` for a tie."""
+    """Source of the chosen candidate; ``None`` for a tie."""
     agreeing: tuple[str, ...]
-    """Sources that say what the chosen one says, itself included, sorted; empty for a tie."""
+    """Sources on the chosen side, the chosen one included, sorted; empty for a tie."""
     differing: tuple[str, ...]
-    """Sources that say something else, sorted; for a tie all that took part."""
+    """Sources on the other sides, sorted; for a tie all that took part."""
     apart: tuple[str, ...]
-    """Sources that lack a part that has to agree and took no part, sorted."""
+    """Sources that lack a part that has to agree, and so took no part, sorted."""
     reason: str
-    """The same in words, without values."""
+    """Explanation in words, without values."""
 
 
 _Instant = tuple[str, datetime]
-"""Kind of a date (whole day, local time, absolute time) and the date; only dates of one kind can be ordered."""
+"""Kind of a date (whole day, local time, absolute time) and the date.
+
+Only dates of one kind can be ordered.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,25 +86,30 @@ class _Entry:
 
 _Side = list[_Entry]
 _TOLERANCE = Fraction(1, 10**9)
-"""Part of the larger number by which fractions may differ: more than arithmetic leaves, less than anything measured."""
+"""Share of the larger number by which fractions may differ.
+
+It is more than rounding leaves and less than any instrument measures.
+"""
 _EXACT = 2**53
-"""Up to here a float holds every whole number."""
+"""Limit up to which a float holds every whole number."""
 
 
 def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str | None) -> Verdict:
-    """Compare answers to the same question.
+    """Compare answers to the same question and return which one to accept.
 
     Args:
         candidates: The answers.
         pointers: JSON pointers (RFC 6901) of the parts that have to agree; ``""`` is the whole.
-        dated: JSON pointer of an answer's date; ``None`` if answers have none, and then no date decides.
+        dated: JSON pointer of an answer's date; ``None`` if answers have none, and then no date
+            decides.
 
     Raises:
         CallerError: No pointer is given, so that any two answers would agree.
     """
     if not pointers:
         raise CallerError(
-            "No part of the answers is selected; give at least one JSON pointer, '' for the whole."
+            "pointers is empty, so any two answers would agree; give at least one JSON pointer, "
+            "'' for the whole answer."
         )
     entries, apart = [], []
     for candidate in candidates:
@@ -116,8 +130,10 @@ def _decide(sides: list[_Side], dated: str | None) -> tuple[Comparison, _Side]:
         return Comparison.AGREE, sides[0]
     total = sum(map(len, sides))
     for side in sides:
+        # A majority needs two sources: one answer alone confirms nothing.
         if len(side) > 1 and 2 * len(side) > total:
             return Comparison.MAJORITY, side
+    # Trust decides only if all trusted sources are on one side: it does not rank them.
     believed = [side for side in sides if any(entry.candidate.trusted for entry in side)]
     if len(believed) == 1:
         return Comparison.TRUSTED, believed[0]
@@ -126,11 +142,12 @@ def _decide(sides: list[_Side], dated: str | None) -> tuple[Comparison, _Side]:
 
 
 def _newest(sides: list[_Side]) -> _Side | None:
-    """The side with the strictly latest date, if all candidates have dates of one kind."""
+    """Return the side with the strictly latest date, if all candidates have dates of one kind."""
     instants = [entry.instant for side in sides for entry in side]
     known = [instant for instant in instants if instant is not None]
     if not known or len(known) < len(instants) or len({kind for kind, _ in known}) > 1:
         return None
+    # Several sides with the latest date are equal by it, so only a strictly latest one decides.
     last = max(when for _, when in known)
     holding = [
         side
@@ -156,17 +173,21 @@ def _verdict(how: Comparison, side: _Side, entries: _Side, apart: tuple[str, ...
 
 
 def _representative(side: _Side, how: Comparison) -> _Entry:
-    """One of those that agree, the same in whatever order they came: trusted before others, then by name."""
+    """Return one entry of a side, the same in whatever order they came.
+
+    Trusted entries come before others, then the source's name decides.
+    """
     if how is Comparison.LATEST:
         last = max(entry.instant for entry in side if entry.instant is not None)
         side = [entry for entry in side if entry.instant == last]
     return min(
-        side, key=lambda entry: (not entry.candidate.trusted, entry.candidate.source, _text(entry))
+        side,
+        key=lambda entry: (
+            not entry.candidate.trusted,
+            entry.candidate.source,
+            canonical_json(entry.candidate.value),
+        ),
     )
-
-
-def _text(entry: _Entry) -> str:
-    return canonical_json(entry.candidate.value)
 
 
 def _reason(
@@ -191,11 +212,12 @@ def _reason(
     return words
 
 
-# -- what is said, and when ----------------------------------------------------------------------------------------
+# -- canonical values and dates --------------------------------------------------------------------
 
 
 def _sides(entries: Sequence[_Entry]) -> list[_Side]:
-    # Everything that one answer agrees with is one side: within a tolerance, the order would count otherwise.
+    # Agreement within a tolerance is not transitive. All that an entry agrees with therefore
+    # becomes one side; otherwise the sides would depend on the order of the answers.
     sides: list[_Side] = []
     for entry in entries:
         joined, apart = [entry], []
@@ -229,16 +251,15 @@ def _close(one: int | float, other: int | float) -> bool:
     if one == other or exact or not (math.isfinite(one) and math.isfinite(other)):
         return one == other
     if any(isinstance(each, int) and abs(each) > _EXACT for each in (one, other)):
-        return False  # more digits than a float holds: they are what tells it from others
+        return False  # a float cannot hold all digits of the number, so equality would be chance
     left, right = Fraction(Decimal(repr(one))), Fraction(Decimal(repr(other)))
     return abs(left - right) <= _TOLERANCE * max(abs(left), abs(right))
 
 
 def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
-    """The canonical form of a part, ``None`` if the pointer leads nowhere."""
-    if isinstance(
-        value, str
-    ):  # a text has no parts, and is not read as JSON here: "1" is no number
+    """Return the canonical form of a part, ``None`` if the pointer leads nowhere."""
+    if isinstance(value, str):
+        # A text has no parts, and is not read as JSON here: "1" is not a number.
         return _canonical(value) if pointer == "" else None
     try:
         return _canonical(value_at(value, pointer))
@@ -275,7 +296,10 @@ def _instant(candidate: Candidate, dated: str | None) -> _Instant | None:
 
 
 def _parsed(text: str) -> _Instant | None:
-    """A date and its kind: a whole day is not ordered against a time within it, nor a local time against another."""
+    """Return a date and its kind, ``None`` if the text is not a date.
+
+    A whole day is not ordered against a time within it, nor a local time against an absolute one.
+    """
     stripped = text.strip()
     try:
         return "day", datetime.combine(date.fromisoformat(stripped), datetime.min.time())
@@ -290,25 +314,25 @@ def _parsed(text: str) -> _Instant | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Consensus:
-    """What the answers of several sources come to."""
+    """Result of comparing a call's own answer with those of its sources."""
 
     decided: bool
-    """Whether one of them can be accepted; if not, they are reported."""
+    """True if one of the answers can be accepted; if not, all are reported."""
     firm: bool
-    """Whether no further source could turn it over: all agree, or a majority does."""
+    """True if no further source could change the result: all agree, or a majority does."""
     value: Any
     """The accepted answer."""
     reason: str
-    """Who agrees and who does not, without values."""
+    """Sources that agree and that differ, in words, without values."""
     candidates: tuple[Candidate, ...]
-    """All that were compared, the call's own answer first."""
+    """All answers that were compared, the call's own first."""
     agreeing: tuple[str, ...]
-    """Sources that say what the accepted answer says; empty if there is none."""
+    """Sources that say the same as the accepted answer; empty if there is none."""
     changes: tuple[str, ...] = ()
-    """How the accepted answer was brought into the declared form, without values."""
+    """Steps that brought the accepted answer into the declared form, without values."""
 
     def against(self, source: str) -> tuple[str, ...]:
-        """The sources that say something else than this one, sorted; none if it was not compared."""
+        """Return the sources that differ from this one, sorted; none if it was not compared."""
         others = {candidate.source for candidate in self.candidates} - {source}
         if all(candidate.source != source for candidate in self.candidates):
             return ()
@@ -317,31 +341,32 @@ class Consensus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceAnswer:
-    """One answer in the declared form, and whether anything speaks against it but that others differ."""
+    """One answer in the declared form, and whether it keeps to the declaration."""
 
     candidate: Candidate
     """The answer."""
     holds: bool
-    """Whether it keeps within the declared bounds and invariants."""
+    """True if it keeps within the declared bounds and invariants."""
     changes: tuple[str, ...] = ()
-    """How it was brought into the declared form, in words, without values."""
+    """Steps that brought it into the declared form, in words, without values."""
 
 
 def reach_consensus(answers: Sequence[SourceAnswer], called: ToolSpec) -> Consensus:
-    """Compare the answers that a call has got.
+    """Compare the answers to a call and return which one is accepted.
 
-    What all or most say is accepted, however unusual it is: the declaration was too narrow. Otherwise only those count
-    that keep within what is declared.
+    An answer that all or most sources give is accepted, however unusual it is: then the declaration
+    was too narrow. Otherwise only those answers count that keep within the declaration.
 
     Args:
-        answers: The call's own first, if it has the declared form, then those of sources and verifier.
+        answers: The call's own first, if it has the declared form, then those of sources and
+            verifier.
         called: Declaration of the tool: what has to agree, and where the date stands.
     """
-    everybody = tuple(said.candidate for said in answers)
-    verdict = compare(everybody, called.compared, called.dated)
+    candidates = tuple(said.candidate for said in answers)
+    verdict = compare(candidates, called.compared, called.dated)
     if verdict.how not in (Comparison.AGREE, Comparison.MAJORITY):
         holding = tuple(said.candidate for said in answers if said.holds)
-        if len(holding) < len(everybody):
+        if len(holding) < len(candidates):
             broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))
             among = compare(holding, called.compared, called.dated)
             return _of(

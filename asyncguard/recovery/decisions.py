@@ -1,4 +1,4 @@
-"""What recovery can decide about a call: a further attempt, or its end."""
+"""Decisions of recovery about a call: a further attempt, or its end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ class Attempt:
     """A further attempt of a call."""
 
     aim: Aim = Aim.ANSWER
-    """What for."""
+    """Purpose of the attempt."""
     tool: str
-    """Which tool."""
+    """Name of the tool that is called."""
     arguments: Mapping[str, Any] | None = None
-    """With which arguments; ``None`` for the call's own, or a sibling's translation of them."""
+    """Arguments; ``None`` for the call's own, or a sibling's translation of them."""
     delay: float = 0.0
     """Back-off in seconds."""
 
@@ -26,36 +26,36 @@ class End:
     """The end of a call."""
 
     outcome: Outcome
-    """How it ends."""
+    """Outcome of the call."""
     content: Any = None
     """Result or error."""
     error: str | None = None
-    """Class of the failure, ``None`` for a result."""
+    """Class of the failure; ``None`` for a result."""
     mark: str = ""
-    """What the model is told beside the content."""
+    """Remark that the model is shown beside the content."""
     doubtful: bool = False
-    """Whether the content may be wrong: the model may judge it, the runtime never uses it."""
+    """True if the content may be wrong: the model may judge it, the runtime never uses it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recovery:
-    """What to do about a failed attempt or a strange answer."""
+    """Decision about a failed attempt or a strange answer."""
 
     action: RecoveryAction
-    """The action."""
+    """Action that is taken."""
     reason: str
-    """Why, for the log."""
+    """Reason, for the log."""
     then: Attempt | End
-    """What comes of it."""
+    """Attempt or end that follows."""
     changes: tuple[str, ...] = ()
-    """What it changes in arguments or answer, without values."""
+    """Changes to arguments or answer, in words, without values."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spent:
-    """Retries so far."""
+    """Number of retries so far."""
 
     run: int
-    """Of all calls of the run, decided ones included."""
+    """Retries of all calls of the run, ended calls included."""
     task: int
-    """Of the call's task."""
+    """Retries of the calls of one task."""

@@ -1,11 +1,11 @@
-"""What a failure or a strange answer means: one of the five hazards, told from the symptom alone.
+"""Diagnosis of a failure or a strange answer as one of the five hazards, from the symptom alone.
 
-:data:`RULES` is the table. It is asked from the top, the first rule that finds evidence decides, and the last one does
-so always. A rule sees what a caller of the tool can see: class and status of a failure, what is wrong with an answer,
-the declared contract and, if somebody read it, the live one.
+:data:`RULES` is the table. Rules are tried from the top, the first one that finds evidence decides,
+and the last one always does. A rule sees what a caller of the tool can see: class and status of a
+failure, what is wrong with an answer, the declared contract and, if it was read, the live one.
 
-Evidence names fields, kinds, classes, statuses and tools. It never holds a value of arguments or answers, nor the text
-of a failure, so it can be logged.
+Evidence names fields, kinds, classes, statuses and tools. It never holds a value of arguments or
+answers, nor the text of a failure, so it can be logged.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -39,24 +39,24 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Observation:
-    """What is known of one attempt: all that a rule may look at."""
+    """Facts about one attempt: all that a rule may look at."""
 
     called: ToolSpec
     """Declaration of the tool that the model called."""
     tool: str
-    """The tool that was tried: the called one, or a sibling."""
+    """Name of the tool that was tried: the called one, or a sibling."""
     arguments: Mapping[str, Any]
-    """With which arguments, as sent."""
+    """Arguments of the attempt, as sent."""
     symptom: Symptom | None = None
-    """How it failed; ``None`` if it answered."""
+    """Symptom of the failure; ``None`` if the tool answered."""
     anomalies: tuple[Anomaly, ...] = ()
-    """What is wrong with its answer."""
+    """Anomalies of its answer."""
     arguments_fit: bool = True
-    """Whether the arguments satisfy the declared parameters."""
+    """True if the arguments satisfy the declared parameters."""
     contract: Contract | None = None
     """The live contract, if it was read."""
     contract_differs: bool | None = None
-    """Whether the live contract is another one than declared; ``None`` if it was not read."""
+    """True if the live contract differs from the declared one; ``None`` if it was not read."""
     disagreeing: tuple[str, ...] = ()
     """Names of the sources that say something else."""
 
@@ -70,23 +70,27 @@ class Rule:
     """One row of the table."""
 
     name: str
-    """What the rule is called in a diagnosis."""
+    """Name of the rule in a diagnosis."""
     hazard: HazardKind
-    """What it means if the rule applies."""
+    """Hazard that the rule diagnoses."""
     evidence: Callable[[Observation], tuple[str, ...]]
-    """What speaks for it, one sentence each; nothing if the rule does not apply."""
+    """Function that returns one sentence per finding; nothing if the rule does not apply."""
     confidence: float
-    """How often this evidence means this hazard. A judgement, not a measurement: 0.9 and above where hardly anything
-    else explains it, about 0.6 where the live contract would tell and was not read, below 0.5 for lack of better."""
+    """Share of the cases with this evidence that have this hazard: a judgement, not a measurement.
+
+    0.9 and above where hardly anything else explains the evidence, about 0.6 where the live
+    contract would tell and was not read, below 0.5 where no better rule applies.
+    """
 
 
 def diagnose(observation: Observation, extra: UserRule | None = None) -> Diagnosis:
-    """What an observation means; there is always an answer.
+    """Return the diagnosis of an observation; there is always one.
 
     Args:
-        observation: What was seen.
-        extra: The user's own rule, asked before the table. If it fails or answers with something else than a diagnosis,
-            the table decides and the evidence says so: a broken rule must not end a run.
+        observation: Facts about the attempt.
+        extra: The user's own rule, asked before the table. If it fails or returns something else
+            than a diagnosis, the table decides and the evidence says so: a broken rule must not end
+            a run.
     """
     found, complaint = (None, ()) if extra is None else _asked(extra, observation)
     if found is not None:
@@ -105,7 +109,7 @@ def diagnose(observation: Observation, extra: UserRule | None = None) -> Diagnos
 def _asked(extra: UserRule, observation: Observation) -> tuple[Diagnosis | None, tuple[str, ...]]:
     try:
         found: object = extra(observation)
-    except Exception as error:  # noqa: BLE001 - somebody else's code, in the middle of a recovery
+    except Exception as error:  # noqa: BLE001 - user code must not end a recovery
         return None, (f"the user's own rule failed with {type(error).__name__}",)
     if found is None or isinstance(found, Diagnosis):
         return found, ()
@@ -114,7 +118,7 @@ def _asked(extra: UserRule, observation: Observation) -> tuple[Diagnosis | None,
     )
 
 
-# -- evidence of failures ------------------------------------------------------------------------------------------
+# -- evidence of failures --------------------------------------------------------------------------
 
 
 def _stopped(seen: Observation) -> tuple[str, ...]:
@@ -137,7 +141,8 @@ def _forbidden(seen: Observation) -> tuple[str, ...]:
     if symptom is None or not _is_one(symptom, PERMISSION_STATUSES, PERMISSION_CLASSES):
         return ()
     return (
-        f"{_named(seen.tool, symptom)}: permission is missing, and neither repetition nor other arguments give it",
+        f"{_named(seen.tool, symptom)}: permission is missing, "
+        "and neither repetition nor other arguments give it",
     )
 
 
@@ -193,14 +198,17 @@ def _broken(seen: Observation) -> tuple[str, ...]:
     return (f"{_named(seen.tool, symptom)}: the tool or the way to it broke",)
 
 
-def _whatever(seen: Observation) -> tuple[str, ...]:
+def _unexplained(seen: Observation) -> tuple[str, ...]:
     if seen.symptom is None:
         return (f"nothing is known to be wrong with the answer of {seen.tool}",)
     return (f"{_named(seen.tool, seen.symptom)}, which no rule knows",)
 
 
 def _is_one(symptom: Symptom, statuses: Container[int], classes: frozenset[str]) -> bool:
-    """By status if there is one: it says more than the class of a client library that carries it."""
+    """Return True if the status is listed or, without a status, one of the classes.
+
+    The status says more than the class of the client library that reports it.
+    """
     return (
         symptom.status in statuses
         if symptom.status is not None
@@ -213,7 +221,7 @@ def _named(tool: str, symptom: Symptom) -> str:
     return f"{tool} failed with {symptom.error}{status}"
 
 
-# -- evidence of strange answers -----------------------------------------------------------------------------------
+# -- evidence of strange answers -------------------------------------------------------------------
 
 _K = AnomalyKind
 _FORM = frozenset({_K.MISSING, _K.UNEXPECTED, _K.TYPE, _K.VALUE, _K.UNIT})
@@ -246,7 +254,8 @@ def _reshaped(seen: Observation) -> tuple[str, ...]:
 
 def _dropped(seen: Observation) -> tuple[str, ...]:
     found = _sentences(seen, frozenset({_K.MISSING, _K.UNEXPECTED}))
-    if not found or not _live_fields_differ(seen):
+    declared, live = _described(seen)
+    if not found or not declared or not live or declared.keys() == live.keys():
         return ()
     return (*found, "the live contract names other fields of the result")
 
@@ -283,7 +292,10 @@ def _implausible(seen: Observation) -> tuple[str, ...]:
 
 
 def _sentences(seen: Observation, kinds: frozenset[AnomalyKind]) -> tuple[str, ...]:
-    """One sentence for each anomaly of these kinds; not its message, which the user's invariants write."""
+    """Return one sentence for each anomaly of these kinds.
+
+    The anomaly's message is not used: the user's invariants write it, and it may hold values.
+    """
     if seen.symptom is not None:
         return ()
     found = (anomaly for anomaly in seen.anomalies if anomaly.kind in kinds)
@@ -303,18 +315,13 @@ _Units = dict[tuple[str, ...], str | None]
 """Path of a field to its unit, if it has one."""
 
 
-def _live_fields_differ(seen: Observation) -> bool:
-    declared, live = _described(seen)
-    return bool(declared and live) and declared.keys() != live.keys()
-
-
 def _live_units_differ(seen: Observation) -> bool:
     declared, live = _described(seen)
     if any(
         unit is not None and live.get(path) not in (None, unit) for path, unit in declared.items()
     ):
         return True
-    # A renamed field has another path: then one unit has gone and another one has come.
+    # A renamed field has another path: then one unit has disappeared and another one appeared.
     ours, theirs = (
         {unit for unit in each.values() if unit is not None} for each in (declared, live)
     )
@@ -327,7 +334,7 @@ def _described(seen: Observation) -> tuple[_Units, _Units]:
 
 
 def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Fields of a schema and their units; ``*`` stands for the items of a list."""
+    """Yield the fields of a schema and their units; ``*`` stands for the items of a list."""
     if not isinstance(schema, Mapping):
         return
     unit = schema.get("unit")
@@ -340,7 +347,7 @@ def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
     yield from _walk(schema.get("items"), (*path, "*"))
 
 
-# -- the table -----------------------------------------------------------------------------------------------------
+# -- the table -------------------------------------------------------------------------------------
 
 _H = HazardKind
 
@@ -364,6 +371,9 @@ RULES: tuple[Rule, ...] = (
     Rule(name="remeasured", hazard=_H.SPECIFICATION, evidence=_remeasured, confidence=0.85),
     Rule(name="contradicted", hazard=_H.CONFLICT, evidence=_contradicted, confidence=0.9),
     Rule(name="implausible", hazard=_H.OUTPUT, evidence=_implausible, confidence=0.4),
-    Rule(name="unknown", hazard=_H.EXECUTION, evidence=_whatever, confidence=0.3),
+    Rule(name="unknown", hazard=_H.EXECUTION, evidence=_unexplained, confidence=0.3),
 )
-"""Failures first, then answers: form before content, since content of a wrong form says nothing."""
+"""Rules in the order in which they are tried.
+
+Failures come first, then answers: form before content, since content of a wrong form says nothing.
+"""

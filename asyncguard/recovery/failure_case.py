@@ -1,7 +1,7 @@
-"""A call that recovery is asked about: everything that was seen and learnt, put together, pure.
+"""The case of a call that needs recovery: everything that was seen and learnt about it, pure.
 
-A case is built anew from the call's record whenever a decision is due, so it never goes stale, and whoever replays the
-events of a run comes to the same cases.
+A case is rebuilt from the call's record whenever a decision is due, so it never goes stale, and a
+replay of the events of a run arrives at the same cases.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,34 +27,34 @@ from asyncguard.recovery.translation import translate, units_told
 from asyncguard.schema.compiled import check_schema, main_form, properties
 
 UserDiagnosis = UserRule
-"""A user's own rule: asked before the table; ``None`` leaves the case to the table."""
+"""A user's own rule, asked before the table; ``None`` leaves the case to the table."""
 
 
 class Probed(StrEnum):
-    """What is known from the probe of an effect."""
+    """Knowledge from the probe of an effect."""
 
     UNASKED = "unasked"
     HAPPENED = "happened"
     NOT_HAPPENED = "not_happened"
     TOO_EARLY = "too_early"
-    """It said no while the attempt may still run, so that it may happen yet."""
+    """The probe said no while the attempt may still run, so the effect may yet happen."""
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallObservation:
-    """What came of the latest attempt that was made for the call's own result."""
+    """Result of the latest attempt that was made for the call's own answer."""
 
     symptom: Symptom | None = None
-    """How it failed; ``None`` if it answered."""
+    """Symptom of the failure; ``None`` if the tool answered."""
     content: Any = None
-    """What it answered, as it came."""
+    """Answer as it came."""
     anomalies: tuple[Anomaly, ...] = ()
-    """What is wrong with the answer."""
+    """Anomalies of the answer."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Class of the failure, or the kinds of anomalies: the symptom in one word each."""
+        """Class of the failure, or the kinds of anomalies: one word each."""
         if self.symptom is not None:
             return (self.symptom.error,)
         return tuple(dict.fromkeys(anomaly.kind.value for anomaly in self.anomalies))
@@ -62,112 +62,118 @@ class CallObservation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """All that the policy looks at."""
+    """Facts that the policy decides by."""
 
     seen: CallObservation
-    """What came of the attempt."""
+    """Result of the attempt."""
     called: ToolSpec
     """Declaration of the tool that the model called: it names siblings, sources and verifier."""
     attempted: ToolSpec
-    """Declaration of the tool that was tried last, a sibling after a fallback: its effect class counts."""
+    """Declaration of the tool that was tried last, a sibling after a fallback.
+
+    Its effect class counts.
+    """
     record: CallRecord
     """The call and its history."""
     diagnosis: Diagnosis
-    """What the symptom is taken to mean."""
+    """Diagnosis of the symptom."""
     contract: Contract | None
     """The live contract of the attempted tool, if it is known."""
     normalised: Normalised | None
     """The answer in the declared form, if it can be brought there without a guess."""
     rebound: Rebound | None
-    """The arguments as the live contract wants them, if they can be brought there without a guess."""
+    """Arguments as the live contract wants them, if they can be brought there without a guess."""
     probed: Probed
-    """Whether the effect is known to have happened."""
+    """Knowledge of whether the effect happened."""
     probe_result: Any
-    """What the effect answered, as far as the probe knows, in the form that its tool declares."""
+    """Answer of the effect as far as the probe knows it, in the form that its tool declares."""
     probe_changes: tuple[str, ...] = ()
-    """What was done to bring it into that form, in words, without values."""
+    """Steps that brought it into that form, in words, without values."""
     settlement: Consensus | None
-    """What the sources that were asked come to, if they were."""
+    """Consensus of the sources that were asked, if any were."""
     effectful: frozenset[str] = frozenset()
-    """The declared siblings that have an effect."""
+    """Declared siblings that have an effect."""
     keyed_begun: bool = False
-    """Whether an attempt of a keyed tool may have had its effect, and no later one said that it failed."""
+    """True if an attempt of a keyed tool may have had its effect and no later one surely failed."""
 
     @property
     def failed(self) -> bool:
-        """Whether the attempt failed, as opposed to a strange answer."""
+        """True if the attempt failed, as opposed to a strange answer."""
         return self.seen.symptom is not None
 
     @property
     def refused(self) -> bool:
-        """Whether the tool refused the call as it stands."""
+        """True if the tool refused the call as it stands."""
         return self.seen.symptom is not None and refused(self.seen.symptom)
 
     @property
     def well_formed(self) -> bool:
-        """Whether a strange answer has the declared form, so that only its content is doubted."""
+        """True if a strange answer has the declared form, so that only its content is doubted."""
         return not self.failed and (
             self.normalised is not None or only(self.seen.anomalies, DOUBTFUL)
         )
 
     @property
     def unreadable(self) -> bool:
-        """Whether a strange answer cannot be read at all."""
+        """True if a strange answer cannot be read at all."""
         return self.normalised is None and any(
             anomaly.kind is AnomalyKind.UNREADABLE for anomaly in self.seen.anomalies
         )
 
     @property
     def disputed(self) -> bool:
-        """Whether other calls of the task have brought another answer to the same question."""
+        """True if other calls of the task have brought another answer to the same question."""
         return any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in self.seen.anomalies)
 
     @property
     def safe(self) -> bool:
-        """Whether the call can be made again: nothing happened, or repeating does no harm."""
+        """True if the call can be made again: nothing happened, or repeating does no harm."""
         if self.attempted.effect.repeatable or self.probed is Probed.NOT_HAPPENED:
             return True
         return self.untouched
 
     @property
     def untouched(self) -> bool:
-        """Whether the tool says that its latest attempt began nothing, or the service behind its one request does."""
+        """True if the latest attempt began nothing.
+
+        Either the tool says so or, for a tool that makes one request, the service that it asked.
+        """
         return self.seen.symptom is not None and _began_nothing(self.seen.symptom, self.attempted)
 
     @property
     def answered(self) -> bool:
-        """Whether the tool itself said that it failed, so that its outcome is known."""
+        """True if the tool itself said that it failed, so that its outcome is known."""
         return self.seen.symptom is not None and self.seen.symptom.answered
 
     @property
     def unknown(self) -> bool:
-        """Whether the failed call may have had an effect that a new call would have a second time."""
+        """True if the failed call may have had an effect that a new call would repeat."""
         return self.keyed_begun or not (self.safe or self.answered)
 
     @property
     def probes(self) -> int:
-        """How often the probe was asked about the latest attempt."""
+        """Number of times the probe was asked about the latest attempt."""
         found = self.record.findings
         return sum(
             each.aim is Aim.PROBE and each.tries == self.record.answer_attempts for each in found
         )
 
     def done(self, action: RecoveryAction) -> int:
-        """How often recovery did this for the call."""
+        """Return how often recovery took this action for the call."""
         return self.record.recoveries.count(action)
 
     def asked(self, aim: Aim) -> frozenset[str]:
-        """The tools that were asked for this."""
+        """Return the tools that were asked for this purpose."""
         return frozenset(finding.tool for finding in self.record.findings if finding.aim is aim)
 
     @property
     def contract_unread(self) -> bool:
-        """Whether the live contract can be read and was not, for this call."""
+        """True if the live contract can be read and was not, for this call."""
         return self.attempted.contract is not None and not self.asked(Aim.CONTRACT)
 
     @property
     def probe_unasked(self) -> bool:
-        """Whether the effect's probe can be asked."""
+        """True if the effect's probe can still be asked."""
         return self.attempted.probe is not None and self.probed is Probed.UNASKED
 
     @property
@@ -178,13 +184,13 @@ class Case:
 
     @property
     def next_source(self) -> Source | None:
-        """The first declared source that was not asked and did not answer in place of the tool."""
+        """First declared source that was not asked and did not answer in place of the tool."""
         known = self.asked(Aim.SOURCE) | {self.record.answer_tool}
         return next((source for source in self.called.sources if source.tool not in known), None)
 
     @property
     def next_sibling(self) -> Fallback | None:
-        """The first declared sibling that was not tried: they are tried in order, each once."""
+        """First declared sibling that was not tried: they are tried in order, each once."""
         return next(
             (
                 each
@@ -195,15 +201,19 @@ class Case:
         )
 
     def may_replace(self, tool: str) -> bool:
-        """Whether another tool may be used in place of the attempted one.
+        """Return True if another tool may be used in place of the attempted one.
 
-        That an effect may be repeated is said of the tool that honours it. Two tools that both have it, have it twice.
+        Only the tool that honours an idempotency key can repeat an effect. If two tools each have
+        the effect, it happens twice.
         """
         return tool not in self.effectful or not self.touched
 
     @property
     def touched(self) -> bool:
-        """Whether an attempt of a repeatable tool may have had its effect; of others :attr:`safe` says so."""
+        """True if an attempt of a repeatable tool may have had its effect.
+
+        For other tools :attr:`safe` says so.
+        """
         spec = self.attempted
         if not spec.effect.repeatable or spec.effect is EffectClass.PURE:
             return False
@@ -216,7 +226,7 @@ class Case:
 
 
 def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
-    """The declared siblings that come after the tool of the latest attempt."""
+    """Return the declared siblings that come after the tool of the latest attempt."""
     names = [sibling.tool for sibling in called.fallbacks]
     answering = record.answer_tool or record.tool
     return list(
@@ -226,22 +236,22 @@ def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
 
 @dataclass(frozen=True, kw_only=True)
 class Casebook:
-    """Builds cases: the declarations of an agent, and what depends on nothing else."""
+    """Builder of cases: the declarations of an agent, and what depends on nothing else."""
 
     specs: Mapping[str, ToolSpec]
     """Declarations by name."""
     fits: Callable[[str, Mapping[str, Any]], bool]
-    """Whether arguments satisfy the declared parameters of a tool."""
+    """Function that returns True if arguments satisfy the declared parameters of a tool."""
     diagnose: UserDiagnosis | None = None
     """The user's own rule."""
 
     @property
     def panel(self) -> Panel:
-        """The tools that answer the same questions."""
+        """Tools that answer the same questions."""
         return Panel(specs=self.specs)
 
     def inspect(self, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
-        """What is wrong with an answer to the call, by the declarations alone."""
+        """Return what is wrong with an answer to the call, by the declarations alone."""
         reading = self.panel.reading(record, record.answer_tool, read_answer(content))
         if reading.problems:
             return reading.problems
@@ -252,7 +262,10 @@ class Casebook:
         return (Anomaly(kind=AnomalyKind.UNIT, pointer="", message=message), *found)
 
     def foreign_units(self, record: CallRecord) -> str:
-        """The units of an answer of another tool, where the tool that was called declares nothing of its answers."""
+        """Return the units of another tool's answer if the called tool declares no result schema.
+
+        Otherwise the text is empty.
+        """
         if (
             record.answer_tool == record.call.tool
             or self._spec(record.call.tool).result_schema is not None
@@ -261,13 +274,15 @@ class Casebook:
         return units_told(self._spec(record.answer_tool).result_schema)
 
     def build(self, record: CallRecord, seen: CallObservation, known: Any) -> Case:
-        """Put together what is known of a call.
+        """Put together all that is known of a call.
 
         Args:
             record: The call.
-            seen: What came of the latest attempt.
-            known: The live contract of the attempted tool as somebody read it before, as it came, or ``None``.
+            seen: Result of the latest attempt.
+            known: The live contract of the attempted tool as it was read before, unparsed, or
+                ``None``.
         """
+        # Sources of other declarations are asked only to resolve a disagreement; see `_called`.
         disputed = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
         called, expected = self._called(record, disputed=disputed), self._expected(record)
         contract = read_contract(known, hidden_arguments(expected))
@@ -303,6 +318,7 @@ class Casebook:
         )
 
     def _keyed_begun(self, record: CallRecord) -> bool:
+        # All attempts share one idempotency key, so an answered failure also clears earlier ones.
         begun = False
         for each in record.findings:
             spec = self._spec(each.tool)
@@ -312,13 +328,14 @@ class Casebook:
         return begun
 
     def _spec(self, tool: str) -> ToolSpec:
-        """A tool's declaration; nothing is known of a tool that the agent does not have."""
+        """Return a tool's declaration; an empty one for a tool that the agent does not have."""
         return self.specs.get(tool) or ToolSpec(name=tool)
 
     def _called(self, record: CallRecord, *, disputed: bool) -> ToolSpec:
-        """The declaration of the tool that was called, without helpers that the call cannot use.
+        """Return the declaration of the called tool, without helpers that the call cannot use.
 
-        Sources that only other declarations name are asked where answers disagree, and never for the answer itself.
+        Sources that only other declarations name are asked where answers disagree, never for the
+        answer itself.
         """
         called = self._spec(record.call.tool)
         if disputed:
@@ -338,7 +355,7 @@ class Casebook:
         )
 
     def _usable(self, record: CallRecord, helper: Fallback) -> bool:
-        """Whether the call's task may use a helper, and what the call gives is what the helper takes and needs."""
+        """Return True if the call's task may use a helper and the call provides its arguments."""
         spec = self._spec(helper.tool)
         if spec.tasks is not None and record.call.task not in spec.tasks:
             return False
@@ -348,12 +365,13 @@ class Casebook:
         )
 
     def _expected(self, record: CallRecord) -> ToolSpec:
-        """The tool that was tried, answering in the form that the called one declares."""
+        """Return the declaration of the tried tool, with the result form of the called one."""
         called = self._spec(record.call.tool)
         tool = record.answer_tool or record.tool
         attempted = self._spec(tool)
         if tool == record.call.tool or called.result_schema is None:
             return attempted
+        # A sibling answers in place of the called tool, so its answer must fit that tool's schema.
         return replace(attempted, result_schema=called.result_schema, invariants=called.invariants)
 
     def _diagnosis(
@@ -409,9 +427,9 @@ class Casebook:
         if contract is None or contract.parameters is None or attempted.parameters is None:
             return None
         if attempted.name != record.call.tool:
-            return None  # a sibling is called with a translation; its own drift sends us to the next one
+            return None  # a sibling gets translated arguments; if it drifts, the next one is tried
         found = rebind(record.effective_arguments, attempted.parameters, contract.parameters)
-        # What was tried and refused is not tried again.
+        # Arguments that were already tried and refused are not tried again.
         return (
             None
             if found is None or not found.changes or found.arguments == record.answer_arguments
@@ -421,7 +439,7 @@ class Casebook:
     def _probe(
         self, record: CallRecord, seen: CallObservation
     ) -> tuple[Probed, Any, tuple[str, ...]]:
-        # What was said before the latest attempt ended says nothing about that one.
+        # A probe that was made before the latest attempt ended says nothing about that attempt.
         later = takewhile(lambda item: item.aim is not Aim.ANSWER, reversed(record.findings))
         found = next(
             (
@@ -460,28 +478,35 @@ def _touched(found: Finding, spec: ToolSpec) -> bool:
 
 
 def symptom_of_finding(found: Finding) -> Symptom:
-    """Return the symptom of a failed attempt from what the state tells of it."""
+    """Return the symptom of a failed attempt from its finding in the state."""
     return Symptom(**{**found.content, "mro": tuple(found.content["mro"])})
 
 
 def read_contract(content: Any, hidden: frozenset[str] = frozenset()) -> Contract | None:
-    """A live contract as its tool tells it, ``None`` if it is none.
+    """Return a live contract from its tool's answer, ``None`` if the answer is not a contract.
 
     Args:
         content: The tool's answer: JSON with ``parameters`` and ``returns``.
-        hidden: Arguments that the runtime fills in itself; they are no part of what the model's arguments are bound to.
+        hidden: Arguments that the runtime fills in itself; the model's arguments are not bound to
+            them.
     """
     value = None if content is None else read_answer(content).value
     if not isinstance(value, Mapping):
         return None
     parameters, returns = _schema(value.get("parameters")), _schema(value.get("returns"))
     if parameters is not None and hidden:
-        parameters = _without(parameters, hidden)
+        shown = parameters.get("properties", {})
+        kept = {name: each for name, each in shown.items() if name not in hidden}
+        required = [name for name in parameters.get("required", ()) if name not in hidden]
+        parameters = {**parameters, "properties": kept, "required": required}
     return Contract(parameters=parameters, returns=returns)
 
 
 def _schema(told: Any) -> Mapping[str, Any] | None:
-    """What a contract tells, if it is a JSON Schema at all: nothing else is asked of whoever wrote it."""
+    """Return a part of a contract if it is a valid JSON Schema, else ``None``.
+
+    Contracts come from outside: a broken one is treated as absent and does not end the run.
+    """
     if not isinstance(told, Mapping):
         return None
     try:
@@ -492,16 +517,8 @@ def _schema(told: Any) -> Mapping[str, Any] | None:
 
 
 def hidden_arguments(spec: ToolSpec) -> frozenset[str]:
-    """Arguments that the runtime fills in itself."""
+    """Return the names of the arguments that the runtime fills in itself."""
     return frozenset(name for name in (spec.key_argument, spec.token_argument) if name is not None)
-
-
-def _without(parameters: Mapping[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
-    kept = {
-        name: each for name, each in parameters.get("properties", {}).items() if name not in hidden
-    }
-    required = [name for name in parameters.get("required", ()) if name not in hidden]
-    return {**parameters, "properties": kept, "required": required}
 
 
 def _differs(spec: ToolSpec, contract: Contract | None) -> bool | None:

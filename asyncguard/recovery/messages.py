@@ -1,4 +1,7 @@
-"""What the model is told of a recovery: marks beside corrected or doubtful answers, and diagnoses with options."""
+"""Texts about a recovery that the model is shown.
+
+There are two kinds: marks beside corrected or doubtful answers, and diagnoses with options.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,51 +12,60 @@ from asyncguard.recovery.consensus import Consensus
 from asyncguard.recovery.failure_case import Case
 
 _WORTH_TELLING = 0.5
-"""A diagnosis of a strange answer that is less sure than this only repeats what is told of the answer."""
+"""Least confidence of a diagnosis that is shown for a strange answer.
+
+Below it, the diagnosis would only repeat what the anomalies say.
+"""
 _ABOUT_ARGUMENTS = frozenset({"absent", "unknown"})
-"""Rules of failures that other arguments may avoid."""
+"""Rules of the diagnosis after which other arguments may succeed."""
 
 
 def mark_of_changes(changes: Sequence[str]) -> str:
-    """For an answer that was brought into the declared form."""
+    """Return the mark for an answer that was brought into the declared form."""
     return f"the answer was not in the declared form and was brought into it: {'; '.join(changes)}"
 
 
 def mark_of_consensus(settlement: Consensus) -> str:
-    """For an answer that others confirm or replace."""
+    """Return the mark for an answer that others confirm or replace."""
     return f"the answer was checked against others: {settlement.reason}"
 
 
 def mark_of_units(units: str) -> str:
-    """For an answer in place of a tool that declares nothing of its own, so that its units were never compared."""
+    """Return the mark for an answer of another tool where the called one declares no result schema.
+
+    Its units were then never compared with anything. Without units the mark is empty.
+    """
     return (
-        f"another tool answered in place of this one, which declares no units; what it declares: {units}"
+        "another tool answered in place of this one, which declares no units; "
+        f"what it declares: {units}"
         if units
         else ""
     )
 
 
 def mark_of_doubt(anomalies: Sequence[Anomaly]) -> str:
-    """For an answer that is passed on although something is wrong with it."""
+    """Return the mark for an answer that is passed on although something is wrong with it."""
     return f"the answer is doubtful ({'; '.join(_wrong(anomalies))}); do not rely on it unchecked"
 
 
 def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
-    """For a call that ends without a usable result: what was seen, what it is taken to mean, what can be done."""
-    told = list(_told(case))
+    """Return the text for a call that ends without a usable result.
+
+    It says what was seen, what that is taken to mean, and what the model can do next.
+    """
+    lines = list(_findings(case))
     if case.failed or case.diagnosis.confidence >= _WORTH_TELLING:
-        told.append(
-            f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)})."
-        )
+        evidence = "; ".join(case.diagnosis.evidence)
+        lines.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({evidence}).")
     options = list(_options(case, outcome))
     if not options and outcome is Outcome.FAILED and case.diagnosis.rule in _ABOUT_ARGUMENTS:
         options = ["call it with other arguments"]
     if options or case.failed:
-        told.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
-    return "\n".join(told)
+        lines.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
+    return "\n".join(lines)
 
 
-def _told(case: Case) -> Iterator[str]:
+def _findings(case: Case) -> Iterator[str]:
     if case.seen.symptom is not None:
         yield case.seen.symptom.message
         return
@@ -73,6 +85,7 @@ def _wrong(anomalies: Sequence[Anomaly]) -> list[str]:
 
 def _options(case: Case, outcome: Outcome) -> Iterator[str]:
     if outcome is Outcome.IN_DOUBT:
+        # Another tool could cause the same effect a second time, so looking is the only option.
         if case.attempted.probe is not None:
             yield f"look with {case.attempted.probe} whether it took effect"
         return

@@ -1,9 +1,10 @@
-"""From a case to one action: the table of recovery.
+"""Recovery policy: a table that maps a case to one action.
 
-Rows are asked in order, the first that applies acts; each action is a switch of the configuration, and a row whose
-action is off is passed over. *Safe* means that the call can be made again: its effect cannot have begun, its probe says
-that it did not happen, or its effect class allows repetition. Actions that ask somebody (the contract, a source, the
-verifier, the probe) are pure calls and are made once each; when they have answered the table is asked again.
+Rows are tried in order and the first that applies acts. Each action is a switch of the
+configuration; a row whose action is off is skipped. *Safe* means that the call can be made again:
+its effect cannot have begun, its probe says that it did not happen, or its effect class allows
+repetition. Actions that query another tool (the contract, a source, the verifier, the probe) are
+pure calls and are made once each; after their answer the table is tried again.
 """
 
 import hashlib
@@ -33,35 +34,36 @@ from asyncguard.recovery.messages import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One line of the table."""
+    """One row of the table."""
 
     action: RecoveryAction
-    """What is done."""
+    """Action that is taken."""
     reason: str
-    """Why, for the log."""
+    """Reason, for the log."""
     applies: Callable[[Case, GuardConfig, Spent], bool]
-    """Whether it is this row's turn."""
+    """Predicate: True if the row applies to the case."""
     then: Callable[[Case, GuardConfig], Attempt | End]
-    """What comes of it."""
+    """Function that returns the attempt or end that follows."""
 
 
 def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
-    """The action for a case.
+    """Return the action for a case.
 
     Args:
-        case: What was seen and learnt.
+        case: Everything that was seen and learnt.
         config: Switches, budgets and back-off.
         spent: Retries of run and task so far.
     """
     rows = FAILED if case.failed else STRANGE
+    # Bounds the side queries, too, which no retry budget counts.
+    exhausted = len(case.record.recoveries) >= config.limits.max_recoveries
     for row in rows:
-        if _enabled(row.action, config) and row.applies(case, config, spent):
+        switch = _SWITCHES.get(row.action)
+        enabled = switch is None or bool(getattr(config, switch))
+        if enabled and row.applies(case, config, spent):
             then = row.then(case, config)
-            if (
-                isinstance(then, Attempt)
-                and len(case.record.recoveries) >= config.limits.max_recoveries
-            ):
-                continue
+            if exhausted and isinstance(then, Attempt):
+                continue  # no further attempt, but a later row may still end the call well
             changes = _changes(row.action, case)
             return Recovery(action=row.action, reason=row.reason, then=then, changes=changes)
     return Recovery(
@@ -80,22 +82,20 @@ _SWITCHES: Mapping[RecoveryAction, str] = {
     RecoveryAction.ASK: "ask",
 }
 LOOKING: tuple[str, ...] = ("refresh", "normalise", "fallback", "cross_check", "verify", "ask")
-"""Switches of the actions that care for strange answers; with all of them off, answers are not looked at."""
+"""Switches of the actions that handle strange answers.
+
+With all of them off, answers are not inspected.
+"""
 
 
-def _enabled(action: RecoveryAction, config: GuardConfig) -> bool:
-    switch = _SWITCHES.get(action)
-    return switch is None or bool(getattr(config, switch))
-
-
-# -- when ----------------------------------------------------------------------------------------------------------
+# -- predicates of the rows ------------------------------------------------------------------------
 
 
 def _user_spoke(case: Case, config: GuardConfig, spent: Spent) -> bool:
     symptom = case.seen.symptom
     if symptom is None:
         return False
-    # What was cancelled is not tried again, nowhere; only whether its effect happened is still asked.
+    # A cancelled call is never repeated, by any tool; the probe of its effect is still asked.
     return symptom.error == ErrorCode.USER_SPOKE or (
         symptom.error == ErrorCode.CANCELLED and not _in_doubt_with_probe(case, config, spent)
     )
@@ -114,7 +114,8 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     symptom = case.seen.symptom
     if symptom is None or not case.safe:
         return False
-    # What was refused may pass again if it was changed on its way: the arguments fit, and the contract is what it was.
+    # A refused call is repeated if its arguments fit and the contract is unchanged: the request may
+    # have been garbled on its way.
     garbled = (
         case.refused and case.diagnosis.hazard is HazardKind.INVOCATION and not symptom.answered
     )
@@ -122,11 +123,11 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
         return False
     asked = symptom.retry_after or 0.0
     if asked > config.timing.retry_after_max and symptom.error != ErrorCode.CIRCUIT_OPEN:
-        return False  # to come back earlier than asked would be refused, too
+        return False  # a retry earlier than the server asked for would be refused, too
     limits = config.limits
     left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
     if symptom.error == ErrorCode.CIRCUIT_OPEN:
-        return left  # no attempt was made; how often it may come back is bounded with all of its recoveries
+        return left  # no attempt was made; max_recoveries bounds how often the call comes back
     return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
 
 
@@ -203,7 +204,7 @@ def _always(_: Case, __: GuardConfig, ___: Spent) -> bool:
     return True
 
 
-# -- what then -----------------------------------------------------------------------------------------------------
+# -- consequences of the rows ----------------------------------------------------------------------
 
 
 def _again(case: Case, config: GuardConfig) -> Attempt:
@@ -291,22 +292,25 @@ def _accept_probe(case: Case, _: GuardConfig) -> End:
 
 
 def _as_text(value: Any) -> str:
-    """A value as a tool would have answered it: a list is data here, and would be taken for content blocks."""
+    """Return a value as a tool would have answered it.
+
+    A list is data here; passed on as a list it would be read as content blocks.
+    """
     return value if isinstance(value, str) else canonical_json(value)
 
 
 def _explain(case: Case, config: GuardConfig) -> End:
-    """What the call ends as anyway, told with diagnosis and options."""
+    """Return the call's end with diagnosis and options as its text."""
     end = _end(case, config)
     if end.outcome is Outcome.DONE or case.answered:
-        return end  # passed on with a mark, or the tool has spoken for itself
+        return end  # passed on with a mark, or the tool's own error says enough
     return End(
         outcome=end.outcome, content=diagnosis_and_options(case, end.outcome), error=end.error
     )
 
 
 def _end(case: Case, config: GuardConfig) -> End:
-    """What a call ends as if nothing more is done for it."""
+    """Return the end of a call for which nothing more is done."""
     symptom = case.seen.symptom
     if symptom is not None:
         outcome = Outcome.IN_DOUBT if case.unknown else Outcome.FAILED
@@ -314,7 +318,8 @@ def _end(case: Case, config: GuardConfig) -> End:
     if case.attempted.effect.renewable and config.ask:
         outcome = Outcome.IN_DOUBT if case.unknown else Outcome.FAILED
         return End(outcome=outcome, content=case.seen.content, error=case.diagnosis.hazard.value)
-    # An effect has happened, however strange its answer; and an answer that nobody explains is passed on, marked.
+    # An effect has happened, however strange its answer. With `ask` off, a strange answer is passed
+    # on with a mark.
     return End(
         outcome=Outcome.DONE,
         content=case.seen.content,
@@ -340,7 +345,7 @@ def _changes(action: RecoveryAction, case: Case) -> tuple[str, ...]:
     return ()
 
 
-# -- the table -----------------------------------------------------------------------------------------------------
+# -- the table -------------------------------------------------------------------------------------
 
 _A = RecoveryAction
 _TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
@@ -401,7 +406,7 @@ FAILED: tuple[Row, ...] = (
     ),
     _TOLD,
 )
-"""For an attempt that failed."""
+"""Rows for an attempt that failed."""
 
 STRANGE: tuple[Row, ...] = (
     Row(
@@ -468,17 +473,18 @@ STRANGE: tuple[Row, ...] = (
     ),
     _TOLD,
 )
-"""For an answer that is not what was declared."""
+"""Rows for an answer that does not match its declaration."""
 
 
-# -- timing, and lost processes ------------------------------------------------------------------------------------
+# -- back-off, and calls of lost processes ---------------------------------------------------------
 
 
 def back_off(symptom: Symptom | None, record: CallRecord, config: GuardConfig) -> float:
-    """Seconds before the next attempt: what the server asked for, else exponential with jitter.
+    """Return the seconds before the next attempt.
 
-    The jitter is drawn from key and attempt, so that a replay waits as long as the run did and two calls do not wait
-    in step.
+    The server's own request counts first; else the wait is exponential with jitter. The jitter is
+    drawn from key and attempt, so that a replay waits as long as the run did and two calls do not
+    wait in step.
     """
     timing = config.timing
     if symptom is not None and symptom.retry_after is not None:
@@ -490,7 +496,7 @@ def back_off(symptom: Symptom | None, record: CallRecord, config: GuardConfig) -
 
 
 def lost_outcome(spec: ToolSpec) -> Outcome | None:
-    """What becomes of a call whose process died while it may have run; ``None`` if it is made again."""
+    """Return the outcome of a call whose process died during it; ``None`` if it is repeated."""
     if spec.effect.repeatable or spec.interrupts:
         return None
     return Outcome.IN_DOUBT if spec.effect is not EffectClass.PURE else Outcome.FAILED

@@ -1,7 +1,7 @@
-"""Looking at an answer that came without an error: what is wrong with it, against what its tool declared.
+"""Check of an answer that came without an error against the declaration of its tool.
 
-A tool that declares nothing has no anomalies. Findings name fields, types and limits of the declaration; no value of an
-answer gets into a message.
+A tool that declares nothing has no anomalies. Findings name fields, types and limits of the
+declaration; no value of an answer gets into a message.
 """
 
 import json
@@ -54,31 +54,32 @@ _KINDS: Mapping[str, AnomalyKind] = {
     "contains": AnomalyKind.MISSING,
     "propertyNames": AnomalyKind.UNEXPECTED,
 }
-"""Keyword of JSON Schema to what its violation is; the rest is a wrong value."""
+"""Anomaly by keyword of JSON Schema; other keywords mean a wrong value."""
 LIMITS = frozenset(keyword for keyword, kind in _KINDS.items() if kind is AnomalyKind.BOUNDS)
 """Keywords that limit a value and say nothing about its form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What a tool answered, read as far as it can be read."""
+    """Answer of a tool, parsed as far as possible."""
 
     parsed: bool
-    """Whether the value is structured data: JSON text, or no text at all."""
+    """True if the value is structured data: JSON text, or data that was not a text."""
     value: Any
-    """The data; the text itself where it is no JSON."""
+    """The data; the text itself where it is not JSON."""
     text: str | None
-    """The text that came, ``None`` if no text came."""
+    """Text that came; ``None`` if no text came."""
 
 
 class _NotJson(ValueError):
-    """What Python would read and JSON does not allow: a field given twice, NaN."""
+    """Input that Python would read and JSON does not allow: a field given twice, NaN."""
 
 
 def read_answer(content: Any) -> Answer:
     """Read the content of a tool message: JSON text, content blocks of text, plain text, or data.
 
-    A document that names a field twice, or holds NaN or an infinity, is no JSON: which value counts would be a guess.
+    A document that names a field twice, or holds NaN or an infinity, is not accepted as JSON: which
+    value counts would be a guess.
     """
     text = _text_of(content)
     if text is None:
@@ -121,7 +122,7 @@ def _refuse(_: str) -> Any:
 
 
 def prepare(spec: ToolSpec) -> None:
-    """Check a tool's result schema and compile it, so that the first answer finds it ready.
+    """Check a tool's result schema and compile it before the first answer comes.
 
     Raises:
         DeclarationError: The schema is broken.
@@ -132,13 +133,15 @@ def prepare(spec: ToolSpec) -> None:
 
 
 def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tuple[Anomaly, ...]:
-    """What is wrong with an answer, in the order of the document.
+    """Return what is wrong with an answer, in the order of the document.
 
-    Invariants are asked only of an answer whose structure is as declared: they are written for that.
+    Invariants are checked only for an answer whose structure is as declared: they are written for
+    that.
 
     Args:
-        spec: Declaration of the tool that answered; its result schema is compiled once and must not change afterwards.
-        arguments: As the tool received them, for the invariants.
+        spec: Declaration of the tool that answered; its result schema is compiled once and must not
+            change afterwards.
+        arguments: Arguments as the tool received them, for the invariants.
         answer: From :func:`read_answer`.
     """
     found: list[Anomaly] = []
@@ -149,18 +152,20 @@ def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tup
         if not shape.fits(value):
             found.extend(_violations(shape, answer))
         if shape.has_units:
-            found.extend(
-                _unit(naming.path, naming.declared) for naming in conflicts(shape.schema, value)
-            )
+            for conflict in conflicts(shape.schema, value):
+                problem = (
+                    f"is declared in {conflict.declared[:40]}, and the answer names another unit"
+                )
+                found.append(_anomaly(AnomalyKind.UNIT, conflict.path, problem))
     if spec.invariants and all(item.kind not in SCHEMA_VISIBLE for item in found):
         found.extend(_broken(spec.invariants, arguments, value))
     return tuple(dict.fromkeys(found))[:_MAX_ANOMALIES]
 
 
 def declared_value(shape: CompiledSchema, answer: Answer) -> Any:
-    """The value that is held against the schema.
+    """Return the value that is checked against the schema.
 
-    A declared text may read like JSON (``"007"``, ``"null"``): then the text itself is what was answered.
+    A declared text may read like JSON (``"007"``, ``"null"``): then the text itself is the answer.
     """
     if (
         answer.parsed
@@ -172,21 +177,13 @@ def declared_value(shape: CompiledSchema, answer: Answer) -> Any:
     return answer.value
 
 
-def _unit(path: tuple[str | int, ...], declared: str) -> Anomaly:
-    return Anomaly(
-        kind=AnomalyKind.UNIT,
-        pointer=pointer_of(path),
-        message=f"{_where(path)} is declared in {declared[:40]}, and the answer names another unit.",
-    )
-
-
 def _broken(
     invariants: tuple[Invariant, ...], arguments: Mapping[str, Any], value: Any
 ) -> Iterator[Anomaly]:
     for invariant in invariants:
         try:
             problem = invariant(arguments, value)
-        except Exception as error:  # noqa: BLE001 - a rule of the user's that cannot judge an answer is a finding
+        except Exception as error:  # noqa: BLE001 - a user's rule that fails is itself a finding
             name = getattr(invariant, "__name__", type(invariant).__name__)
             problem = (
                 f"The rule {name} could not judge the answer: it raised {type(error).__name__}."
@@ -219,7 +216,10 @@ def _violations(shape: CompiledSchema, answer: Answer) -> list[Anomaly]:
 
 
 def _is_error(shape: CompiledSchema, value: Any) -> bool:
-    """Whether an answer is an error object of JSON-RPC, JSON:API, OAuth or RFC 9457 in place of what is declared."""
+    """Return True if an answer is an error object in place of the declared result.
+
+    Known forms: JSON-RPC, JSON:API, OAuth and RFC 9457.
+    """
     if not isinstance(value, Mapping) or not properties(shape.schema).keys().isdisjoint(value):
         return False
     if value.get("error") or value.get("errors"):

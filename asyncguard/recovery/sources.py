@@ -1,8 +1,10 @@
-"""The tools that answer one question, what they said, and which of them are trusted, whichever of them was called.
+"""Sources of a call: the tools that answer the same question, and the weight of their answers.
 
-A declaration names sources in one direction only, and calls come in any order. The verdict must not depend on that
-order: the tool that names a source is a source of that source, too, and trust belongs to a tool, not to the side of a
-comparison on which it stands. Answers are compared in one form, that of the tool that was called.
+A declaration names sources in one direction only, and calls come in any order. The verdict must not
+depend on that
+order: the tool that names a source is a source of that source, too, and trust belongs to a tool,
+not to the side of a comparison on which it stands. Answers are compared in one form, that of the
+tool that was called.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,12 +28,12 @@ _DISPUTED = frozenset({AnomalyKind.DISAGREEMENT})
 
 
 def only(anomalies: tuple[Anomaly, ...], kinds: frozenset[AnomalyKind]) -> bool:
-    """Whether nothing else is wrong."""
+    """Return True if all anomalies are of these kinds."""
     return all(anomaly.kind in kinds for anomaly in anomalies)
 
 
 def may_be_asked(spec: ToolSpec) -> bool:
-    """Whether recovery may call a tool unbidden."""
+    """Return True if recovery may call a tool that the model did not ask for."""
     return spec.effect is EffectClass.PURE and not (
         spec.approval or spec.interrupts or spec.mode is Mode.EXTERNAL
     )
@@ -39,15 +41,16 @@ def may_be_asked(spec: ToolSpec) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
-    """The declarations of an agent, asked for who answers the same question."""
+    """Declarations of an agent, queried for the tools that answer the same question."""
 
     specs: Mapping[str, ToolSpec]
     """Declarations by name."""
 
     def question(self, tool: str) -> ToolSpec:
-        """A tool's declaration whose sources include those that other declarations name together with it.
+        """Return a tool's declaration with the sources that other declarations name along with it.
 
-        What has to agree is told by its own declaration, else by the first that names it.
+        The parts that have to agree are those of its own declaration, else those of the first that
+        names it.
         """
         called = self.specs.get(tool) or ToolSpec(name=tool)
         asking = [
@@ -73,7 +76,10 @@ class Panel:
         )
 
     def form(self, record: CallRecord) -> Mapping[str, Any] | None:
-        """The form in which answers to a call are compared: as declared, or as the first source that does declares."""
+        """Return the schema in which answers to a call are compared.
+
+        It is that of the called tool or, if that declares none, of the first source that does.
+        """
         asked = self.question(record.call.tool)
         specs = (
             asked,
@@ -84,7 +90,7 @@ class Panel:
     def reading(
         self, record: CallRecord, tool: str, answer: Answer, contract: Contract | None = None
     ) -> Reading:
-        """What a tool answered for a call, in the form in which answers to it are compared."""
+        """Return a tool's answer to a call in the form in which answers are compared."""
         if tool == record.call.tool or tool not in self.specs:
             return Reading(answer=answer)
         return translate(
@@ -95,7 +101,7 @@ class Panel:
         )
 
     def comparable(self, record: CallRecord, tool: str, content: Any) -> Any:
-        """The same, of content as it came; ``None`` if it cannot be brought into that form."""
+        """Return unparsed content in the compared form; ``None`` if it cannot be brought there."""
         reading = self.reading(record, tool, read_answer(content))
         return None if reading.problems else reading.answer.value
 
@@ -106,7 +112,7 @@ class Panel:
         normalised: Any,
         answer: Answer | None,
     ) -> SourceAnswer | None:
-        """What the call itself was answered, if that can be compared with others at all."""
+        """Return the call's own answer, if it can be compared with others at all."""
         value = normalised
         if value is None:
             if answer is None or not only(anomalies, DOUBTFUL):
@@ -123,7 +129,7 @@ class Panel:
     def settlement(
         self, record: CallRecord, called: ToolSpec, own: SourceAnswer | None
     ) -> Consensus | None:
-        """What the call's own answer and those of its sources come to, ``None`` if no source said anything."""
+        """Return the consensus of the call's own answer and its sources; ``None`` without them."""
         others = [
             said for found in record.findings if (said := self._said(record, found)) is not None
         ]
@@ -134,7 +140,7 @@ class Panel:
         return reach_consensus([self._weighed(said, compared) for said in answers], called)
 
     def _weighed(self, said: SourceAnswer, compared: Collection[str]) -> SourceAnswer:
-        """The answer, trusted if any of the tools that are compared names its tool as a trusted source."""
+        """Return the answer, trusted if a compared tool names its tool as a trusted source."""
         tool = said.candidate.source
         naming = (
             source for name in compared if name in self.specs for source in self.specs[name].sources
@@ -143,7 +149,7 @@ class Panel:
         return replace(said, candidate=replace(said.candidate, trusted=trusted))
 
     def _said(self, record: CallRecord, found: Finding) -> SourceAnswer | None:
-        """What another source said, if it is in the form that is compared, or can be brought there from its own."""
+        """Return a source's answer, if it can be read in the form that is compared."""
         if found.aim not in (Aim.SOURCE, Aim.VERIFIER) or found.error is not None:
             return None
         reading = self.reading(record, found.tool, read_answer(found.content))
@@ -163,6 +169,6 @@ class Panel:
 
 
 def _through(theirs: Mapping[str, str], other: Source) -> dict[str, str]:
-    """The argument names of another source of the asker, in terms of the tool that was called."""
+    """Return the argument names of another source of the asker, in terms of the called tool."""
     kept = {name: called for name, called in theirs.items() if name not in other.arguments.values()}
     return kept | {name: theirs.get(ours, ours) for name, ours in other.arguments.items()}

@@ -1,7 +1,8 @@
-"""What the symptom of a failed attempt says by itself: is it transient, is it a refusal, may the effect have begun?
+"""Symptoms of a failed attempt: transient or not, refusal or not, effect possibly begun or not.
 
-All by tables of exception classes and HTTP statuses. The text of a failure is looked at for one purpose only: to tell a
-call that does not fit the tool's signature from an error within the tool, where both have the same class.
+All is decided by tables of exception classes and HTTP statuses. The text of a failure is read for
+one purpose only: to distinguish a call that does not fit the tool's signature from an error within
+the tool, where both have the same class.
 """
 
 import re
@@ -45,8 +46,10 @@ TRANSIENT_CLASSES = frozenset(
         "grpc.StatusCode.ABORTED",
     }
 )
-"""Exception classes, with their modules, which say that the way to the tool failed and not the tool. gRPC has one class
-for all and says it by its status."""
+"""Exception classes, with their modules, of failures on the way to the tool.
+
+gRPC has one class for all failures and distinguishes them by status.
+"""
 
 THROTTLED_CODES = frozenset(
     {
@@ -66,18 +69,25 @@ THROTTLED_CODES = frozenset(
         *("RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException"),
     }
 )
-"""Codes by which AWS says 429, whatever status it says beside them (botocore's own list)."""
+"""Codes by which AWS reports throttling (429), whatever status comes with them.
+
+The list is that of botocore.
+"""
 
 UNDER_WAY_CODES = frozenset({"TransactionInProgressException", "PriorRequestNotComplete"})
-"""Codes by which AWS says 409: an earlier request, which may be an equal one, is still at work."""
+"""Codes by which AWS reports a conflict (409): an earlier, perhaps equal request still runs."""
 
 BARE_OS_ERROR = "builtins.OSError"
-"""Raised as itself, it is what is left of input and output going wrong; what will stay wrong has a class of its own
-(no such file, no permission)."""
+"""Class of input and output errors that have no class of their own.
+
+Errors that persist (no such file, no permission) have a subclass; the bare class may pass.
+"""
 
 REFUSAL_STATUSES = frozenset({400, 405, 406, 410, 411, 413, 414, 415, 417, 422, 428, 431})
-"""HTTP statuses which say that the request as it stands is wrong (RFC 9110, RFC 6585). 404 is none of them: it speaks
-of what was asked for, and 409 of the state that it is in."""
+"""HTTP statuses which say that the request as it stands is wrong (RFC 9110, RFC 6585).
+
+404 is not one of them: it concerns what was asked for, and 409 the state that it is in.
+"""
 
 REFUSAL_CLASSES = frozenset(
     {
@@ -91,11 +101,11 @@ REFUSAL_CLASSES = frozenset(
         "langgraph.prebuilt.tool_node.ToolInvocationError",
     }
 )
-"""Exception classes, with their modules, which say that arguments were checked and did not pass."""
+"""Exception classes, with their modules, raised when arguments were checked and rejected."""
 
 REFUSAL_TEXTS: Mapping[str, re.Pattern[str]] = {
-    # Python's own words for a call by keyword that does not fit; a tool is never called by position, so a complaint
-    # about the number of positional arguments comes from within it.
+    # Python's own words for a call by keyword that does not fit. A tool is never called by
+    # position, so a complaint about the number of positional arguments comes from within it.
     "builtins.TypeError": re.compile(
         r"got an unexpected keyword argument '"
         r"|missing \d+ required (positional|keyword-only) arguments?: '"
@@ -103,10 +113,10 @@ REFUSAL_TEXTS: Mapping[str, re.Pattern[str]] = {
         r"|is an invalid keyword argument for "
         r"|takes no keyword arguments$"
     ),
-    # A tool that answers with its own error: the beginnings that LangGraph's ToolNode and MCP's server write.
+    # A tool that answers with an error text: the prefixes of LangGraph's ToolNode and MCP's server.
     ErrorCode.TOOL_ERROR: re.compile(r"^(Error invoking tool '|Input validation error: )"),
 }
-"""Class (or :attr:`Symptom.error`) to what the text of a failure of that class says when the call was refused."""
+"""Pattern that a refusal's text matches, by class (or :attr:`Symptom.error`) of the failure."""
 
 DECLINED_STATUSES = frozenset(
     {
@@ -135,20 +145,21 @@ DECLINED_STATUSES = frozenset(
     }
     | {429, 431, 451}
 )
-"""HTTP statuses by which a service says that it did not carry the request out (RFC 9110, 4918, 6585, 8470).
+"""HTTP statuses of requests that were not carried out (RFC 9110, 4918, 6585, 8470).
 
-Of the registered 4xx these say something else: 406 may be answered when the work is done and its answer fits no wanted
-form, 408 is also written by gateways that stopped waiting, and 409 may mean that an equal request is done or under way.
+Of the registered 4xx these say something else: 406 may be answered when the work is done and its
+answer fits no wanted form, 408 is also written by gateways that stopped waiting, and 409 may mean
+that an equal request is done or under way.
 """
 
 PERMISSION_STATUSES = frozenset({401, 402, 403, 407, 451})
-"""HTTP statuses which say that this caller may not; neither repetition nor other arguments help."""
+"""HTTP statuses of a missing permission; neither repetition nor other arguments help."""
 
 PERMISSION_CLASSES = frozenset({"builtins.PermissionError"})
-"""Exception classes, with their modules, which say the same."""
+"""Exception classes, with their modules, of a missing permission."""
 
 ABSENT_STATUSES = frozenset({404})
-"""HTTP statuses which say that there is nothing of the kind that was asked for."""
+"""HTTP statuses for a resource that does not exist."""
 
 BROKEN_CLASSES = frozenset(
     {
@@ -160,47 +171,53 @@ BROKEN_CLASSES = frozenset(
         "grpc.RpcError",
     }
 )
-"""Exception classes, with their modules, which say that machine or network broke, for a while or for good."""
+"""Exception classes, with their modules, of a broken machine or network, passing or not."""
 
 STOPPED = frozenset({ErrorCode.TIMEOUT, ErrorCode.CANCELLED, ErrorCode.CIRCUIT_OPEN})
-"""Values of :attr:`Symptom.error` for attempts that somebody ended before the tool did."""
+"""Values of :attr:`Symptom.error` for attempts that were ended before the tool ended."""
 
 
 def is_transient(symptom: Symptom) -> bool:
-    """Whether another attempt may succeed. What the tool itself says counts first, then status, then class."""
+    """Return True if another attempt may succeed.
+
+    The tool's own statement counts first, then the status, then the class.
+    """
     if symptom.transient is not None:
         return symptom.transient
     if symptom.error == ErrorCode.TIMEOUT:
         return True
     if symptom.status is not None:
         return symptom.status in TRANSIENT_STATUSES
-    return not TRANSIENT_CLASSES.isdisjoint(symptom.mro) or _bare(symptom.mro)
-
-
-def _bare(mro: tuple[str, ...]) -> bool:
-    """Whether an error of the chain is an ``OSError`` and nothing more; each one's classes end with ``object``."""
-    starts = (0, *(place + 1 for place, name in enumerate(mro) if name == "builtins.object"))
-    return any(mro[start : start + 1] == (BARE_OS_ERROR,) for start in starts)
+    if not TRANSIENT_CLASSES.isdisjoint(symptom.mro):
+        return True
+    # `mro` lists the errors of a chain one after another; each one's classes end with `object`. An
+    # error whose first class is OSError itself has no more specific class.
+    starts = (0, *(i + 1 for i, name in enumerate(symptom.mro) if name == "builtins.object"))
+    return any(symptom.mro[start : start + 1] == (BARE_OS_ERROR,) for start in starts)
 
 
 def may_have_started(symptom: Symptom) -> bool:
-    """Whether the effect may have begun.
+    """Return True if the effect may have begun.
 
-    Only the tool can say that it had not. That a connection was refused says nothing: it may be the tool's second.
+    Only the tool can say that it had not. A refused connection does not show it: it may be the
+    tool's second one.
     """
     return symptom.started
 
 
 def declined(symptom: Symptom) -> bool:
-    """Whether the service said that it did not carry out the request; an exception of the tool's own says nothing."""
+    """Return True if the service said that it did not carry out the request.
+
+    A status that the tool's own exception implies does not count.
+    """
     return symptom.status in DECLINED_STATUSES and not symptom.implied
 
 
 def refused(symptom: Symptom) -> bool:
-    """Whether the tool said no to the call as it stands; never true of what is transient.
+    """Return True if the tool refused the call as it stands; never for a transient failure.
 
-    A tool that calls another one wrongly, or checks something else than its arguments, fails in the same words: that
-    cannot be told from outside, and it costs no more than a look at the contract.
+    A tool that calls another one wrongly, or checks something else than its arguments, fails in the
+    same words. That cannot be seen from outside, and costs one look at the contract.
     """
     if is_transient(symptom) or symptom.error in STOPPED:
         return False

@@ -1,9 +1,11 @@
-"""Answers of one tool read as answers of another: of siblings, sources, verifiers and probes.
+"""Translation of one tool's answer into the form of another tool.
 
-Each tool answers in the form that it declares itself. A number changes its unit on the way where both declarations name
-one and the factor is exact; where they name units that do not convert, or the answering tool names one and the other
-does not, the answer cannot be used. A tool that is silent about a unit answers in that of the tool that names it:
-naming it says that it can stand in. That is told where it describes the field and leaves the unit out.
+It serves siblings, sources, verifiers and probes. Each tool answers in the form that it declares
+itself. A number changes its unit on the way where both declarations name one and the factor is
+exact. Where they name units that do not convert, or the answering tool names one and the other does
+not, the answer cannot be used. A tool that names no unit is assumed to answer in that of the tool
+that names it as a stand-in. Where it describes the field and leaves the unit out, that assumption
+is reported.
 """
 
 from collections.abc import Mapping
@@ -37,9 +39,9 @@ class Reading:
     answer: Answer
     """The answer; as it came where nothing had to be done, or nothing could be done."""
     changes: tuple[str, ...] = ()
-    """What was done, in words, without values."""
+    """Steps that were taken, in words, without values."""
     problems: tuple[Anomaly, ...] = ()
-    """Why it cannot be read as an answer of the other tool; empty if it can."""
+    """Reasons why it cannot be read as an answer of the other tool; empty if it can."""
 
 
 def translate(
@@ -48,23 +50,26 @@ def translate(
     """Read the answer of one tool in the form of another.
 
     Args:
-        answer: As it came.
+        answer: The answer as it came.
         said_by: Declaration of the tool that answered.
-        wanted: Result schema of the tool in whose place it answered; ``None`` if that declares none.
-        live: Result schema that the answering tool's live contract tells, if it was read.
+        wanted: Result schema of the tool in whose place it answered; ``None`` if that declares
+            none.
+        live: Result schema of the answering tool's live contract, if it was read.
 
     Returns:
-        A reading without changes where no units are at stake: then the answer is held against ``wanted`` as it came.
+        A reading without changes where no units are at stake: then the answer is checked against
+        ``wanted`` as it came.
     """
     own = said_by.result_schema
     if own is None or wanted is None or own == wanted or not _at_stake(own, wanted):
         return Reading(answer=answer)
     read = normalise(answer, own, live)
     if read is None:
-        broken = _broken(answer, said_by)
-        if {anomaly.kind for anomaly in broken} != {
-            AnomalyKind.BOUNDS
-        }:  # its form is right then, and can be read
+        # The invariants are left out: they need the arguments of this tool's own call.
+        bare = ToolSpec(name=said_by.name, result_schema=own)
+        broken = inspect(bare, {}, answer)
+        if {anomaly.kind for anomaly in broken} != {AnomalyKind.BOUNDS}:
+            # With values out of bounds the form is still right and can be read.
             return Reading(answer=answer, problems=broken or (_incomparable(said_by.name),))
         read = Normalised(value=declared_value(shape_of(own), answer), changes=())
     carried = carry(
@@ -87,7 +92,7 @@ def translate(
 
 
 def units_told(schema: Schema | None) -> str:
-    """The units that a schema declares, for a mark; empty if it declares none."""
+    """Return the units that a schema declares, for a mark; empty if it declares none."""
     if schema is None or not shape_of(schema).has_units:
         return ""
     form = main_form(expanded(schema))
@@ -103,7 +108,11 @@ def units_told(schema: Schema | None) -> str:
 
 
 def _at_stake(own: Schema, wanted: Schema) -> bool:
-    """Whether the two declare units, or one does for what the other describes, too."""
+    """Return True if units matter between the two schemas.
+
+    Either the answering one declares some, or the other does for fields that the answering one
+    describes, too.
+    """
     if not (shape_of(own).has_units or shape_of(wanted).has_units):
         return False
     form = main_form(expanded(own))
@@ -117,7 +126,10 @@ def _at_stake(own: Schema, wanted: Schema) -> bool:
 
 @lru_cache(maxsize=256)
 def _forms(own: IdentityKey, wanted: IdentityKey) -> tuple[Schema, Schema]:
-    """Both schemas ready to be carried between: limits are held against the value that comes of it."""
+    """Return both schemas prepared for carrying values between them.
+
+    Limits are left out: they are checked against the carried value.
+    """
     return _unlimited(_completed(own.held, wanted.held)), _unlimited(expanded(wanted.held))
 
 
@@ -131,7 +143,7 @@ def _unlimited(schema: Any) -> Any:
 
 
 def _completed(own: Schema, wanted: Schema) -> Schema:
-    """The answering tool's schema with the fields that it does not describe and that the other one does."""
+    """Return the answering tool's schema with the fields that only the other one describes."""
     here, there = main_form(expanded(own)), main_form(expanded(wanted))
     pairs = match_leaves(leaves(here, there), leaves(there, {}))
     if not properties(here) or here.get("additionalProperties") is False or pairs is None:
@@ -141,19 +153,16 @@ def _completed(own: Schema, wanted: Schema) -> Schema:
     return {**here, "properties": {**added, **properties(here)}}
 
 
-def _broken(answer: Answer, said_by: ToolSpec) -> tuple[Anomaly, ...]:
-    """What is wrong with an answer by the declaration of its own tool."""
-    bare = ToolSpec(name=said_by.name, result_schema=said_by.result_schema)
-    return inspect(bare, {}, answer)
-
-
 def _incomparable(tool: str) -> Anomaly:
-    message = f"{tool} answered, and its answer cannot be brought into the declared form and units without a guess."
+    message = (
+        f"{tool} answered, and its answer cannot be brought into the declared form and units "
+        "without a guess."
+    )
     return Anomaly(kind=AnomalyKind.UNIT, pointer="", message=message)
 
 
 def _within(carried: Any, came: Any) -> bool:
-    """Whether nothing but undeclared fields is gone."""
+    """Return True if nothing but undeclared fields is missing."""
     if isinstance(carried, Mapping) and isinstance(came, Mapping):
         return all(name in came and _within(value, came[name]) for name, value in carried.items())
     if isinstance(carried, list) and isinstance(came, list):

@@ -1,6 +1,7 @@
-"""The test kit: virtual time, ordered turns, scripted models and tools, strict checks of histories and of ports.
+"""Test kit: virtual time, ordered turns, scripted models and tools, checks of histories and ports.
 
-Made for asyncguard's own tests and for those of agents built on it. It needs langchain-core and nothing else.
+It is made for asyncguard's own tests and for those of agents built on it. It needs langchain-core
+and nothing else.
 """
 
 from asyncguard.testing.conformance import (

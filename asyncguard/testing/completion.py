@@ -1,4 +1,4 @@
-"""What a provider adds to an answer, and how it cuts the answer into a stream."""
+"""Completion of an answer with what a provider adds, and its division into stream chunks."""
 
 import base64
 import json
@@ -11,11 +11,11 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
-"""Where langchain-google-genai keeps thought signatures: a key of `additional_kwargs`, by tool call id."""
+"""Key of `additional_kwargs` where langchain-google-genai keeps signatures, by tool call id."""
 
 
 def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: bool) -> AIMessage:
-    """Adds usage, finish reason and, if asked, a thought signature, wherever the message has none of its own."""
+    """Add usage, finish reason and, if asked, a thought signature, where the message has none."""
     if message.usage_metadata is None:
         message.usage_metadata = _usage(message, request)
     finish = "tool_calls" if message.tool_calls or message.invalid_tool_calls else "stop"
@@ -32,7 +32,7 @@ def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: boo
 
 
 def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
-    """Cuts a message into chunks that add up to it: text by words, each call's arguments in two pieces."""
+    """Yield chunks that add up to a message: text by words, each call's arguments in two pieces."""
     for content in _pieces(message.content):
         yield AIMessageChunk(content=content, id=message.id)
     for call in _call_pieces(message):

@@ -1,4 +1,4 @@
-"""The vocabulary in which a scripted model's answers are written."""
+"""Vocabulary in which a scripted model's answers are written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,13 +7,19 @@ from typing import Any, TypeAlias
 from langchain_core.messages import AIMessage, BaseMessage
 
 ToolSchema: TypeAlias = Mapping[str, Any]
-"""A tool as the model was told of it, in OpenAI's form: `{"type": "function", "function": {...}}`."""
+"""A tool as the model is shown it, in OpenAI's form.
+
+`{"type": "function", "function": {...}}`
+"""
 
 StepFunction: TypeAlias = "Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]"
-"""Decides an answer from the messages and tools of the request."""
+"""Function that decides an answer from the messages and tools of the request."""
 
 Step: TypeAlias = "AIMessage | str | Calls | Exception | StepFunction"
-"""One answer: a message, its text, tool calls, an error to raise, or a function that returns one of these."""
+"""One answer.
+
+It is a message, its text, tool calls, an error to raise, or a function that returns one of these.
+"""
 
 
 class ScriptExhaustedError(RuntimeError):
@@ -30,7 +36,8 @@ class ScriptExhaustedError(RuntimeError):
         self.name = name
         self.length = length
         super().__init__(
-            f"The script of {name!r} holds {length} answer(s) and all were given. Asked now: {asked}"
+            f"The script of {name!r} holds {length} answer(s) and all were given. "
+            f"Asked now: {asked}"
         )
 
 
@@ -55,7 +62,7 @@ class Calls:
 def calls(
     *proposed: tuple[str, Mapping[str, Any]], text: str = "", ids: Sequence[str] | None = None
 ) -> Calls:
-    """Writes an answer that calls tools: `calls(("search", {"q": "x"}), ("book", {"id": 3}))`.
+    """Return an answer that calls tools: `calls(("search", {"q": "x"}), ("book", {"id": 3}))`.
 
     Args:
         proposed: Tool name and arguments of each call, in order.

@@ -1,4 +1,4 @@
-"""A chat model that answers from a script and remembers what it was asked."""
+"""Chat model that answers from a script and records its requests."""
 
 import asyncio
 import threading
@@ -30,19 +30,19 @@ class ModelRequest:
     """One request as the model received it."""
 
     number: int
-    """Which request this was, counted from 1 over all bound copies."""
+    """Number of the request, counted from 1 over all bound copies."""
     messages: tuple[BaseMessage, ...]
     """Deep copies of the messages, so that later changes do not show."""
     tools: tuple[ToolSchema, ...]
-    """The tools bound at the time, with their schemas."""
+    """Tools that were bound at the time, with their schemas."""
     tool_choice: Any
-    """What `bind_tools` was told about the choice, or None."""
+    """Tool choice given to `bind_tools`, or None."""
     options: Mapping[str, Any]
     """Every other keyword: `stop`, `strict`, `response_format`, ..."""
     at: float
-    """When the request arrived, in seconds of the model's clock."""
+    """Arrival of the request, in seconds of the model's clock."""
     streamed: bool
-    """Whether the answer was streamed."""
+    """True if the answer was streamed."""
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -61,8 +61,8 @@ class _Tape:
         self.steps = None if callable(script) else tuple(script)
         self.policy = script if callable(script) else None
         self.requests: list[ModelRequest] = []
-        # Reentrant: a step may itself look at the record. It is held while a step decides, so that requests from
-        # several threads are numbered and answered in one order.
+        # Reentrant: a step may itself look at the record. It is held while a step decides, so that
+        # requests from several OS threads are numbered and answered in one order.
         self.lock = threading.RLock()
 
     def step(self, name: str, number: int, messages: Sequence[BaseMessage]) -> Step:
@@ -81,19 +81,23 @@ class _Tape:
 
 
 class ScriptedChatModel(BaseChatModel):
-    """A deterministic chat model for tests; works sync, async, streamed, bound, and from several threads.
+    """Deterministic chat model for tests: sync, async, streamed, bound, and from several threads.
 
-    Every request takes the next answer of the script; a request more than the script has answers raises
-    `ScriptExhaustedError`. Ids are counted, never random: message n is `<id_prefix>-n`, its k-th call
-    `<id_prefix>_n_k`. Copies, such as those of `bind_tools`, share script and record.
+    Every request takes the next answer of the script; a request more than the script has answers
+    raises `ScriptExhaustedError`. Ids are counted, never random: message n is `<id_prefix>-n`, its
+    k-th call `<id_prefix>_n_k`. Copies, such as those of `bind_tools`, share script and record.
 
-    Streamed malformed arguments meet the leniency of LangChain's chunk merging, as those of a real provider do.
+    Streamed malformed arguments meet the leniency of LangChain's chunk merging, as those of a real
+    provider do.
 
     Args:
-        script: Answers in order, or a function `(messages, tools) -> answer` that makes every answer.
-        latency: Seconds that an answer takes, or a function of the request; async requests sleep on their loop.
+        script: Answers in order, or a function `(messages, tools) -> answer` that makes every
+            answer.
+        latency: Seconds that an answer takes, or a function of the request; async requests sleep on
+            their loop.
         id_prefix: Start of all ids; give each model of a conversation its own.
-        sign_calls: Put a Gemini thought signature on the first call of each message, as Gemini 3 does.
+        sign_calls: Put a Gemini thought signature on the first call of each message, as Gemini 3
+            does.
         timing: Clock of the record and sleep of the sync variant.
         options: Fields of `BaseChatModel`, such as `disable_streaming`.
 
@@ -126,7 +130,7 @@ class ScriptedChatModel(BaseChatModel):
 
     @property
     def requests(self) -> list[ModelRequest]:
-        """What the model was asked, in order; a fresh list."""
+        """Requests so far, in order; a fresh list."""
         with self._tape.lock:
             return list(self._tape.requests)
 
@@ -154,7 +158,7 @@ class ScriptedChatModel(BaseChatModel):
         strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Binds tools to a copy that shares script and record."""
+        """Bind tools to a copy that shares script and record."""
         schemas = [_schema(tool, strict) for tool in tools]
         if strict is not None:
             kwargs["strict"] = strict
@@ -213,7 +217,8 @@ class ScriptedChatModel(BaseChatModel):
     def _decide(
         self, messages: Sequence[BaseMessage], options: dict[str, Any], *, streamed: bool
     ) -> tuple[ModelRequest, AIMessage | str | Calls | Exception]:
-        # The answer is decided on arrival and delivered after the latency: arrival order alone decides who gets which.
+        # The answer is decided on arrival and delivered after the latency, so that the order of
+        # arrival alone decides which request gets which answer.
         with self._tape.lock:
             request = ModelRequest(
                 number=len(self._tape.requests) + 1,
@@ -253,7 +258,10 @@ class ScriptedChatModel(BaseChatModel):
                 ]
                 message = AIMessage(content=answer.text, tool_calls=made)
             case _:
-                raise TypeError(f"a step returned {type(answer).__name__}, which is no answer")
+                raise TypeError(
+                    "a step must return a message, text, calls or an exception, "
+                    f"not {type(answer).__name__}"
+                )
         message.id = message.id or f"{self._id_prefix}-{request.number}"
         return completed(message, request.messages, signed=self._sign_calls)
 
@@ -261,7 +269,7 @@ class ScriptedChatModel(BaseChatModel):
 def _schema(
     tool: dict[str, Any] | type | Callable[..., Any] | BaseTool, strict: bool | None
 ) -> dict[str, Any]:
-    # A provider's own tool, such as {"type": "web_search"}, has no function and goes through as it is.
+    # A provider's own tool, such as {"type": "web_search"}, has no function and is not converted.
     if isinstance(tool, dict) and tool.get("type") not in (None, "function", "object"):
         return tool
     return convert_to_openai_tool(tool, strict=strict)

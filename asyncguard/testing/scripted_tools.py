@@ -1,4 +1,4 @@
-"""Tools that answer from a script and remember when each call began and ended."""
+"""Tools that answer from a script and record when each call began and ended."""
 
 import asyncio
 import inspect
@@ -20,36 +20,42 @@ class Delayed:
     """An outcome with a latency of its own; made by `after`."""
 
     seconds: float
-    """How long this call takes."""
+    """Seconds that this call takes."""
     outcome: Any
-    """The outcome then: a value, an exception, or a function of the arguments."""
+    """Outcome after them: a value, an exception, or a function of the arguments."""
 
 
 Outcomes: TypeAlias = Sequence[Any] | Callable[[Mapping[str, Any]], Any]
-"""Outcomes in order of the calls, or one function `(arguments) -> outcome` that makes every outcome."""
+"""Outcomes in order of the calls, or one function that makes every outcome.
+
+The function maps arguments to an outcome.
+"""
 
 ToolArguments: TypeAlias = Mapping[str, Any] | type[BaseModel]
-"""A tool's parameters: name to type (required) or to `(type, default)`; or a ready pydantic model."""
+"""Parameters of a tool.
+
+Name to type (required) or to `(type, default)`; or a ready pydantic model.
+"""
 
 
 def after(seconds: float, outcome: Any) -> Delayed:
-    """Gives an outcome a latency of its own, so that a later call can end earlier."""
+    """Return an outcome with a latency of its own, so that a later call can end earlier."""
     return Delayed(seconds=seconds, outcome=outcome)
 
 
 class ToolMode(Enum):
-    """Which variants a scripted tool has."""
+    """Variants that a scripted tool has."""
 
     SYNC = "sync"
-    """Only a function; async callers run it in a thread, as LangChain does."""
+    """A function only; async callers run it in an OS thread, as LangChain does."""
     ASYNC = "async"
-    """Only a coroutine; sync callers are refused, as LangChain does."""
+    """A coroutine only; sync callers are refused, as LangChain does."""
     BOTH = "both"
     """A function and a coroutine."""
 
 
 class CallEnd(Enum):
-    """How a call of a scripted tool ended."""
+    """End of a call of a scripted tool."""
 
     RUNNING = "running"
     RETURNED = "returned"
@@ -62,17 +68,17 @@ class ScriptedCall:
     """One call of a scripted tool."""
 
     number: int
-    """Which call this was, counted from 1."""
+    """Number of the call, counted from 1."""
     args: Mapping[str, Any]
-    """The validated arguments."""
+    """Validated arguments."""
     started: float
-    """When it began, in seconds of the tool's clock."""
+    """Start, in seconds of the tool's clock."""
     finished: float | None = None
-    """When it ended; None while it runs."""
+    """End, in seconds of the tool's clock; None while it runs."""
     end: CallEnd = CallEnd.RUNNING
-    """How it ended."""
+    """Kind of end."""
     result: Any = None
-    """What it returned, or the exception it raised."""
+    """Value that it returned, or exception that it raised."""
 
 
 class _Log:
@@ -116,13 +122,16 @@ class _Log:
 
 
 class ScriptedTool(StructuredTool):
-    """A structured tool with scripted outcomes; made by `scripted_tool`. Copies share script and record."""
+    """Structured tool with scripted outcomes; made by `scripted_tool`.
+
+    Copies share script and record.
+    """
 
     _log: _Log = PrivateAttr()
 
     @property
     def calls(self) -> list[ScriptedCall]:
-        """Every call so far, in order of their start; a fresh list."""
+        """Calls so far, in order of their start; a fresh list."""
         with self._log.lock:
             return list(self._log.calls)
 
@@ -141,11 +150,12 @@ def scripted_tool(
     mode: ToolMode = ToolMode.BOTH,
     timing: ScriptTiming | None = None,
 ) -> ScriptedTool:
-    """Makes a tool that answers from a script.
+    """Return a tool that answers from a script.
 
-    An outcome is a value to return, an exception to raise, a function of the arguments (async ones are awaited) that
-    returns such an outcome, or `after(seconds, outcome)`. A call more than the list has outcomes raises
-    `ScriptExhaustedError`. A single function makes the outcome of every call.
+    An outcome is a value to return, an exception to raise, a function of the arguments (async ones
+    are awaited) that returns such an outcome, or `after(seconds, outcome)`. A call more than the
+    list has outcomes raises `ScriptExhaustedError`. A single function makes the outcome of every
+    call.
 
     Args:
         name: Name of the tool; its description says that it is scripted.

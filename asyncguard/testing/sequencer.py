@@ -1,4 +1,4 @@
-"""Numbered turns: makes tasks do things in one exact order."""
+"""Numbered turns that make tasks run in one exact order."""
 
 import asyncio
 import contextlib
@@ -20,15 +20,17 @@ class SequencerError(RuntimeError):
 
 
 class Sequencer:
-    """Lets tasks take numbered turns in order, whoever arrives first.
+    """Numbered turns that tasks take in order, whichever arrives first.
 
-    `async with seq(2):` waits until the block of turn 1 was left. A block that raises passes the turn on all the same,
-    so that one failure is reported as itself and not as everybody's. A turn that is cancelled while it waits, or waits
-    too long, breaks the sequence: every task that waits or comes later gets a `SequencerError`; none waits for ever.
+    `async with seq(2):` waits until the block of turn 1 was left. A block that raises passes the
+    turn on all the same, so that one failure is reported as itself and not as that of every task. A
+    turn that is cancelled while it waits, or waits too long, breaks the sequence: every task that
+    waits or comes later gets a `SequencerError`; none waits for ever.
 
     Args:
-        patience: Seconds of the loop's time that a turn may wait; None waits without limit. On a `VirtualTimeLoop`
-            these are virtual seconds, so raise it where the blocks themselves sleep for long.
+        patience: Seconds of the loop's time that a turn may wait; None waits without limit. On a
+            `VirtualTimeLoop` these are virtual seconds, so raise it where the blocks themselves
+            sleep for long.
     """
 
     def __init__(self, *, patience: float | None = 60.0) -> None:
@@ -40,12 +42,12 @@ class Sequencer:
 
     @property
     def finished(self) -> tuple[int, ...]:
-        """The turns whose blocks were left, in that order."""
+        """Turns whose blocks were left, in that order."""
         return tuple(self._finished)
 
     @contextlib.asynccontextmanager
     async def __call__(self, turn: int) -> AsyncIterator[None]:
-        """Holds turn number `turn`, counted from 0, while the block runs.
+        """Hold turn number `turn`, counted from 0, while the block runs.
 
         Raises:
             SequencerError: The number is negative or was used before, or the sequence is broken.

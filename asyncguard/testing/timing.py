@@ -1,4 +1,4 @@
-"""Time outside a virtual loop: where scripted models and tools read it, and a clock moved by hand."""
+"""Time outside a virtual loop: its source for scripts, and a clock that is moved by hand."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 def loop_or_monotonic_time() -> float:
-    """Tells the running loop's time in seconds, or the machine's monotonic time where no loop runs."""
+    """Return the running loop's time in seconds, or the machine's monotonic time without a loop."""
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
@@ -17,31 +17,35 @@ def loop_or_monotonic_time() -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptTiming:
-    """The time of a scripted model or tool. Async variants always sleep on their loop.
+    """Clock and sleep of a scripted model or tool. Async variants always sleep on their loop.
 
-    `ScriptTiming(clock=clock.time, sleep=clock.sleep)` with a `VirtualClock` keeps sync variants from really waiting.
+    `ScriptTiming(clock=clock.time, sleep=clock.sleep)` with a `VirtualClock` keeps sync variants
+    from really waiting.
     """
 
     clock: Callable[[], float] = loop_or_monotonic_time
     """Seconds from an arbitrary start, for the records."""
     sleep: Callable[[float], None] = time.sleep
-    """How a sync variant waits for its latency, in seconds."""
+    """Function by which a sync variant waits for its latency, in seconds."""
 
 
 class VirtualClock:
-    """A clock that moves only when told to, for code without a loop. It may be read and moved from any thread."""
+    """Clock that moves only when it is moved, for code without a loop.
+
+    It may be read and moved from any OS thread.
+    """
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
         self._lock = threading.Lock()
 
     def time(self) -> float:
-        """Tells the time in seconds."""
+        """Return the time in seconds."""
         with self._lock:
             return self._now
 
     def sleep(self, seconds: float) -> None:
-        """Moves the clock forward by `seconds` and returns at once.
+        """Move the clock forward by `seconds` and return at once.
 
         Raises:
             ValueError: `seconds` is negative.

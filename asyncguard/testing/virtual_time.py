@@ -1,20 +1,23 @@
 """An asyncio event loop whose clock jumps instead of waiting.
 
-Theory of operation. A selector loop blocks in exactly one place: its selector, when no callback is ready. The loop here
-owns that selector. When nothing is ready and no real work is outstanding, the selector moves the loop's clock to the
-next timer and returns at once; `asyncio.sleep(3600)` then costs no real time and `loop.time()` grows by exactly 3600.
+Theory of operation. A selector loop blocks in exactly one place: its selector, when no callback is
+ready. The loop here owns that selector. When nothing is ready and no real work is outstanding, the
+selector moves the loop's clock to the next timer and returns at once; `asyncio.sleep(3600)` then
+costs no real time and `loop.time()` grows by exactly 3600.
 
 Rules:
 
 - Computation, threads and sockets take no virtual time. Only timers move the clock.
-- While real work is outstanding the clock stands still and the loop really blocks, however near the next timer is.
-  Work started through `run_in_executor` and `asyncio.to_thread` counts by itself, and still counts after the waiting
-  task was cancelled, until the thread ends. Anything else that wakes the loop from outside (a foreign thread calling
-  `call_soon_threadsafe`, a socket) must be wrapped in `VirtualTimeLoop.real_work`, or be given `settle`.
-- Timers due at one instant run in the order in which they were made (asyncio itself leaves that order open), so a
-  program has the same interleaving on every run. What iterates over a set of tasks may still differ: that order is
-  Python's, not the loop's.
-- Nothing scheduled, nothing outstanding, and still something to wait for is a deadlock: `VirtualDeadlockError`.
+- While real work is outstanding the clock stands still and the loop really blocks, however near the
+  next timer is. Work started through `run_in_executor` and `asyncio.to_thread` counts by itself,
+  and still counts after the waiting task was cancelled, until the thread ends. Anything else that
+  wakes the loop from outside (a foreign thread calling `call_soon_threadsafe`, a socket) must be
+  wrapped in `VirtualTimeLoop.real_work`, or be given `settle`.
+- Timers due at one instant run in the order in which they were made (asyncio itself leaves that
+  order open), so a program has the same interleaving on every run. Iteration over a set of tasks
+  may still differ: that order is Python's, not the loop's.
+- Nothing scheduled, nothing outstanding, and still something to wait for is a deadlock:
+  `VirtualDeadlockError`.
 """
 
 import asyncio
@@ -41,8 +44,8 @@ HUNDRED_DAYS = 100 * 86_400.0
 class VirtualDeadlockError(RuntimeError):
     """The virtual loop has nothing left that could ever wake it.
 
-    Await something that a task, a timer or outstanding real work will complete; wrap work that foreign threads or
-    sockets do in `loop.real_work()`.
+    Await something that a task, a timer or outstanding real work will complete; wrap work that
+    foreign threads or sockets do in `loop.real_work()`.
 
     Attributes:
         time: Virtual time in seconds at which the loop stood still.
@@ -83,7 +86,8 @@ class _IdleSelector(selectors.DefaultSelector):
 
     @override
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        # Read before polling: work that ends in between has already written to the wake-up socket, so the poll sees it.
+        # Read before polling: work that ends in between has already written to the wake-up socket,
+        # so the poll sees it.
         outstanding = self._loop.outstanding
         events = super().select(0)
         if events or (timeout is not None and timeout <= 0):
@@ -100,14 +104,17 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """A selector event loop with virtual time, starting at 0.0 seconds.
 
     Args:
-        settle: Real seconds that the loop must have been idle before it jumps. 0 (the default) jumps at once; a few
-            milliseconds let code run whose threads cannot be marked by `real_work`, at that price for each jump.
-        patience: Real seconds that outstanding real work may stay silent before the loop gives up on it.
-        horizon: Virtual seconds after which the loop gives up: a task that sleeps in a circle would keep a deadlock
-            alive for ever.
+        settle: Real seconds that the loop must have been idle before it jumps. 0 (the default)
+            jumps at once; a few milliseconds let code run whose threads cannot be marked by
+            `real_work`, at that price for each jump.
+        patience: Real seconds that outstanding real work may stay silent before the loop gives up
+            on it.
+        horizon: Virtual seconds after which the loop gives up: a task that sleeps in a circle would
+            keep a deadlock alive for ever.
     """
 
-    # Declared by asyncio.base_events and by nothing public; every release since 3.4 keeps the next timer at its head.
+    # Declared by asyncio.base_events and by nothing public; every release since 3.4 keeps the next
+    # timer at its head.
     _scheduled: list[asyncio.TimerHandle]
 
     def __init__(
@@ -124,7 +131,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @override
     def time(self) -> float:
-        """Tells the virtual time in seconds."""
+        """Return the virtual time in seconds."""
         return self._now
 
     @override
@@ -135,21 +142,22 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Schedules a callback; among equal times the one scheduled first runs first."""
+        """Schedule a callback; among equal times the one scheduled first runs first."""
         return super().call_at(_Instant(when, next(self._order)), callback, *args, context=context)
 
     @contextlib.contextmanager
     def real_work(self) -> Iterator[None]:
-        """Holds the clock while something outside the loop works: a foreign thread, a socket, a process.
+        """Hold the clock while something outside the loop works: a thread, a socket, a process.
 
-        May be entered in any thread, and several times. The clock stands still until every block was left.
+        It may be entered in any OS thread, and several times. The clock stands still until every
+        block was left.
         """
         self._count(1)
         try:
             yield
         finally:
             self._count(-1)
-            # A blocked loop looks again. It may be closed by now: then nobody waits for the news.
+            # Wake a blocked loop, so that it looks again. A loop that was closed need not know.
             with contextlib.suppress(RuntimeError):
                 self.call_soon_threadsafe(_nothing)
 
@@ -157,8 +165,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Runs `func` in the executor as real work, counted until it was answered and its thread is free."""
-        # A process pool would have to pickle the counting wrapper; there the answer alone is counted.
+        """Run `func` in the executor as real work.
+
+        It counts until it was answered and its OS thread is free.
+        """
+        # A process pool would have to pickle the counting wrapper; there only the answer counts.
         threads = executor is None or isinstance(executor, ThreadPoolExecutor)
         counted = self._counting(func) if threads else func
         self._count(1)
@@ -172,7 +183,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @override
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Joins the default executor's threads, which is real work of a thread that asyncio starts for it."""
+        """Join the default executor's OS threads.
+
+        It is real work of an OS thread that asyncio starts for it.
+        """
         with self.real_work():
             if sys.version_info >= (3, 12):
                 await super().shutdown_default_executor(timeout)
@@ -181,18 +195,19 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @property
     def outstanding(self) -> int:
-        """Pieces of real work that are under way."""
+        """Number of pieces of real work that are under way."""
         with self._count_lock:
             return self._outstanding
 
     def move_on(self, *, silent: int) -> None:
-        """Moves the clock to the next timer. The selector calls this when the loop is idle.
+        """Move the clock to the next timer. The selector calls this when the loop is idle.
 
         Args:
             silent: Pieces of real work that gave no sign for as long as patience lasts.
 
         Raises:
-            VirtualDeadlockError: Real work is silent, there is no timer, or it lies behind the horizon.
+            VirtualDeadlockError: Real work is silent, there is no timer, or it lies beyond the
+                horizon.
         """
         if silent:
             self._give_up(
@@ -203,7 +218,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._give_up("Nothing is scheduled and no real work is outstanding")
         if due > self._horizon:
             self._give_up(
-                f"The next timer lies behind the horizon of {self._horizon:g} virtual seconds"
+                f"The next timer lies beyond the horizon of {self._horizon:g} virtual seconds"
             )
         self._now = max(self._now, float(due))
 
@@ -225,7 +240,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 @dataclass(frozen=True, kw_only=True)
 class VirtualRun(Generic[T]):
-    """What a coroutine returned, and how long it took in virtual time."""
+    """Result of a coroutine, and its duration in virtual time."""
 
     result: T
     """The coroutine's return value."""
@@ -241,9 +256,10 @@ def run_virtual(
     horizon: float = HUNDRED_DAYS,
     debug: bool | None = None,
 ) -> VirtualRun[T]:
-    """Runs a coroutine to its end on a fresh `VirtualTimeLoop` and closes the loop.
+    """Run a coroutine to its end on a fresh `VirtualTimeLoop` and close the loop.
 
-    As `asyncio.run`, it cancels what is left when `main` returns, and it cannot be called from a running loop.
+    As `asyncio.run`, it cancels remaining tasks when `main` returns, and it cannot be called from a
+    running loop.
 
     Args:
         main: The coroutine.
@@ -262,7 +278,7 @@ def run_virtual(
 
 
 def _nothing() -> None:
-    """Wakes a loop."""
+    """Do nothing; scheduling it wakes a loop."""
 
 
 def _where(task: asyncio.Task[Any]) -> str:
@@ -270,4 +286,5 @@ def _where(task: asyncio.Task[Any]) -> str:
     if not frames:
         return task.get_name()
     frame = frames[0]
-    return f"{task.get_name()}: {frame.f_code.co_qualname} ({frame.f_code.co_filename}:{frame.f_lineno})"
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return f"{task.get_name()}: {frame.f_code.co_qualname} ({place})"

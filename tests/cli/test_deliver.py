@@ -37,7 +37,7 @@ def test_a_delivery_is_kept_for_its_thread(desk: Path, capsys: Capture) -> None:
     """It says what happens next, and a token is good for one."""
     assert (
         deliver(capsys, TOKEN, "certified")
-        == "Delivered: it is on disk. A parked thread goes on when it is run again.\n"
+        == "Delivered and stored. A parked thread continues when it is run again.\n"
     )
     assert deliver(capsys, TOKEN, "certified", code=1) == UNKNOWN
     assert deliver(capsys, "guessed", "certified", code=1) == UNKNOWN
@@ -94,7 +94,7 @@ def test_what_is_no_json_is_refused_and_the_token_stays_good(
 ) -> None:
     """The text itself is not quoted."""
     text = deliver(capsys, TOKEN, "--json", given, code=1)
-    assert text.startswith("asyncguard: The result is no JSON (")
+    assert text.startswith("asyncguard: The result is not valid JSON (")
     assert len(text) < 300
     deliver(capsys, TOKEN, "--json", "null")
 
@@ -140,18 +140,18 @@ def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "there is no token: name it first, or by --token-file or $ASYNCGUARD_TOKEN"),
+        ([], "there is no token: give it first, or by --token-file or $ASYNCGUARD_TOKEN"),
         (
             [TOKEN],
-            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+            "give one result: as text, - for standard input, or --file; give the journal by --journal",
         ),
         (
             [TOKEN, "x", "y"],
-            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+            "give one result: as text, - for standard input, or --file; give the journal by --journal",
         ),
         (
             [TOKEN, "x", "--file", "f"],
-            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+            "give one result: as text, - for standard input, or --file; give the journal by --journal",
         ),
         (
             ["x", f"--{TOKEN}"],
@@ -172,7 +172,9 @@ def test_files_that_cannot_be_read_are_named_and_not_quoted(desk: Path, capsys: 
     """A token that is no text, and a result that is not there."""
     Path("token.bin").write_bytes(b"\xff" + TOKEN.encode())
     text = deliver(capsys, "--token-file", "token.bin", "x", code=1)
-    assert text == "asyncguard: The token cannot be read from token.bin: it is no text in UTF-8.\n"
+    assert (
+        text == "asyncguard: The token cannot be read from token.bin: it must be text in UTF-8.\n"
+    )
     text = deliver(capsys, TOKEN, "--file", "none.txt", code=1)
     assert (
         text == "asyncguard: The result cannot be read from none.txt: No such file or directory.\n"
@@ -185,7 +187,7 @@ def test_a_delivery_makes_no_journal(
     """A wrong place is told, and stays empty."""
     monkeypatch.chdir(tmp_path)
     assert deliver(capsys, TOKEN, "x", code=1).startswith(
-        "asyncguard: There is no journal at effects.db. Name one by"
+        "asyncguard: There is no journal at effects.db. Give one by"
     )
     assert list(tmp_path.iterdir()) == []
 

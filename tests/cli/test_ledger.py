@@ -140,7 +140,7 @@ def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture
     assert key("pay#1")[:8] not in text
     assert text.endswith("1 call was answered and waits for the thread to run; see --all.\n")
     assert (
-        "answered: its thread learns of it when it goes on; if its run has ended, with its next message."
+        "answered: its thread is notified when it continues; if its run has ended, with its next message."
         in run(capsys, "list", desk, "--all")
     )
     rows = {row["label"]: row for row in json.loads(run(capsys, "list", desk, "--all", "--json"))}
@@ -189,7 +189,7 @@ def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypa
     assert run(capsys, "show", key("pay#1"), "--json", desk) == run(
         capsys, "show", key("pay#1"), desk, "--json"
     )
-    assert "the journal is named twice" in wrong(capsys, "list", desk, "--journal", desk)
+    assert "the journal is given twice" in wrong(capsys, "list", desk, "--journal", desk)
     assert "unrecognized arguments: b" in wrong(capsys, "list", "a", "b")
     monkeypatch.setenv("ASYNCGUARD_JOURNAL", str(desk))
     assert run(capsys, "list", "--json") == expected
@@ -216,7 +216,7 @@ def test_a_missing_journal_is_never_made(
     assert list(tmp_path.iterdir()) == []
     if not words[-1].startswith("sqlite"):
         assert (
-            "--journal or by ASYNCGUARD_JOURNAL: an SQLite file (beside a checkpointer's FILE it is FILE.eff"
+            "--journal or by ASYNCGUARD_JOURNAL: an SQLite file (next to a checkpointer's FILE it is FILE.eff"
             in text
         )
 
@@ -291,7 +291,7 @@ def test_a_key_has_to_fit_one_call(desk: Path, capsys: Capture) -> None:
     tell(desk, more)
     assert "No call has a key that begins with 'zz'" in run(capsys, "show", "zz", desk, code=1)
     assert (
-        "2 calls have keys that begin with 'abcabc': abcabc1 (pay#1), abcabc2 (pay#2); give more of it."
+        "2 calls have keys that begin with 'abcabc': abcabc1 (pay#1), abcabc2 (pay#2); give more of the key."
         in run(capsys, "show", "abcabc", desk, code=1)
     )
     assert "2 calls have keys" in run(capsys, "retry", "abc", desk, "--yes", code=1)

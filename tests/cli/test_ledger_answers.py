@@ -70,9 +70,10 @@ def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -
         capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann"
     )
     assert text == (
-        f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. The agent is told that it happened, with this "
-        f"result. A run of thread {THREAD} that waits now learns of it within a second; one that was killed or "
-        "interrupted in the middle does when it is run again, and a thread whose run has ended with its next message."
+        f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. "
+        "The agent is notified that it happened, with this result. "
+        f"A run of thread {THREAD} that waits now is notified within a second; one that was killed or "
+        "interrupted, when it is run again; a thread whose run has ended, with its next message."
     )
     assert ask(desk, "pay#1") == Known(result=Success(content="paid"))
     (mail,) = entry(desk, "pay#1").signals
@@ -81,7 +82,7 @@ def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -
 
 def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture) -> None:
     """What it answered is told as it stands in the file."""
-    assert "what it answered is not known" in run(capsys, "resolve", key("mail#3"), desk, *HAPPENED)
+    assert "its result is not known" in run(capsys, "resolve", key("mail#3"), desk, *HAPPENED)
     assert entry(desk, "mail#3").signals[0].content is None
     Path("answer.txt").write_text("paid,\nat last ✓", encoding="utf-8")
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", "answer.txt")
@@ -97,7 +98,7 @@ def test_what_did_not_happen_is_made_again_on_request_only(
     """Either way the attempt is over; whether another follows is the difference."""
     action, *options = words
     text = run(capsys, action, key("pay#1"), desk, *options)
-    assert ("It is made again under the same key" in text) is again
+    assert ("It is repeated under the same key" in text) is again
     assert ("it is not repeated unless the agent calls again" in text) is not again
     verdict = ask(desk, "pay#1")
     assert isinstance(verdict, Known)
@@ -150,7 +151,10 @@ def test_nobody_to_ask_is_no_consent(
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     for words in (["resolve", "--happened"], ["retry"]):
         text = run(capsys, words[0], key("pay#1"), desk, *words[1:], code=2)
-        assert text == "asyncguard: Nobody can be asked here whether this is right; say --yes."
+        assert (
+            text
+            == "asyncguard: Standard input is not a terminal, so this cannot be confirmed; give --yes to confirm it."
+        )
     assert entry(desk, "pay#1").signals == ()
 
 
@@ -164,7 +168,7 @@ def test_a_person_is_asked_first(
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     text = run(capsys, "retry", key("pay#1"), desk, code=code)
     assert text.startswith(
-        f"pay#1 of task main, thread {THREAD}: not happened, and to be made again. Sure? [y/N] "
+        f"pay#1 of task main, thread {THREAD}: not happened, and to be repeated. Sure? [y/N] "
         + ("asyncguard: Nothing was changed." if code else "pay#1 (")
     )
     assert len(entry(desk, "pay#1").signals) == 1 - code
@@ -182,17 +186,17 @@ def test_who_says_so_is_the_user_by_default(
         raise KeyError("uid not found: 4711")
 
     monkeypatch.setattr(getpass, "getuser", nobody)
-    assert "say who you are with --by" in run(capsys, "retry", key("mail#3"), desk, "--yes", code=1)
+    assert "give your name with --by" in run(capsys, "retry", key("mail#3"), desk, "--yes", code=1)
     run(capsys, "retry", key("mail#3"), desk, "--yes", "--by", "night shift")
     assert entry(desk, "mail#3").signals[0].by == "night shift"
 
 
 def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
     """Before anything is opened or asked."""
-    assert "what did not happen has no result" in wrong(
+    assert "a call that did not happen has no result" in wrong(
         capsys, "resolve", "a", desk, *DENIED, "--result", ""
     )
-    assert "what did not happen has no result" in wrong(
+    assert "a call that did not happen has no result" in wrong(
         capsys, "resolve", "a", desk, *DENIED, "--result-file", "f"
     )
     assert "not allowed with" in wrong(
@@ -212,7 +216,7 @@ def test_an_unreadable_result_changes_nothing(desk: Path, capsys: Capture) -> No
     Path("bytes.txt").write_bytes(b"\xff\xfeSECRET")
     for name, why in (
         ("none.txt", "No such file or directory"),
-        ("bytes.txt", "it is no text in UTF-8"),
+        ("bytes.txt", "it must be text in UTF-8"),
     ):
         text = run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", name, code=1)
         assert text == f"asyncguard: The result cannot be read from {name}: {why}."
@@ -289,7 +293,7 @@ def test_a_pipeline_goes_on_where_it_ended(desk: Path, capsys: Capture) -> None:
     assert len(fresh) < len(LABELS)
     assert exported(capsys, desk, "--since", "2999-01-01") == []
     assert len(exported(capsys, desk, "--since", "2020-01-01T00:00:00", "--state", "done")) == 1
-    assert "'yesterday' is no time; write it as in 2026-" in wrong(
+    assert "'yesterday' is not a time; write it as in 2026-" in wrong(
         capsys, "export", desk, "--since", "yesterday"
     )
 
@@ -322,7 +326,7 @@ def test_prune_removes_what_has_ended_and_nothing_else(desk: Path, capsys: Captu
 @pytest.mark.parametrize("span", ["", "d", "0d", "-1d", "1.5h", "30", "1y", "²d"])
 def test_a_span_without_a_unit_is_refused(desk: Path, capsys: Capture, span: str) -> None:
     """30 could be days or seconds."""
-    assert f"{span!r} is no span of time" in wrong(capsys, "prune", desk, f"--older-than={span}")
+    assert f"{span!r} is not a span of time" in wrong(capsys, "prune", desk, f"--older-than={span}")
 
 
 @pytest.mark.parametrize("action", ["list", "show", "resolve", "retry", "export", "prune"])

@@ -34,8 +34,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("tools", "more", "said"),
     [
-        ("shop_fine", [], "not of the form module:attribute"),
-        (":TOOLS", [], "not of the form module:attribute"),
+        ("shop_fine", [], "must be of the form module:attribute"),
+        (":TOOLS", [], "must be of the form module:attribute"),
         (
             "shop_missing:TOOLS",
             [],
@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             "shop_fine:NOTHING",
             [],
-            "'shop_fine:NOTHING' is not there; --tools names a list of tools",
+            "'shop_fine:NOTHING' does not exist; --tools must name a list of tools",
         ),
         ("shop_odd:TOOLS", [], "'shop_odd:TOOLS' is str"),
         ("shop_odd:NONE", [], "'shop_odd:NONE' is empty"),
@@ -53,13 +53,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             "shop_fine:TOOLS",
             ["--database-url", "mysql://u:secret@h/n"],
-            "is no database for workers",
+            "is not a database for workers",
         ),
         ("shop_fine:TOOLS", ["--journal", "mysql://h/n"], "mysql"),
         (
             "shop_fine:TOOLS",
             ["--database-url", "/proc/none/calls.db", "--journal", "j.db"],
-            "see --database-url",
+            "check --database-url",
         ),
         (
             "shop_fine:TOOLS",

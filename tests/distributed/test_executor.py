@@ -261,5 +261,5 @@ def test_settings_that_cannot_work_are_refused(place: Shop, journal: Journal) ->
     """When the executor is made."""
     with pytest.raises(CallerError, match="version"):
         place.executor(journal, application_version=" ")
-    with pytest.raises(CallerError, match="poll=0"):
+    with pytest.raises(CallerError, match="poll must be"):
         place.executor(journal, poll=0)

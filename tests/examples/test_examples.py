@@ -156,7 +156,7 @@ def test_a_delivery_reaches_a_thread_without_a_process(run: Run) -> None:
     printed = run("14_deliver_from_outside").splitlines()
     assert printed[:2] == [
         "killed: True",
-        "delivery: 0 Delivered: it is on disk. A parked thread goes on when it is run again.",
+        "delivery: 0 Delivered and stored. A parked thread continues when it is run again.",
     ]
     assert printed[2].startswith("delivery: 1 asyncguard: No pending external call has this token")
     assert printed[3:] == [

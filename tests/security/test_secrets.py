@@ -360,7 +360,7 @@ def test_no_secret_is_logged_unless_it_was_asked_for(
         "run_parked",
     }
     assert "call_retired" in everything
-    assert "removed; the run goes on without it" in sinks.library.getvalue()
+    assert "removed; the run continues without it" in sinks.library.getvalue()
     if payloads:
         assert set(CANARIES) - set(leaked(everything)) == IN_NO_EVENT
     else:

@@ -1,4 +1,4 @@
-"""The command ``asyncguard ledger``: calls in the journal, for a person who operates agents."""
+"""The command ``asyncguard ledger``: calls in the journal, for operators of agents."""
 
 from asyncguard.cli.ledger.commands import main
 

@@ -1,4 +1,7 @@
-"""Calls of the journal as an operator sees them: what waits for a person, what for its thread, and rows of a file."""
+"""Calls of the journal as an operator sees them, and their rows for export.
+
+A call may wait for a person, or for its thread to run.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,17 +16,20 @@ from asyncguard.journal.port import Attempt, AttemptState, Entry, Journal, Signa
 _ANSWERS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
 _OPEN = frozenset({CallState.PENDING, CallState.IN_DOUBT})
 _BROKEN_OFF = frozenset({AttemptState.INTENT, AttemptState.ENDED})
-"""Of a process that is gone: nobody carries the call on before its thread runs. A started one waits for a delivery."""
+"""States that no process continues once the attempt's own is gone, before the thread runs again.
+
+A started attempt is not among them: it waits for a delivery.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listed:
-    """A call, and what follows from it for whoever looks."""
+    """A call, and what follows from it for an operator."""
 
     entry: Entry
     """The call."""
     gone: bool
-    """Whether the process of its latest attempt is gone."""
+    """True if the process of its latest attempt is gone."""
 
     @property
     def latest(self) -> Attempt | None:
@@ -32,55 +38,57 @@ class Listed:
 
     @property
     def answer(self) -> SignalKind | None:
-        """What somebody said became of the latest attempt, as long as its thread has not taken that up."""
+        """Answer of a person or a late result for the latest attempt.
+
+        It stands until the thread has applied it.
+        """
         if self.entry.state not in _OPEN or self.latest is None:
             return None
-        said = [
-            mail.kind
-            for mail in self.entry.signals
-            if mail.kind in _ANSWERS and mail.attempt >= self.latest.number
+        answers = [
+            signal.kind
+            for signal in self.entry.signals
+            if signal.kind in _ANSWERS and signal.attempt >= self.latest.number
         ]
-        return said[-1] if said else None
+        return answers[-1] if answers else None
 
     @property
     def in_doubt(self) -> bool:
-        """Whether somebody has to find out what became of it."""
+        """True if an operator has to find out what became of it."""
         return self.entry.state is CallState.IN_DOUBT and self.answer is None
 
     @property
     def broken_off(self) -> bool:
-        """Whether it goes on by itself, but not before somebody runs its thread."""
-        if (
-            self.entry.state is not CallState.PENDING
-            or self.latest is None
-            or self.answer is not None
-        ):
+        """True if it continues by itself, but not before its thread is run."""
+        if self.entry.state is not CallState.PENDING or self.answer is not None:
             return False
-        return self.gone and self.latest.state in _BROKEN_OFF
+        return self.latest is not None and self.gone and self.latest.state in _BROKEN_OFF
 
 
 def listed(journal: Journal, entries: Sequence[Entry]) -> list[Listed]:
-    """The calls, with what is known of their processes.
+    """Return the calls, with what is known of their processes.
 
     Args:
-        journal: Where they come from.
+        journal: Journal that holds them.
         entries: The calls.
 
     Raises:
         JournalError: The journal cannot be read or written.
     """
-    epochs = {epoch for entry in entries if (epoch := _carrier(entry))}
-    gone = set(journal.gone(epochs)) if epochs else set()
+    process_ids = {process_id for entry in entries if (process_id := _carrier(entry))}
+    gone = set(journal.gone(process_ids)) if process_ids else set()
     return [Listed(entry=entry, gone=_carrier(entry) in gone) for entry in entries]
 
 
 def _carrier(entry: Entry) -> str:
-    """The process of the latest attempt, empty if the call has ended: nothing depends on it any more."""
+    """Return the process id of the latest attempt, empty if the call has ended.
+
+    Nothing depends on the process of an ended call any more.
+    """
     return entry.attempts[-1].process_id if entry.attempts and entry.state in _OPEN else ""
 
 
 def the_call(journal: Journal, key: str) -> Listed:
-    """The call whose key is this, or the only one whose key begins so.
+    """Return the call with this key, or the only one whose key begins so.
 
     Raises:
         CallerError: There is none, or more than one.
@@ -89,18 +97,20 @@ def the_call(journal: Journal, key: str) -> Listed:
     exact = [entry for entry in found if entry.key == key] or list(found)
     if not exact:
         raise CallerError(
-            f"No call has a key that begins with {key!r}; `asyncguard ledger list --all` shows the keys."
+            f"No call has a key that begins with {key!r}; "
+            "`asyncguard ledger list --all` shows the keys."
         )
     if len(exact) > 1:
         some = ", ".join(f"{entry.key} ({entry.label})" for entry in exact[:5])
         more = f" and {len(exact) - 5} more" if len(exact) > 5 else ""
         raise CallerError(
-            f"{len(exact)} calls have keys that begin with {key!r}: {some}{more}; give more of it."
+            f"{len(exact)} calls have keys that begin with {key!r}: {some}{more}; "
+            "give more of the key."
         )
     return listed(journal, exact)[0]
 
 
-# -- rows ----------------------------------------------------------------------------------------------------------
+# -- rows ------------------------------------------------------------------------------------------
 
 FIELDS = {
     "key": "key of the call, unique in the journal",
@@ -121,21 +131,24 @@ FIELDS = {
     "created_at": "ISO 8601, UTC",
     "updated_at": "the same; changes when the call begins, ends or is answered",
 }
-"""Stable names of what a row holds, with their meaning; JSON adds ``attempts`` and ``mail``, ``--payload`` the rest."""
+"""Stable names of a row's fields, with their meaning.
+
+JSON adds ``attempts`` and ``mail``, ``--payload`` the rest.
+"""
 PAYLOADS = {
     "arguments": "arguments of the latest attempt",
     "result": "what the latest attempt that succeeded answered",
 }
-"""What ``--payload`` adds to a row."""
+"""Fields that ``--payload`` adds to a row."""
 
 
 def rows(calls: Iterable[Listed], *, payload: bool, nested: bool) -> Iterator[dict[str, Any]]:
-    """The calls as plain JSON values.
+    """Yield the calls as plain JSON values.
 
     Args:
         calls: The calls.
-        payload: Whether to add what users, models and tools wrote.
-        nested: Whether to add the attempts and the mail.
+        payload: True to add texts of users, models and tools.
+        nested: True to add the attempts and the signals.
     """
     for call in calls:
         row = _flat(call)
@@ -146,10 +159,11 @@ def rows(calls: Iterable[Listed], *, payload: bool, nested: bool) -> Iterator[di
             row["attempts"] = [
                 _attempt(attempt, payload=payload) for attempt in call.entry.attempts
             ]
+            # The name of the field is part of the stable format.
             row["mail"] = [
-                {"kind": mail.kind.value, "attempt": mail.attempt, "by": mail.by}
-                | ({"content": mail.content} if payload else {})
-                for mail in call.entry.signals
+                {"kind": signal.kind.value, "attempt": signal.attempt, "by": signal.by}
+                | ({"content": signal.content} if payload else {})
+                for signal in call.entry.signals
             ]
         yield row
 
@@ -200,7 +214,7 @@ def _attempt(attempt: Attempt, *, payload: bool) -> dict[str, Any]:
 
 
 def outcome_of(attempt: Attempt) -> str:
-    """How an attempt ended, in a word: ``success``, the class of its failure, or empty while that is not known."""
+    """Return how an attempt ended: ``success``, the class of its failure, or empty if unknown."""
     match attempt.result:
         case Success():
             return "success"
@@ -211,10 +225,10 @@ def outcome_of(attempt: Attempt) -> str:
 
 
 def moment(seconds: float | None) -> str | None:
-    """A time in ISO 8601, or nothing."""
+    """Return a time in ISO 8601, or ``None``."""
     if seconds is None:
         return None
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
-        return str(seconds)  # of a clock that was far off, or changed by hand
+        return str(seconds)  # outside of the calendar: a wrong clock, or a value changed by hand

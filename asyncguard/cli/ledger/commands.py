@@ -1,7 +1,7 @@
-"""``asyncguard ledger``: calls in the journal, for a person who looks after agents.
+"""Actions of ``asyncguard ledger``: calls in the journal, for operators of agents.
 
-Exit codes: 0 it was done (also if there was nothing to list), 1 the call or the journal was not found or the answer was
-refused, 2 the command line was wrong.
+Exit codes: 0 done (also if there was nothing to list), 1 the call or the journal was not found or
+the answer was refused, 2 the command line was wrong.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from asyncguard.journal.port import SignalKind
 from asyncguard.observability.fields import printable
 
 _MOST = 500
-"""Lines of a table: nobody reads more, and to fit more to the terminal takes long."""
+"""Number of lines of a table; rendering more takes long, and export writes them all."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     return actions[options.action](options)
 
 
-# -- list ----------------------------------------------------------------------------------------------------------
+# -- list ------------------------------------------------------------------------------------------
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -73,11 +73,16 @@ def _list(options: argparse.Namespace) -> int:
         if len(shown) > _MOST:
             show(
                 Text(
-                    f"These are the oldest of {len(shown)}; `asyncguard ledger export` writes them all."
+                    f"These are the oldest of {len(shown)}; "
+                    "`asyncguard ledger export` writes them all."
                 )
             )
     else:
-        show(clean(_nothing(options, chosen=chosen)))
+        where = f" of thread {options.thread}" if options.thread else ""
+        if chosen:
+            show(clean(f"There is no such call{where}."))
+        else:
+            show(clean(f"No call{where} waits for a person."))
     if answered and not options.json:
         many = (
             "1 call was answered and waits"
@@ -88,12 +93,7 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _nothing(options: argparse.Namespace, *, chosen: bool) -> str:
-    where = f" of thread {options.thread}" if options.thread else ""
-    return f"There is no such call{where}." if chosen else f"No call{where} waits for a person."
-
-
-# -- show, prune ---------------------------------------------------------------------------------------------------
+# -- show, prune -----------------------------------------------------------------------------------
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -116,19 +116,20 @@ def _prune(options: argparse.Namespace) -> int:
 
 _USAGE = 2
 _NEXT = {
-    SignalKind.HAPPENED: "The agent is told that it happened{content}.",
+    SignalKind.HAPPENED: "The agent is notified that it happened{content}.",
     SignalKind.NOT_HAPPENED: (
-        "The agent is told that it did not happen; it is not repeated unless the agent calls again."
+        "The agent is notified that it did not happen; "
+        "it is not repeated unless the agent calls again."
     ),
-    SignalKind.RETRY: "It is made again under the same key, without asking the model.",
+    SignalKind.RETRY: "It is repeated under the same key, without asking the model.",
 }
 
 
 def resolve(options: argparse.Namespace) -> int:
-    """Say what became of a call in doubt.
+    """Record what became of a call in doubt.
 
     Args:
-        options: As :mod:`asyncguard.cli.ledger.options` reads them.
+        options: Result of :func:`asyncguard.cli.ledger.options.parsed`.
 
     Returns:
         The exit code.
@@ -145,7 +146,7 @@ def resolve(options: argparse.Namespace) -> int:
 
 
 def retry(options: argparse.Namespace) -> int:
-    """Have a call made again that did not happen; see :func:`resolve`."""
+    """Have a call repeated that did not happen; see :func:`resolve`."""
     return _answer(options, SignalKind.RETRY, None)
 
 
@@ -155,35 +156,40 @@ def _answer(options: argparse.Namespace, kind: SignalKind, content: str | None) 
         call = the_call(journal, options.key)
         if call.in_doubt and not options.yes and (refusal := _unsure(call, kind)) is not None:
             return refusal
-        # What is not in doubt is refused here, by the journal, which alone can say so at this moment.
+        # The journal refuses a call that is not in doubt: only it knows the state at this moment.
         entry = journal.resolve(call.entry.key, kind, content, by=by)
-    told = ", with this result" if content is not None else "; what it answered is not known"
+    result = ", with this result" if content is not None else "; its result is not known"
     show(
         Text(
-            f"{printable(entry.label)} ({entry.key[:8]}) is answered: {kind.value}, says {printable(by)}."
+            f"{printable(entry.label)} ({entry.key[:8]}) is answered: "
+            f"{kind.value}, says {printable(by)}."
         ),
-        Text(_NEXT[kind].format(content=told)),
+        Text(_NEXT[kind].format(content=result)),
         Text(
-            f"A run of thread {printable(entry.thread or entry.session)} that waits now learns of it within a second; "
-            "one that was killed or interrupted in the middle does when it is run again, and a thread whose run has "
-            "ended with its next message."
+            f"A run of thread {printable(entry.thread or entry.session)} that waits now is "
+            "notified within a second; one that was killed or interrupted, when it is run again; "
+            "a thread whose run has ended, with its next message."
         ),
     )
     return 0
 
 
 def _unsure(call: Listed, kind: SignalKind) -> int | None:
-    """Ask; the exit code of somebody who is not sure."""
+    """Ask for confirmation; return an exit code unless the user confirms."""
     entry = call.entry
     said = (
         kind.value.replace("_", " ")
         if kind is not SignalKind.RETRY
-        else "not happened, and to be made again"
+        else "not happened, and to be repeated"
     )
-    question = f"{entry.label} of task {entry.task}, thread {entry.thread or entry.session}: {said}. Sure? [y/N] "
+    question = (
+        f"{entry.label} of task {entry.task}, thread {entry.thread or entry.session}: "
+        f"{said}. Sure? [y/N] "
+    )
     if not sys.stdin.isatty():
         print(  # noqa: T201
-            "asyncguard: Nobody can be asked here whether this is right; say --yes.",
+            "asyncguard: Standard input is not a terminal, so this cannot be confirmed; "
+            "give --yes to confirm it.",
             file=sys.stderr,
         )
         return _USAGE
@@ -198,4 +204,6 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        raise CallerError("This user has no name here; say who you are with --by.") from error
+        raise CallerError(
+            "The operating system does not know this user's name; give your name with --by."
+        ) from error

@@ -1,4 +1,4 @@
-"""``asyncguard ledger export``: calls as JSON lines or CSV."""
+"""The action ``asyncguard ledger export``: calls as JSON lines or CSV."""
 
 import argparse
 import contextlib
@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,21 +18,21 @@ from asyncguard.errors import AsyncguardError, CallerError
 from asyncguard.observability.fields import printable
 
 _FORMULA = ("=", "+", "-", "@")
-"""A spreadsheet runs what begins so."""
+"""First characters of texts that a spreadsheet runs as formulas."""
 
 
 def export(options: argparse.Namespace) -> int:
     """Write the calls.
 
     Args:
-        options: As :mod:`asyncguard.cli.ledger.options` reads them.
+        options: Result of :func:`asyncguard.cli.ledger.options.parsed`.
 
     Returns:
         The exit code.
 
     Raises:
         CallerError: There is no such journal.
-        JournalError: It cannot be read.
+        JournalError: The journal cannot be read.
         AsyncguardError: The file cannot be written.
     """
     nested = options.format == "jsonl"
@@ -48,33 +48,30 @@ def export(options: argparse.Namespace) -> int:
         if nested:
             file.writelines(json.dumps(row) + "\n" for row in found)
         else:
-            _write_csv(file, [*FIELDS, *(PAYLOADS if options.payload else ())], found)
+            names = [*FIELDS, *(PAYLOADS if options.payload else ())]
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(names)
+            writer.writerows([[_cell(row[name]) for name in names] for row in found])
     return 0
-
-
-def _write_csv(file: TextIO, names: Sequence[str], found: Iterable[dict[str, Any]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([[_cell(row[name]) for name in names] for row in found])
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    # Printable, for the output may go to a terminal; JSON is, by itself.
+    # The output may go to a terminal, so control characters are removed; JSON escapes them itself.
     text = printable(value) if isinstance(value, str) else json.dumps(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def read_text(name: str, what: str) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
     Args:
         name: The file.
-        what: What it should hold, for the message.
+        what: Name of its expected content, for the message.
 
     Raises:
-        CallerError: It cannot be read. The message quotes nothing of it: it may be a secret.
+        CallerError: The file cannot be read. The message quotes nothing of it: it may be a secret.
     """
     try:
         return Path(name).read_text(encoding="utf-8")
@@ -82,22 +79,24 @@ def read_text(name: str, what: str) -> str:
         raise CallerError(f"The {what} cannot be read from {name}: {error.strerror}.") from error
     except UnicodeDecodeError:
         raise CallerError(
-            f"The {what} cannot be read from {name}: it is no text in UTF-8."
+            f"The {what} cannot be read from {name}: it must be text in UTF-8."
         ) from None
 
 
 @contextlib.contextmanager
 def output(name: str | None) -> Iterator[TextIO]:
-    """Standard output without a name; or a file that is there as a whole or not at all, for its owner only.
+    """Open a file that appears as a whole or not at all; without a name, standard output.
+
+    The file is readable by its owner only.
 
     Raises:
-        AsyncguardError: It cannot be written.
+        AsyncguardError: The file cannot be written.
     """
     if name is None:
         yield sys.stdout
         return
     try:
-        # Beside its place, so that it can be moved there; made with mode 0600.
+        # In the target's folder, so that the final rename is atomic; mkstemp gives it mode 0600.
         handle, made = tempfile.mkstemp(prefix=".export-", dir=Path(name).parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""The journal that a command means, opened."""
+"""Choice and opening of the journal of a command."""
 
 import contextlib
 import os
@@ -11,24 +11,24 @@ from asyncguard.journal.port import Journal
 from asyncguard.journal.sql.processes import ProcessKind
 
 VARIABLE = "ASYNCGUARD_JOURNAL"
-"""Names the journal where the command line does not."""
+"""Environment variable that names the journal where the command line does not."""
 DEFAULT = Path(".asyncguard") / "effects.db"
-"""Where a run keeps it that has neither this variable nor a database of its own."""
+"""Journal of a run that has neither this variable nor a database of its own."""
 _BESIDE = ".effects"
-"""Ending of a journal that stands beside an SQLite checkpointer's file."""
+"""Ending of a journal next to an SQLite checkpointer's file."""
 PLACES = f"a file or a postgresql:// URL; ${VARIABLE} by default, else {DEFAULT}"
-"""For help texts."""
+"""Description of a journal argument, for help texts."""
 
 
 @contextlib.contextmanager
 def opened(target: str | None) -> Iterator[Journal]:
-    """The journal that is meant, open; it is never made.
+    """Open the chosen journal; never create one.
 
     Args:
-        target: What the command line says, ``None`` for what the environment says.
+        target: Place from the command line; ``None`` for the environment's.
 
     Raises:
-        CallerError: There is none.
+        CallerError: There is no such journal.
         JournalError: It cannot be opened.
     """
     journal = _open(target or os.environ.get(VARIABLE) or str(DEFAULT))
@@ -41,8 +41,9 @@ def opened(target: str | None) -> Iterator[Journal]:
 def _open(target: str) -> Journal:
     if "://" not in target and not Path(target).exists():
         raise CallerError(
-            f"There is no journal at {target}. Name one by --journal or by {VARIABLE}: an SQLite file "
-            f"(beside a checkpointer's FILE it is FILE{_BESIDE}) or a postgresql:// URL."
+            f"There is no journal at {target}. Give one by --journal or by {VARIABLE}: "
+            f"an SQLite file (next to a checkpointer's FILE it is FILE{_BESIDE}) "
+            "or a postgresql:// URL."
         )
     try:
         return open_journal(target, create=False, kind=ProcessKind.OPERATOR)

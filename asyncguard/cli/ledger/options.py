@@ -1,4 +1,4 @@
-"""The command line of ``asyncguard ledger``."""
+"""Command line of ``asyncguard ledger``."""
 
 import argparse
 import textwrap
@@ -28,13 +28,14 @@ _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 _EXAMPLES = """\
 examples:
-  asyncguard ledger list                        what a person has to look at
-  asyncguard ledger show 3f9a                   all about one call; any clear beginning of its key will do
-  asyncguard ledger resolve 3f9a --happened     it took effect; the agent is told
-  asyncguard ledger retry 3f9a                  it did not, and is made again
+  asyncguard ledger list                        calls that need a person's attention
+  asyncguard ledger show 3f9a                   all about one call; a unique beginning of its key
+  asyncguard ledger resolve 3f9a --happened     it took effect; the agent is notified
+  asyncguard ledger retry 3f9a                  it did not, and is repeated
   asyncguard ledger list --help                 options and examples of one of them
 
-exit codes: 0 done, also if there was nothing to list; 1 no such call or journal, or refused; 2 wrong command line
+exit codes: 0 done, also if there was nothing to list; 1 no such call or journal, or refused; 2
+wrong command line
 """
 _LIST = """\
 examples:
@@ -43,12 +44,13 @@ examples:
   asyncguard ledger list --state failed --state in_doubt
   asyncguard ledger list --all --json | jq '.[].label'
 
-Arguments and results are not shown. The JSON is an array of objects; `asyncguard ledger export --help` lists the names.
+Arguments and results are not shown. The JSON is an array of objects; `asyncguard ledger export
+--help` lists the names.
 """
 _SHOW = """\
 examples:
   asyncguard ledger show 3f9a
-  asyncguard ledger show 3f9a --payload          with arguments and results, which may be confidential
+  asyncguard ledger show 3f9a --payload          with arguments and results: maybe confidential
   asyncguard ledger show 3f9a --payload --json
 """
 _RESOLVE = """\
@@ -58,15 +60,17 @@ examples:
   asyncguard ledger resolve 3f9a --happened --result-file confirmation.txt
   asyncguard ledger resolve 3f9a --did-not-happen --yes
 
-Find out first: look where the effect would be, for instance at the bank or in the booking system. With --happened the
-agent goes on with the result; with --did-not-happen it is told so, and may decide to call again.
+Find out first: look where the effect would be, for instance at the bank or in the booking system.
+With --happened the agent continues with the result; with --did-not-happen it is notified, and may
+decide to call again.
 """
 _RETRY = """\
 examples:
   asyncguard ledger retry 3f9a
   asyncguard ledger retry 3f9a --by "Ann, support" --yes
 
-Only after you have found that it did not happen: the tool is run again, under the same key, without asking the model.
+Only after you have found that it did not happen: the tool is run again, under the same key, without
+asking the model.
 """
 _EXPORT = """\
 examples:
@@ -80,21 +84,23 @@ fields, oldest call first:
 --payload adds:
 {payloads}
 
-JSON lines also hold `attempts` and `mail`. CSV is for spreadsheets: a text
-that one would take for a formula gets a quote in front. Take a row by its key: a later export says what became of it.
+JSON lines also hold `attempts` and `mail`. CSV is for spreadsheets: a text that a spreadsheet would
+run as a formula gets a quote in front. Identify a row by its key: a later export shows the call's
+later state under the same key.
 """
 _PRUNE = """\
 examples:
   asyncguard ledger prune --older-than 30d
   asyncguard ledger prune /srv/agents/effects.db --older-than 12w
 
-Only calls that have ended are removed, never one that is pending or in doubt. Keep them for as long as anybody may
-resume or fork the threads: a call that was removed is not known any more, and would be made again.
+Only calls that have ended are removed, never one that is pending or in doubt. Keep them for as long
+as their threads may be resumed or forked: a call that was removed is not known any more, and would
+be repeated.
 """
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """The options of a command line.
+    """Return the options of a command line.
 
     Args:
         argv: Arguments after ``ledger``.
@@ -105,28 +111,27 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     made = parser()
     options, others = made.parse_known_args(argv)
     if len(others) == 1 and not others[0].startswith("-") and options.place is None:
-        options.place = (
-            others.pop()
-        )  # argparse does not look for it behind an option that follows KEY
+        # argparse does not look for this argument after an option that follows KEY.
+        options.place = others.pop()
     if others:
         made.error(f"unrecognized arguments: {' '.join(others)}")
     if options.place is not None and options.journal is not None:
-        made.error("the journal is named twice, as the last argument and by --journal")
+        made.error("the journal is given twice; give the last argument or --journal, not both")
     options.journal = options.journal if options.place is None else options.place
     if (
         options.action == "resolve"
         and options.did_not_happen
         and (options.result, options.result_file) != (None, None)
     ):
-        made.error("what did not happen has no result; leave it out, or say --happened")
+        made.error("a call that did not happen has no result; leave it out, or give --happened")
     return options
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command and of its actions."""
+    """Return the parser of the command and of its actions."""
     top = argparse.ArgumentParser(
         prog="asyncguard ledger",
-        description="Look at the calls in the journal, and say what became of those in doubt.",
+        description="List the calls in the journal, and resolve those in doubt.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -153,10 +158,10 @@ def _action(actions: "_Actions", name: str, purpose: str, epilog: str) -> argpar
 
 
 def _add_list(actions: "_Actions") -> None:
-    made = _action(actions, "list", "list the calls that a person has to look at", _LIST)
+    made = _action(actions, "list", "list the calls that need a person's attention", _LIST)
     _add_filters(made)
     made.add_argument(
-        "--all", action="store_true", help="all calls, also those that nobody has to look at"
+        "--all", action="store_true", help="all calls, also those that need no attention"
     )
     made.add_argument("--json", action="store_true", help="a JSON array instead of a table")
     _add_journal(made)
@@ -186,18 +191,18 @@ def _add_show(actions: "_Actions") -> None:
 
 
 def _add_resolve(actions: "_Actions") -> None:
-    made = _action(actions, "resolve", "say what became of a call in doubt", _RESOLVE)
+    made = _action(actions, "resolve", "record what became of a call in doubt", _RESOLVE)
     _add_key(made)
     found = made.add_mutually_exclusive_group(required=True)
     found.add_argument("--happened", action="store_true", help="it took effect")
     found.add_argument(
         "--did-not-happen",
         action="store_true",
-        help="it did not; the agent is told, nothing is repeated",
+        help="it did not; the agent is notified, nothing is repeated",
     )
     result = made.add_mutually_exclusive_group()
     result.add_argument(
-        "--result", metavar="TEXT", help="what it answered, as the agent is to read it"
+        "--result", metavar="TEXT", help="result of the call, as the agent is to read it"
     )
     result.add_argument("--result-file", metavar="FILE", help="the same, from a file in UTF-8")
     _add_signature(made)
@@ -205,7 +210,7 @@ def _add_resolve(actions: "_Actions") -> None:
 
 
 def _add_retry(actions: "_Actions") -> None:
-    made = _action(actions, "retry", "have a call made again that did not happen", _RETRY)
+    made = _action(actions, "retry", "have a call repeated that did not happen", _RETRY)
     _add_key(made)
     _add_signature(made)
     _add_journal(made)
@@ -227,7 +232,7 @@ def _add_export(actions: "_Actions") -> None:
     made.add_argument(
         "--out",
         metavar="FILE",
-        help="write to this file, which only you can read; replaced if it is there",
+        help="write to this file, readable by you only; an existing file is replaced",
     )
     made.add_argument(
         "--payload",
@@ -262,7 +267,7 @@ def _add_key(made: argparse.ArgumentParser) -> None:
 
 def _add_signature(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "--by", metavar="NAME", help="who says so; the user of the operating system by default"
+        "--by", metavar="NAME", help="who answers; the user of the operating system by default"
     )
     made.add_argument("--yes", action="store_true", help="do not ask whether you are sure")
 
@@ -272,7 +277,7 @@ def _moment(text: str) -> float:
         read = datetime.fromisoformat(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time; write it as in 2026-03-01T12:00:00+00:00"
+            f"{text!r} is not a time; write it as in 2026-03-01T12:00:00+00:00"
         ) from error
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
@@ -281,7 +286,7 @@ def _span(text: str) -> float:
     number, unit = text[:-1], text[-1:]
     if unit not in _SPANS or not number.isdecimal() or int(number) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no span of time; write a number and s, m, h, d or w, as in 30d"
+            f"{text!r} is not a span of time; write a number and s, m, h, d or w, as in 30d"
         )
     return float(int(number) * _SPANS[unit])
 

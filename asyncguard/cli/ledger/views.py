@@ -1,4 +1,4 @@
-"""What ``asyncguard ledger`` draws: the table of calls, and everything about one of them."""
+"""Views of ``asyncguard ledger``: the table of calls, and everything about one of them."""
 
 import io
 import json
@@ -20,17 +20,17 @@ from asyncguard.observability.fields import printable
 
 _UNITS = {"d": 86_400, "h": 3600, "m": 60}
 _WIDTH = 120
-"""Columns where nobody says how many there are: in a pipe."""
+"""Number of columns where the output has none: in a pipe."""
 _NARROW = 100
 
 
 def clean(value: object) -> Text:
-    """A value as text without markup, line ends and control characters."""
+    """Return a value as text without markup, line ends and control characters."""
     return Text(printable(str(value)))
 
 
 def age(seconds: float) -> str:
-    """How long ago, in the largest unit that is full: ``12s``, ``5m``, ``3h``, ``9d``."""
+    """Return an age in the largest unit that is full: ``12s``, ``5m``, ``3h``, ``9d``."""
     left = int(max(0.0, seconds))
     return next(
         (f"{left // span}{unit}" for unit, span in _UNITS.items() if left >= span), f"{left}s"
@@ -38,14 +38,17 @@ def age(seconds: float) -> str:
 
 
 def is_narrow() -> bool:
-    """Whether a table has to save space."""
+    """Return True if a table has to save space."""
     return _console().width < _NARROW
 
 
 def show(*parts: RenderableType) -> None:
-    """Print to standard output, as wide as the terminal is; colours only on a terminal that wants them."""
+    """Print to standard output in the terminal's width.
+
+    Colours are used only on a terminal that wants them.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that lacks a character shows a question mark for it, instead of an error for all of it.
+        # A terminal whose encoding lacks a character gets a question mark instead of an error.
         sys.stdout.reconfigure(errors="replace")
     console = _console()
     for part in parts:
@@ -60,12 +63,12 @@ def _console() -> Console:
 
 
 _KEY = 8
-"""Digits of a key that are shown; any beginning that fits one call names it."""
+"""Digits of a key that are shown; any beginning that fits one call identifies it."""
 _STYLES = {CallState.IN_DOUBT: "bold yellow", CallState.FAILED: "red", CallState.DONE: "green"}
 _SAID = {
     SignalKind.HAPPENED: "it happened",
     SignalKind.NOT_HAPPENED: "it did not happen",
-    SignalKind.RETRY: "it did not happen, and is to be made again",
+    SignalKind.RETRY: "it did not happen, and is to be repeated",
     SignalKind.DELIVERY: "its result was delivered",
 }
 _STANDS = {
@@ -76,21 +79,21 @@ _STANDS = {
 }
 
 
-# -- the table -----------------------------------------------------------------------------------------------------
+# -- the table -------------------------------------------------------------------------------------
 
 
 def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
-    """The calls, one a line.
+    """Return the calls as a table, one per line.
 
     Args:
         calls: The calls.
         now: Unix time in seconds.
-        narrow: Whether to save space.
+        narrow: True to save space.
     """
     found = Table(
         box=None, padding=(0, 1 if narrow else 2, 0, 0), pad_edge=False, header_style="bold"
     )
-    # What is made up by callers and models is folded on a narrow terminal, the words that are ours are not.
+    # On a narrow terminal, names given by callers and models are folded; our own words are not.
     found.add_column("key", no_wrap=True)
     found.add_column("age", no_wrap=True, justify="right")
     for name in ("thread", "task", "call"):
@@ -113,7 +116,10 @@ def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
 
 
 def _call(call: Listed) -> str:
-    """Its label, which begins with the tool that the model called; and the one that was tried last, if another."""
+    """Return the call's label, and the tool that was tried last if it is another.
+
+    The label begins with the tool that the model called.
+    """
     label, latest = call.entry.label, call.latest
     return (
         label if latest is None or latest.tool == call.entry.tool else f"{label} by {latest.tool}"
@@ -130,36 +136,39 @@ def _state(call: Listed) -> Text:
 
 
 def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
-    """What to do about the calls of a table.
+    """Yield what to do about the calls of a table.
 
     Args:
         calls: The calls.
     """
     if any(call.in_doubt for call in calls):
         yield Text(
-            "in doubt: begun, and nobody knows whether it took effect. Look there, then say `asyncguard ledger resolve "
-            "KEY --happened` or `--did-not-happen`, or `asyncguard ledger retry KEY`."
+            "in doubt: begun, and it is not known whether it took effect. Find out, then run "
+            "`asyncguard ledger resolve KEY --happened` or `--did-not-happen`, "
+            "or `asyncguard ledger retry KEY`."
         )
     if any(call.broken_off for call in calls):
         yield Text(
-            "broken off: its process is gone. Run its thread again; what may be repeated is made again then."
+            "broken off: its process is gone. Run its thread again; "
+            "a call that may be repeated is repeated then."
         )
     if any(call.answer is not None for call in calls):
         yield Text(
-            "answered: its thread learns of it when it goes on; if its run has ended, with its next message."
+            "answered: its thread is notified when it continues; "
+            "if its run has ended, with its next message."
         )
 
 
-# -- one call ------------------------------------------------------------------------------------------------------
+# -- one call --------------------------------------------------------------------------------------
 
 
 def story(call: Listed, now: float, *, payload: bool) -> Group:
-    """Everything about one call.
+    """Return everything about one call.
 
     Args:
         call: The call.
         now: Unix time in seconds.
-        payload: Whether to show what users, models and tools wrote.
+        payload: True to show texts of users, models and tools.
     """
     entry = call.entry
     facts: dict[str, Text] = {
@@ -180,22 +189,18 @@ def story(call: Listed, now: float, *, payload: bool) -> Group:
         facts["arguments"] = _json(entry.arguments)
     parts: list[RenderableType] = [_grid(facts)]
     for attempt in entry.attempts:
-        mail = [item for item in entry.signals if item.attempt == attempt.number]
+        signals = [item for item in entry.signals if item.attempt == attempt.number]
         parts += [
             "",
             Text(f"attempt {attempt.number}", style="bold"),
             _indented(_attempt(call, attempt, now, payload)),
         ]
-        parts += [_indented(_mail(item, payload)) for item in mail]
+        parts += [_indented(_signal(item, payload)) for item in signals]
     if not payload:
         parts += ["", Text("Arguments and results are shown with --payload.", style="dim")]
-    return Group(*parts, *_behind(advice([call])))
-
-
-def _behind(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
-    for part in parts:
-        yield ""
-        yield part
+    for hint in advice([call]):
+        parts += ["", hint]
+    return Group(*parts)
 
 
 def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table:
@@ -221,11 +226,11 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
     return _grid(facts)
 
 
-def _mail(mail: Signal, payload: bool) -> Table:
-    said = clean(_SAID[mail.kind] + (f", says {mail.by}" if mail.by else ""))
-    facts = {"told": said}
-    if payload and mail.content is not None:
-        facts["content"] = _json(mail.content)
+def _signal(signal: Signal, payload: bool) -> Table:
+    said = _SAID[signal.kind] + (f", says {signal.by}" if signal.by else "")
+    facts = {"signal": clean(said)}
+    if payload and signal.content is not None:
+        facts["content"] = _json(signal.content)
     return _grid(facts)
 
 
@@ -243,14 +248,11 @@ def _indented(part: RenderableType) -> Padding:
 
 
 def _time(seconds: float, now: float) -> Text:
-    return clean(f"{moment(seconds)} ({_ago(now - seconds)})")
-
-
-def _ago(seconds: float) -> str:
-    return f"{age(seconds)} ago" if seconds >= 0 else f"in {age(-seconds)}"
+    distance = f"{age(now - seconds)} ago" if seconds <= now else f"in {age(seconds - now)}"
+    return clean(f"{moment(seconds)} ({distance})")
 
 
 def _json(value: Any) -> Text:
-    """Text as it is, line by line; the rest as JSON."""
+    """Return a text as it is, line by line; anything else as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     return Text("\n").join([clean(line) for line in text.split("\n")])

@@ -1,6 +1,7 @@
 """A grid of terminal cells: text is put at columns and comes out as lines, plain or coloured.
 
-A character of double width takes its cell and the next one, so that what stands to its right keeps its column.
+A character of double width occupies its cell and the next one, so that what stands to its right
+keeps its column.
 """
 
 from enum import StrEnum
@@ -13,7 +14,10 @@ from rich.text import Text
 
 
 class Ink(StrEnum):
-    """Styles of rich, by what they are for; without colour all look alike, so no meaning hangs on them alone."""
+    """Styles of rich, by purpose.
+
+    Without colour all look alike, so no meaning depends on them alone.
+    """
 
     PLAIN = ""
     QUIET = "dim"
@@ -27,7 +31,7 @@ class Ink(StrEnum):
 
 
 def fit(text: str, width: int) -> str:
-    """The text in exactly ``width`` cells: padded, or cut with an ellipsis."""
+    """Return the text in exactly ``width`` cells: padded, or cut with an ellipsis."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, max(0, width - 1)) + "…" if width else ""
@@ -37,7 +41,7 @@ class Line:
     """One line of cells."""
 
     def __init__(self, width: int) -> None:
-        """Make an empty line.
+        """Create an empty line.
 
         Args:
             width: Number of cells.
@@ -46,7 +50,7 @@ class Line:
         self._cells: list[tuple[str, Ink]] = [(" ", Ink.PLAIN)] * width
 
     def put(self, column: int, text: str, ink: Ink = Ink.PLAIN) -> None:
-        """Write text from a column on; what does not fit on the line is left out."""
+        """Write text from a column on; text that does not fit on the line is left out."""
         for char in text:
             size = cell_len(char)
             if size == 0:
@@ -60,17 +64,20 @@ class Line:
             column += size
 
     def _combine(self, column: int, char: str) -> None:
-        """Adds an accent to the character before it; what only joins or selects glyphs would change their width."""
+        """Add an accent to the character before it.
+
+        Characters that join or select glyphs are left out: they would change the width.
+        """
         if combining(char) and column >= 0 and self._cells[column][0]:
             before, ink = self._cells[column]
             self._cells[column] = (before + char, ink)
 
     def free(self, column: int) -> bool:
-        """Whether nothing was written to a column."""
+        """Return True if nothing was written to a column."""
         return self._cells[column] == (" ", Ink.PLAIN)
 
     def text(self) -> Text:
-        """The line with its styles, without blanks at the end."""
+        """Return the line with its styles, without blanks at the end."""
         line = Text()
         for char, ink in self._cells:
             line.append(char, style=ink.value)
@@ -79,7 +86,7 @@ class Line:
 
 
 def paint(lines: list[Text], *, width: int, color: bool) -> str:
-    """The lines as one string that ends with a newline, with ANSI colours if wanted."""
+    """Return the lines as one string that ends with a newline, with ANSI colours if wanted."""
     if not color:
         return "".join(f"{line.plain.rstrip()}\n" for line in lines)
     out = StringIO()

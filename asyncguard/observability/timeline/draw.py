@@ -1,7 +1,7 @@
-"""A run as a timeline for a terminal: tasks from top to bottom, time from left to right.
+"""Drawing of a run as a timeline: tasks from top to bottom, time from left to right.
 
-What is drawn is bounded whatever the trace holds: lanes per task, tasks per run and runs are capped, and what was left
-out is counted where it would have stood.
+The drawing is bounded whatever the trace holds: lanes per task, tasks per run and runs are capped,
+and what was left out is counted where it would have stood.
 """
 
 from collections import Counter
@@ -73,9 +73,9 @@ def render_timeline(trace: Trace, *, width: int = 80, color: bool = False) -> st
     """Draw every run of a trace.
 
     Args:
-        trace: What happened.
+        trace: The trace.
         width: Columns of the terminal.
-        color: Whether to use ANSI colours; every meaning has a character of its own as well.
+        color: True to use ANSI colours; every meaning has a character of its own as well.
 
     Returns:
         Lines of at most ``width`` (at least 40) columns, each ended by a newline.
@@ -97,7 +97,7 @@ def render_timeline(trace: Trace, *, width: int = 80, color: bool = False) -> st
 
 
 class _Chart:
-    """The drawing of one run."""
+    """Drawing of one run."""
 
     def __init__(self, run: RunHistory, width: int) -> None:
         self.run = run
@@ -143,7 +143,7 @@ class _Chart:
         return line
 
     def _model(self) -> Iterator[Line]:
-        """Two lines: the numbers of the turns, and what the model was doing."""
+        """Yield two lines: the numbers of the turns, and the model's activity."""
         numbers, work = self._line("turns"), self._line("model")
         for column in range(self.columns - _SPARE):
             work.put(self.offset + column, "·", Ink.QUIET)
@@ -202,7 +202,7 @@ class _Chart:
             yield Text(fit(note, self.width).rstrip(), style=Ink.QUIET.value)
 
     def _guides(self, line: Line) -> None:
-        """Thin verticals where the turns are, if they do not crowd the chart."""
+        """Draw thin verticals at the turns, unless they would crowd the chart."""
         if len(self.run.turns) * 5 > self.columns:
             return
         for at, _ in self.run.turns:
@@ -212,12 +212,15 @@ class _Chart:
 
 
 def _task_name(task: str) -> str:
-    """The task for the margin; a malformed call may belong to none."""
+    """Return the task for the margin; a malformed call may belong to none."""
     return printable(task) or "(no task)"
 
 
 def _tick(span: float, columns: int) -> tuple[float, int]:
-    """A round distance between ticks (1, 2 or 5 times a power of ten) with room for its text, and its decimals."""
+    """Return a round distance between ticks with room for its text, and its decimals.
+
+    It is 1, 2 or 5 times a power of ten.
+    """
     wanted = max(1, columns // 10)
     if span <= 0:
         return 1.0, 0
@@ -229,7 +232,7 @@ def _tick(span: float, columns: int) -> tuple[float, int]:
 
 
 def _legend(run: RunHistory, scale: Scale) -> list[str]:
-    """What stands for what, as far as it occurs."""
+    """Return the legend of the signs that occur."""
     phases = {piece.phase for bar in run.bars for piece in bar.stretches if scale.extent(piece)}
     edges = any(bar.start < run.start or bar.end is None or bar.end > run.end for bar in run.bars)
     marks = {mark for bar in run.bars for _, mark in bar.marks} | {mark for _, mark in run.marks}
@@ -260,7 +263,7 @@ def _summary(totals: Totals) -> list[str]:
 
 
 def _wrapped(parts: Sequence[str], width: int, between: str, ink: Ink) -> Iterator[Text]:
-    """The parts on as few lines as they need; only a part that is longer than a line is cut."""
+    """Yield the parts on as few lines as they need; only a part longer than a line is cut."""
     line = ""
     for part in parts:
         longer = f"{line}{between}{part}" if line else part

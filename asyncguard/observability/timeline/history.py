@@ -1,6 +1,7 @@
-"""What a trace says about each run: the phases of every call, the model's turns, and the totals.
+"""History of each run in a trace: the phases of every call, the model's turns, and the totals.
 
-This is the data behind the timeline: rows in, frozen values out, nothing about characters or columns.
+These are the data behind the timeline: rows in, frozen values out, nothing about characters or
+columns.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,32 +12,32 @@ from asyncguard.observability.trace import Row, Trace
 
 
 class Phase(StrEnum):
-    """What a call is doing."""
+    """Activity of a call."""
 
     DEFERRED = "deferred"
-    """Waits for other calls."""
+    """It waits for other calls."""
     HELD = "held"
-    """Waits for a person."""
+    """It waits for a person."""
     QUEUED = "queued"
-    """Admitted, or backing off before the next attempt."""
+    """It was admitted, or waits for the next attempt."""
     RUNNING = "running"
-    """An executor has it."""
+    """An executor runs it."""
     UNDELIVERED = "undelivered"
-    """It has ended and the model does not know."""
+    """It has ended and the model has not been notified."""
 
 
 class Mark(StrEnum):
     """A moment in the life of a call or of the model."""
 
     OBJECTED = "objected"
-    """In shadow mode: a guard would have intervened."""
+    """A guard would have intervened, in shadow mode."""
     REJECTED = "rejected"
     SQUASHED = "squashed"
     CANCELLED = "cancelled"
     RETRIED = "retried"
     FALLBACK = "fallback"
     CHECKED = "checked"
-    """Somebody else was asked: the live contract, a source, a probe."""
+    """Another tool was asked: the live contract, a source, a probe."""
     MENDED = "mended"
     """Arguments were re-bound, or the answer was brought into the declared form."""
     GIVEN_UP = "given_up"
@@ -74,7 +75,7 @@ class Bar:
 
     @property
     def end(self) -> float | None:
-        """When the last thing happened to it; ``None`` while a phase lasts."""
+        """Time of the last thing that happened to it; ``None`` while a phase lasts."""
         if self.stretches and self.stretches[-1].end is None:
             return None
         times = [at for at, _ in self.marks] + [
@@ -92,18 +93,18 @@ class Bar:
             self.stretches.append(Stretch(phase=phase, start=at))
 
     def mark(self, at: float, mark: Mark) -> None:
-        """Add a mark; an event that is told twice adds one."""
+        """Add a mark; an event that comes twice adds one."""
         if (at, mark) not in self.marks[-1:]:
             self.marks.append((at, mark))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The run in numbers."""
+    """Numbers of a run."""
 
     turns: int
     calls: int
-    """Proposed in the run."""
+    """Calls that were proposed in the run."""
     rejected: int
     deferred: int
     """Calls that were deferred at least once."""
@@ -111,13 +112,13 @@ class Totals:
     fallbacks: int
     squashed: int
     engine_seconds: float
-    """First to last event, by the engine's clock."""
+    """Time from first to last event, by the engine's clock."""
     wall_seconds: float
-    """First to last event, by the wall clock; another number under a virtual clock."""
+    """Time from first to last event, by the wall clock; it differs under a virtual clock."""
     makespan: float | None
     """Seconds from the start of the run to the last retirement, ``None`` if nothing retired."""
     end: str
-    """Why the run ended, empty if it did not."""
+    """Reason why the run ended, empty if it did not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +137,12 @@ class RunHistory:
     bars: tuple[Bar, ...]
     """Calls that were open during the run, in program order."""
     turns: tuple[tuple[float, int], ...]
-    """When each model turn ended, and its number."""
+    """End of each model turn, and its number."""
     busy: tuple[tuple[float, float], ...]
-    """When the model was at work: from the last thing it was told, or did, to the end of its turn."""
+    """Times at which the model was at work.
+
+    Each lasts from its last input or output to the end of its turn.
+    """
     marks: tuple[tuple[float, Mark], ...]
     """Moments of the run itself."""
     totals: Totals
@@ -168,16 +172,17 @@ _RECOVERIES = {
     "ask": Mark.GIVEN_UP,
     "give_up": Mark.GIVEN_UP,
 }
-# A damaged file may give any event a key; and what is learnt about a call does not move it.
+# Only these events move a call. A damaged file may give any event a key, and findings about a call
+# do not move it.
 _MOVING = frozenset({*_STEPS, "call_retired", "call_recovered"})
-# After these the model can be asked: what comes before them since its last turn was waiting.
+# After these the model can be asked; before them, since its last turn, it was waiting.
 _WAKING = frozenset(
     {"run_started", "task_opened", "calls_delivered", "completion_judged", "turn_taken"}
 )
 
 
 def histories(trace: Trace) -> tuple[RunHistory, ...]:
-    """Every run of the trace, in the order in which they begin."""
+    """Return every run of the trace, in the order in which they begin."""
     rows_of: dict[tuple[str, str, str], list[Row]] = {}
     bars_of: dict[tuple[str, str], dict[str, Bar]] = {}
     for row in trace.rows:
@@ -187,7 +192,7 @@ def histories(trace: Trace) -> tuple[RunHistory, ...]:
 
 
 def _follow(bars: dict[str, Bar], row: Row) -> None:
-    """Carries one event over to the bars of its thread."""
+    """Apply one event to the bars of its thread."""
     kind = row["event"]
     if kind == "calls_delivered":
         for key in row["delivered"]:
@@ -196,7 +201,7 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
     elif kind in _MOVING:
         bar = bars.setdefault(row["key"], _new_bar(row))
         phase, mark = _step(row)
-        # A recovery that no attempt follows leaves the call where it is until it retires in the same moment.
+        # A recovery without a further attempt changes nothing: the call ends at the same moment.
         if row.get("follows", True):
             bar.enter(phase, row["at"])
         if mark is not None:

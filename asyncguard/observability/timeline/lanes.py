@@ -1,4 +1,7 @@
-"""Placing the calls of one task on as few lines as possible, each with its label beside or inside its bar."""
+"""Placement of the calls of one task on as few lines as possible, each with its label.
+
+A label stands inside its bar, or beside it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ PHASES: Mapping[Phase, tuple[str, Ink]] = {
     Phase.RUNNING: ("━", Ink.RUNNING),
     Phase.UNDELIVERED: ("·", Ink.QUIET),
 }
-"""Phase to the character that fills its time."""
+"""Character that fills the time of a phase."""
 
 MARKS: Mapping[Mark, tuple[str, Ink]] = {
     Mark.OBJECTED: ("○", Ink.HELD),
@@ -34,26 +37,26 @@ MARKS: Mapping[Mark, tuple[str, Ink]] = {
     Mark.PARKED: ("P", Ink.HELD),
     Mark.ENDED: ("■", Ink.HEADING),
 }
-"""Mark to its character."""
+"""Character of a mark."""
 
 BEFORE, AFTER = ("◂", Ink.QUIET), ("▸", Ink.QUIET)
-"""At the edges of a run: the call began before it, or is not over at its end."""
+"""Characters at the edges of a run: the call began before it, or has not ended at its end."""
 
 LABEL_WIDTH = 22
-"""Longer labels are cut in the middle, as their number has to stay."""
+"""Width of a label; longer ones are cut in the middle, as their number has to stay."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """From seconds to columns."""
+    """Conversion of seconds to columns."""
 
     start: float
     end: float
     columns: int
-    """Columns that the time takes; marks that collide may run one or two over."""
+    """Columns of the time; marks that collide may run one or two over."""
 
     def column(self, at: float) -> int:
-        """The column of a moment; moments outside come to the edge."""
+        """Return the column of a moment; moments outside come to the edge."""
         span = self.end - self.start
         if span <= 0:
             return 0
@@ -61,7 +64,7 @@ class Scale:
         return round(share * (self.columns - 1))
 
     def extent(self, piece: Stretch) -> tuple[int, int] | None:
-        """First and last column of a stretch, ``None`` if it is not to be seen."""
+        """Return first and last column of a stretch, ``None`` if it is not visible."""
         if piece.start > self.end or (piece.end is not None and piece.end < self.start):
             return None
         first, last = (
@@ -74,7 +77,7 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """One call as it will be drawn."""
+    """One call as it is drawn."""
 
     bar: Bar
     cells: tuple[tuple[int, str, Ink], ...]
@@ -82,13 +85,13 @@ class Placed:
     label: str
     label_at: int
     left: int
-    """First column taken."""
+    """First column that is used."""
     right: int
-    """Last column taken."""
+    """Last column that is used."""
 
 
 def place(bar: Bar, scale: Scale, width: int) -> Placed:
-    """Find the cells of a call and the best place for its label: inside, right of it, or left of it.
+    """Return the cells of a call and the best place for its label: inside, right, or left of it.
 
     Args:
         bar: The call.
@@ -122,7 +125,7 @@ def place(bar: Bar, scale: Scale, width: int) -> Placed:
 def _cells(
     bar: Bar, scale: Scale, width: int
 ) -> tuple[dict[int, tuple[str, Ink]], tuple[int, int]]:
-    """The cells of a bar, and start and length of the phase that its label is to stand in."""
+    """Return the cells of a bar, and start and length of the phase that holds its label."""
     cells: dict[int, tuple[str, Ink]] = {}
     room = cell_len(short_label(bar.label, LABEL_WIDTH)) + 2
     pieces: list[tuple[bool, int, int]] = []
@@ -132,7 +135,7 @@ def _cells(
         first, last = extent
         for column in range(first, last + 1):
             cells[column] = PHASES[piece.phase]
-        # While it runs, if there is room; else where there is most room.
+        # The label stands where the call runs, if there is room; else where there is most room.
         pieces.append((piece.phase is Phase.RUNNING and last - first >= room, last - first, first))
     if bar.start < scale.start:
         cells[0] = BEFORE
@@ -148,7 +151,7 @@ def _cells(
 
 
 def short_label(label: str, width: int) -> str:
-    """The label in at most ``width`` cells; the number after ``#`` is kept."""
+    """Return the label in at most ``width`` cells; the number after ``#`` is kept."""
     if cell_len(label) <= width:
         return label
     name, _, number = label.rpartition("#")
@@ -191,7 +194,10 @@ def draw(line: Line, lane: list[Placed], offset: int) -> None:
 
 
 def density(folded: Sequence[Placed], width: int) -> str:
-    """How many of the folded calls stand in each column: a digit, ``+`` above nine, a blank for none."""
+    """Return the number of folded calls in each column.
+
+    It is a digit, ``+`` above nine, a blank for none.
+    """
     counts = [0] * width
     for item in folded:
         for column in range(item.cells[0][0], item.cells[-1][0] + 1):

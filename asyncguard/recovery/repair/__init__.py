@@ -1,1 +1,1 @@
-"""Repair: drifted results and arguments converted to the declared form where that takes no guess."""
+"""Repair: drifted results and arguments converted to the declared form without a guess."""

@@ -1,4 +1,4 @@
-"""Calls bound anew: arguments that fit the declared contract, brought into the one that the tool has now."""
+"""Rebinding of arguments from the declared contract to the tool's live contract."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _IGNORED = frozenset(
     {"title", "description", "examples", "$comment", "$schema", "$id", "$defs", "definitions"}
     | {"aliases", "wrappers", "deprecated", "readOnly", "writeOnly"}
 )
-"""Keywords that are no part of what a contract demands."""
+"""Keywords that do not change which values a contract accepts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,25 +21,26 @@ class Rebound:
     """Arguments in the form of the live contract."""
 
     arguments: dict[str, Any]
-    """They satisfy it."""
+    """Arguments that satisfy the live contract."""
     changes: tuple[str, ...]
-    """What was done, in words, without values; empty if they fitted as they were."""
+    """Steps that were taken, in words, without values; empty if the arguments already fitted."""
 
 
 def rebind(
     arguments: Mapping[str, Any], declared: Mapping[str, Any], live: Mapping[str, Any]
 ) -> Rebound | None:
-    """The arguments of a call under another contract of its tool.
+    """Return the arguments of a call under another contract of its tool.
 
     Args:
-        arguments: As the model gave them; they satisfy the declared contract.
+        arguments: Arguments that the model gave; they satisfy the declared contract.
         declared: JSON Schema of the parameters that the model saw.
-        live: JSON Schema of the parameters that the tool tells now.
+        live: JSON Schema of the parameters that the tool has now.
 
     Returns:
-        ``None`` if anything had to be guessed: two fields of one type that both changed their names, a unit that is not
-        named, a new required field without a default, a value that has no place any more. Each value is used exactly
-        once, and the outcome satisfies the live contract completely.
+        ``None`` if anything had to be guessed: two fields of one type that both changed their
+        names, a unit that is not named, a new required field without a default, a value that no
+        longer has a place. Each value is used exactly once, and the result satisfies the live
+        contract completely.
     """
     given = dict(arguments)
     if not shape_of(declared).fits(given):
@@ -59,12 +60,12 @@ def rebind(
 
 
 def descriptions_exchanged(declared: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
-    """Whether a field is described as another one was declared."""
+    """Return True if a field is described as another one was declared."""
     return exchanged(leaves(expanded(declared), {}), leaves(expanded(live), {}))
 
 
 def same_contract(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two schemas demand the same, whatever they say in words and in which order."""
+    """Return True if two schemas accept the same values, whatever their wording and order."""
     return bool(_canonical(expanded(first)) == _canonical(expanded(second)))
 
 
@@ -79,12 +80,13 @@ def _canonical(node: Any) -> Any:
     if not found.get("required", True):
         del found["required"]
     if "const" in found:
+        # A constant is a choice of one.
         found["enum"] = [_text(found.pop("const"))]
     return found
 
 
 def _ordered(keyword: str, value: Any) -> Any:
-    """A keyword's value in an order of its own; data are left as they are."""
+    """Return a keyword's value in a canonical order; data are left as they are."""
     match keyword:
         case "properties" | "patternProperties" | "dependentSchemas":
             return {name: _canonical(inner) for name, inner in value.items()}

@@ -1,4 +1,4 @@
-"""An answer, or a part of one, brought into the form that a schema declares."""
+"""Coercion of an answer, or a part of one, into the form that a schema declares."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,18 +13,19 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
 def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
-    """The value in its declared form.
+    """Return the value in its declared form; ``None`` if there is no such form, or more than one.
 
-    A value that is right already comes back as it is. One that can be understood in two ways does not come back.
+    A value that is right already is returned unchanged.
 
     Args:
-        value: What was answered.
-        schema: What was declared, without references.
-        where: Where the value stands.
+        value: The answer, or a part of it.
+        schema: The declared schema, without references.
+        where: Place of the value in the answer.
     """
     if where.depth > _MAX_DEPTH:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # A number beside which the answer names a unit fits the schema also in the wrong unit.
     if (where.named is None or not is_number) and _is_right(value, schema):
         return Coerced(value=value)
     outcomes = [
@@ -32,6 +33,7 @@ def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
         for branch in _branches(schema)
         if (mended := _mend(value, branch, where)) is not None and _is_right(mended.value, branch)
     ]
+    # Branches that agree count once; equality and not a set, because values may be unhashable.
     distinct = [
         item
         for at, item in enumerate(outcomes)
@@ -59,7 +61,7 @@ def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
     wanted = kinds(schema)
     if "object" in wanted and "array" in wanted:
-        return None  # a schema that says nothing about the form
+        return None  # the schema says nothing about the form, so nothing can be brought into it
     if "object" in wanted:
         return mend_object(value, schema, where, mend)
     if "array" in wanted:

@@ -1,13 +1,15 @@
-"""Objects and lists brought into their declared form: renamed, wrapped and split fields, declared envelopes, rows.
+"""Coercion of objects and lists into their declared form.
 
-Everything here asks for the one way in which the parts of an answer fit the declaration. Two ways are none.
+It handles renamed, wrapped and split fields, declared envelopes, and rows. Every function looks for
+the only way in which the parts of an answer fit the declaration; where there are two, it finds
+none.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from asyncguard.recovery.repair.coerce_scalar import Coerced, Where, coerce_wrapped, is_pinned
-from asyncguard.recovery.repair.find_fields import Found, Undecided, find_fields, left_over
+from asyncguard.recovery.repair.find_fields import Undecided, find_fields, left_over
 from asyncguard.recovery.repair.free_text import document_in, pairs_in, tells_failure
 from asyncguard.recovery.repair.identifiers import shown
 from asyncguard.recovery.repair.unit_annotations import unit_owner
@@ -15,14 +17,14 @@ from asyncguard.recovery.repair.units import Unit, unit_named
 from asyncguard.schema.compiled import kinds, main_form, properties, wrappers
 
 Mend = Callable[[Any, Mapping[str, Any], Where], Coerced | None]
-"""Brings a part into its declared form."""
+"""Function that brings a part into its declared form."""
 
 _MAX_LIST = 10_000
 _NAMES = frozenset({"name", "key"})
 
 
 def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
-    """A value in the form of a declared object."""
+    """Return a value in the form of a declared object."""
     match value:
         case Mapping():
             if (mended := _fields(value, schema, where, mend)) is not None:
@@ -44,7 +46,7 @@ def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend)
 
 
 def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
-    """A value in the form of a declared list."""
+    """Return a value in the form of a declared list."""
     items = main_form(schema.get("items"))
     match value:
         case list():
@@ -70,7 +72,7 @@ def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) 
 
 
 def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
-    """A text, number or truth value out of what stands around it."""
+    """Return a text, number or truth value out of the wrapper around it."""
     match value:
         case Mapping():
             if (mended := coerce_wrapped(value, schema, where)) is not None:
@@ -107,28 +109,22 @@ def _fields(
         ):
             changes.append(f"left out the empty field {shown(name)}")
             continue
-        mended = _place(
-            place, inner, properties(schema)[name], where.below(name, place.named), mend
-        )
+        mended: Coerced | None
+        if place.value is None and "null" in kinds(properties(schema)[name]):
+            mended = Coerced(value=None)
+        else:
+            mended = mend(place.value, inner, where.below(name, place.named))
         if mended is None:
             return None
         fields[name] = mended.value
         changes += [*place.changes, *mended.changes]
-    rest = left_over(value, schema, found, _units(schema))
+    rest = left_over(value, schema, found, _declared_units(schema))
     if rest is None:
         return None
     return Coerced(value={**fields, **rest.kept}, changes=(*changes, *rest.changes))
 
 
-def _place(
-    place: Found, inner: Mapping[str, Any], declared: Any, where: Where, mend: Mend
-) -> Coerced | None:
-    if place.value is None and "null" in kinds(declared):
-        return Coerced(value=None)
-    return mend(place.value, inner, where)
-
-
-def _units(schema: Mapping[str, Any]) -> frozenset[Unit]:
+def _declared_units(schema: Mapping[str, Any]) -> frozenset[Unit]:
     texts = (main_form(inner).get("unit") for inner in properties(schema).values())
     return frozenset(
         unit for text in texts if isinstance(text, str) and (unit := unit_named(text)) is not None
@@ -138,7 +134,11 @@ def _units(schema: Mapping[str, Any]) -> frozenset[Unit]:
 def _envelope(
     value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend, *, lists: bool
 ) -> Coerced | None:
-    """The only declared wrapper in an object; what stands beside it must not speak of its content."""
+    """Return the content of the only declared wrapper in an object.
+
+    Fields beside the wrapper must not report a failure or name a unit: they would qualify its
+    content.
+    """
     known = [key for key in value if key in wrappers(schema)]
     if len(known) != 1:
         return None
@@ -149,6 +149,7 @@ def _envelope(
     ):
         return None
     mended = mend(value[key], schema, where.inside())
+    # A list with a counter or a next-page link beside it may be only a part of the answer.
     if mended is None or (lists and not _is_whole(mended.value, beside)):
         return None
     left_out = (f"left out the field {shown(name)} beside it" for name in beside)
@@ -159,7 +160,10 @@ def _envelope(
 
 
 def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
-    """Whether nothing beside a list can say that there is more of it: it is empty, or counts the items."""
+    """Return True if no field beside a list can say that there is more of it.
+
+    Such fields are empty, or count the items.
+    """
     return all(
         item in (None, "", False) or (type(item) is int and item == len(items))
         for item in beside.values()
@@ -179,7 +183,7 @@ def _from_text(text: str, schema: Mapping[str, Any], where: Where, mend: Mend) -
 
 
 def _paired(value: list[Any]) -> dict[str, Any] | None:
-    """The object that a list of names and values stands for."""
+    """Return the object that a list of names and values stands for."""
     found: dict[str, Any] = {}
     for item in value:
         pair = _pair(item)
@@ -215,7 +219,7 @@ def _each(value: list[Any], items: Mapping[str, Any], where: Where, mend: Mend) 
 
 def _single(value: Any, items: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     if not items:
-        return None  # anything would be an item
+        return None  # without a schema for the items, any value would be an item
     mended = mend(value, items, where.inside())
     if mended is None:
         return None
@@ -226,16 +230,13 @@ def _single(value: Any, items: Mapping[str, Any], where: Where, mend: Mend) -> C
 
 
 def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Rows out of columns of the same length, or out of rows that are numbered."""
+    """Return rows made of columns of the same length, or of numbered rows."""
     columns = list(value.values())
     numbers = [str(position) for position in range(len(columns))]
     if columns and list(value) == numbers:
         return columns
-    if (
-        not columns
-        or not all(isinstance(column, list) for column in columns)
-        or not value.keys() <= properties(items).keys()
-    ):
+    are_lists = all(isinstance(column, list) for column in columns)
+    if not columns or not are_lists or not value.keys() <= properties(items).keys():
         return None
     if len({len(column) for column in columns}) != 1:
         return None
@@ -243,15 +244,15 @@ def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, 
 
 
 def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
-    """The items of a text with separators, where each part tells whether it is one."""
+    """Return the items of a text with separators.
+
+    Each part must show by itself that it is an item.
+    """
     if not (is_pinned(items) or kinds(items) <= {"number", "integer"}):
         return None
-    for separator in (
-        ";",
-        "|",
-        ", ",
-        *((",",) if is_pinned(items) else ()),
-    ):  # 1,5 may be one number
+    # A comma without a space does not split numbers: 1,5 may be one number.
+    separators = (";", "|", ", ", ",") if is_pinned(items) else (";", "|", ", ")
+    for separator in separators:
         parts = [part.strip() for part in text.split(separator)]
         if len(parts) > 1 and all(parts):
             return _after(f"split a text {where.text}", _each(parts, items, where, mend))
@@ -259,7 +260,7 @@ def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Coe
 
 
 def _after(change: str, mended: Coerced | None) -> Coerced | None:
-    """The mended value with the change that came first."""
+    """Return the coerced value with a change that came before its own."""
     return (
         None if mended is None else Coerced(value=mended.value, changes=(change, *mended.changes))
     )

@@ -1,4 +1,7 @@
-"""One value brought into its declared form: numbers in texts, units, wrappers, other spellings of dates and choices."""
+"""Coercion of one value into its declared form.
+
+It handles numbers in texts, units, wrappers, and other spellings of dates and choices.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,41 +34,44 @@ _DAY_PARTS = {"year", "month", "day"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Coerced:
-    """A value in its declared form, and what was done to it."""
+    """A value in its declared form, with the changes that led to it."""
 
     value: Any
     """The value."""
     changes: tuple[str, ...] = ()
-    """In words, without values; empty if it was right."""
+    """Changes in words, without values; empty if it was right."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Where:
-    """Where a value stands, for messages and for units."""
+    """Place of a value in an answer, for messages and for units."""
 
     path: tuple[str, ...] = ()
-    """Field names; items of lists have none of their own."""
+    """Field names; items of lists add none."""
     depth: int = 0
-    """Steps so far, through wrappers and envelopes, too."""
+    """Number of steps so far, wrappers and envelopes included."""
     named: str | None = None
     """Unit that the answer names beside the value."""
 
     @property
     def text(self) -> str:
-        """For a message."""
+        """Place in words, for a message."""
         return f"in {shown('.'.join(self.path))}" if self.path else "in the answer"
 
     def below(self, name: str, named: str | None = None) -> "Where":
-        """A field of the value."""
+        """Return the place of a field of the value."""
         return Where(path=(*self.path, name), depth=self.depth + 1, named=named)
 
     def inside(self) -> "Where":
-        """The same place, one step on."""
+        """Return the same place, one step deeper."""
         return replace(self, depth=self.depth + 1)
 
 
 def declared_unit(schema: Mapping[str, Any], where: Where) -> str | None:
-    """The unit that a schema declares for a value, by annotation or at the end of the field's name."""
+    """Return the unit that a schema declares for a value.
+
+    An annotation declares it, else the end of the field's name.
+    """
     if text := unit_text(schema):
         return text
     unit = suffix_unit(where.path[-1]) if where.path else None
@@ -73,16 +79,17 @@ def declared_unit(schema: Mapping[str, Any], where: Where) -> str | None:
 
 
 def is_pinned(schema: Mapping[str, Any]) -> bool:
-    """Whether a text schema tells right texts from others."""
+    """Return True if a schema of texts distinguishes right texts from wrong ones."""
     return not _PINNING.isdisjoint(schema)
 
 
 def mend_scalar(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
-    """A value in the form that a schema of texts, numbers or truth values declares.
+    """Return a value in the form that a schema of texts, numbers or truth values declares.
 
     Returns:
         ``None`` if there is no reading, or more than one.
     """
+    # The key keeps True and 1 apart, which are equal in Python and different in JSON.
     readings: dict[tuple[bool, Any], Coerced] = {}
     for mended in _readings(value, schema, where):
         if shape_of(schema).fits(mended.value):
@@ -132,7 +139,7 @@ def _changed(value: Any, *changes: str) -> Coerced:
 def _counted(
     value: int | float, schema: Mapping[str, Any], where: Where, named: str | None
 ) -> Coerced | None:
-    """The number in its declared unit, given the unit that the answer names."""
+    """Return the number in its declared unit, given the unit that the answer names."""
     if not named:
         return Coerced(value=value)
     declared = declared_unit(schema, where)
@@ -153,7 +160,7 @@ def _counted(
 def converted(
     value: int | float, source: Unit, target: Unit, schema: Mapping[str, Any], where: Where
 ) -> Coerced | None:
-    """The number in another unit, ``None`` if the units measure different things."""
+    """Return the number in another unit, ``None`` if the units measure different things."""
     number = convert(value, source, target)
     if number is None:
         return None
@@ -180,7 +187,7 @@ def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coe
 
 
 def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
-    """Under which names a value is known, for a label before it."""
+    """Return the names by which a value is known, for a label before it."""
     return field_aliases(schema) | frozenset(where.path[-1:])
 
 
@@ -227,17 +234,18 @@ def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerc
 def coerce_wrapped(
     value: Mapping[str, Any], schema: Mapping[str, Any], where: Where
 ) -> Coerced | None:
-    """The one value in a declared wrapper (``{"amount": 3, "currency": "EUR"}``), the parts of a day, or ``None``."""
+    """Return the one value in a declared wrapper, or the day that its parts make; else ``None``.
+
+    A wrapper is an object such as ``{"amount": 3, "currency": "EUR"}``.
+    """
     if set(value) == _DAY_PARTS and "string" in shape_of(schema).kinds:
         parts = [value["year"], value["month"], value["day"]]
-        day = (
-            date_in("-".join(map(str, parts))) if all(type(part) is int for part in parts) else None
-        )
-        return (
-            _changed(day, f"put the day together {where.text}")
-            if day and shape_of(schema).fits(day)
-            else None
-        )
+        if not all(type(part) is int for part in parts):
+            return None
+        day = date_in("-".join(map(str, parts)))
+        if day is None or not shape_of(schema).fits(day):
+            return None
+        return _changed(day, f"put the day together {where.text}")
     holders = {
         key: text
         for key, text in value.items()
@@ -248,7 +256,7 @@ def coerce_wrapped(
     named = next(iter(holders.values()), where.named)
     inside = {key: item for key, item in value.items() if key not in holders}
     if len(inside) != 1:
-        return None  # what else is there may change what the value means
+        return None  # a further field may change the meaning of the value
     key, item = next(iter(inside.items()))
     known = key in wrappers(schema) or folded(key) in map(folded, _names(schema, where))
     mended = mend_scalar(item, schema, replace(where, named=named)) if known else None

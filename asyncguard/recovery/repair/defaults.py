@@ -1,4 +1,7 @@
-"""Required fields of a live contract that a call did not give: filled in by what one of the contracts says itself."""
+"""Filling of required fields that a call did not give and its live contract demands.
+
+A field is filled only with what one of the two contracts says itself.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +16,12 @@ from asyncguard.schema.compiled import main_form, properties, shape_of, unit_tex
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filled:
-    """What was added to a call."""
+    """Values that were added to a call."""
 
     values: Mapping[Path, Any]
-    """By place in the live contract."""
+    """Values by place in the live contract."""
     changes: tuple[str, ...]
-    """In words, without values."""
+    """Additions in words, without values."""
 
 
 def fill(
@@ -27,12 +30,12 @@ def fill(
     placed: Mapping[Path, Any],
     target: Mapping[str, Any],
 ) -> Filled | None:
-    """Constants, defaults, and units that the live contract wants said beside a number.
+    """Return constants, defaults, and units that the live contract wants beside a number.
 
     Args:
         targets: Leaves of the live contract.
-        origins: Its paths to the declared fields that stand there.
-        placed: What the call has so far.
+        origins: Declared fields by the path of the live contract that they are carried to.
+        placed: Values that the call has so far.
         target: The live contract.
 
     Returns:
@@ -41,6 +44,8 @@ def fill(
     values: dict[Path, Any] = {}
     changes: list[str] = []
     for leaf in targets:
+        # A matched field that the call left out stays out, even if the live contract requires it:
+        # the result then does not fit, and the call is not rebound.
         if leaf.path in placed or leaf.path in origins:
             continue
         required = _is_required(leaf.path, target, placed)
@@ -63,35 +68,31 @@ def fill(
 
 
 def says_unit(leaf: Leaf, targets: list[Leaf], pairs: Mapping[Path, Path]) -> bool:
-    """Whether the live contract has a field, to be filled in, for the unit of a number."""
+    """Return True if the live contract has an unfilled field for the unit of a number."""
     taken = set(pairs.values())
     return leaf.is_number and any(
-        _belongs(other, leaf)
+        _belongs(other, leaf.path)
         and other.path not in taken
         and ("default" in other.schema or "enum" in other.schema)
         for other in targets
     )
 
 
-def _belongs(holder: Leaf, leaf: Leaf) -> bool:
-    return (
-        holder.holds_unit
-        and holder.path[:-1] == leaf.path[:-1]
-        and unit_owner(holder.name) in ("", folded(leaf.name))
-    )
+def _belongs(holder: Leaf, path: Path) -> bool:
+    """Return True if a field holds the unit of the number at this path, beside it."""
+    if not holder.holds_unit or holder.path[:-1] != path[:-1]:
+        return False
+    return unit_owner(holder.name) in ("", folded(path[-1] if path else ""))
 
 
 def _unit_nearby(
     holder: Leaf, origins: Mapping[Path, Leaf], placed: Mapping[Path, Any]
 ) -> str | None:
-    """The declared unit of the number that a unit field of the live contract belongs to."""
+    """Return the declared unit of the number that a unit field of the live contract belongs to."""
     texts = set()
     for path, one in origins.items():
-        beside = path[:-1] == holder.path[:-1] and unit_owner(holder.name) in (
-            "",
-            folded(path[-1] if path else ""),
-        )
-        if beside and path in placed and (text := unit_text(one.schema)) is not None:
+        text = unit_text(one.schema)
+        if path in placed and text is not None and _belongs(holder, path):
             texts.add(text)
     if "currency" in holder.name.lower():
         texts = {
@@ -101,7 +102,7 @@ def _unit_nearby(
 
 
 def _spelled(holder: Leaf, unit: str) -> str | None:
-    """The unit as the live contract spells it, which has to be told by a choice or by the default."""
+    """Return the unit as the live contract spells it in its choices or its default."""
     choices = holder.schema.get("enum") or [
         holder.schema[key] for key in ("const", "default") if key in holder.schema
     ]
@@ -114,7 +115,10 @@ def _spelled(holder: Leaf, unit: str) -> str | None:
 
 
 def _is_required(path: Path, target: Mapping[str, Any], placed: Mapping[Path, Any]) -> bool:
-    """Whether a field has to be there: required at each level, or below an object that something else brought in."""
+    """Return True if a field has to be present in the call.
+
+    It is required at each level, or below an object that another value brought in.
+    """
     form: Mapping[str, Any] = target
     for depth, name in enumerate(path, start=1):
         brought_in = depth < len(path) and any(other[:depth] == path[:depth] for other in placed)

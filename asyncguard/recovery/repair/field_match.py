@@ -1,8 +1,9 @@
-"""Which field of one contract is which field of another.
+"""Matching of the fields of two contracts.
 
-A wrong match moves money to the wrong account, so that only what both contracts say counts: the same name, a declared
-alias, the same name written or nested differently or with its unit at the end, the same description word for word. What
-is left over stays unmatched: that two names mean the same, or that nothing else is left, would be a guess.
+A wrong match moves money to the wrong account, so only what both contracts say counts: the same
+name, a declared alias, the same name written or nested differently or with its unit at the end, the
+same description word for word. All other fields stay unmatched: that two names mean the same, or
+that nothing else is left, would be a guess.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,16 +21,16 @@ _MAX_DEPTH = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Leaf:
-    """A field that holds a value: no object with declared fields."""
+    """A field that holds a value, not an object with declared fields."""
 
     path: Path
-    """Names from the root on."""
+    """Names from the root to the field."""
     schema: Mapping[str, Any]
-    """Its schema, of a value that is there."""
+    """Its schema, for a value that is not null."""
 
     @property
     def name(self) -> str:
-        """Its own name, empty for the root."""
+        """Last name of the path; empty for the root."""
         return self.path[-1] if self.path else ""
 
     @property
@@ -46,17 +47,17 @@ class Leaf:
 
     @property
     def is_number(self) -> bool:
-        """Whether it may hold a number."""
+        """True if it may hold a number."""
         return not self.kinds.isdisjoint({"number", "integer"})
 
     @property
     def holds_unit(self) -> bool:
-        """Whether it holds the name of a unit."""
+        """True if it holds the name of a unit."""
         return unit_owner(self.name) is not None
 
     @property
     def shown(self) -> str:
-        """For a message."""
+        """Place in words, for a message."""
         return f"of {shown('.'.join(self.path))}" if self.path else "of the whole"
 
 
@@ -64,7 +65,7 @@ Link = Callable[[Leaf, Leaf], bool]
 
 
 def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
-    """The fields of a contract, those of nested objects in their place.
+    """Return the fields of a contract, those of nested objects in their place.
 
     An object is a leaf where ``other`` has a plain value under the same name: it wraps that value.
     """
@@ -83,29 +84,32 @@ def _leaves(schema: Any, other: Any, path: Path) -> Iterator[tuple[Path, Mapping
 
 
 def match_leaves(source: list[Leaf], target: list[Leaf]) -> dict[Path, Path] | None:
-    """Path in the source to path in the target, for all that can be told.
+    """Return path in the source to path in the target, for all fields that can be matched.
 
     Args:
         source: Leaves of the contract that values come from.
         target: Leaves of the contract that they go to.
 
     Returns:
-        ``None`` if the contracts contradict each other: fields that changed places under their old names.
+        ``None`` if the contracts contradict each other: fields that exchanged their meaning under
+        their old names.
     """
     if exchanged(source, target):
         return None
     names = {leaf.path for leaf in target}
     found = {leaf.path: leaf.path for leaf in source if leaf.path in names}
+    # The order counts: strong evidence takes fields away from the weaker kinds after it.
     for link in (_by_alias, _by_writing, _by_measure, _by_last_name, _by_wrapping, _by_description):
         _match(link, source, target, found)
     return found
 
 
 def _match(link: Link, source: list[Leaf], target: list[Leaf], found: dict[Path, Path]) -> None:
-    """Add the pairs that a kind of evidence links with each other and with nothing else."""
+    """Add the pairs that one kind of evidence links with each other and with no other field."""
     taken = set(found.values())
     gone = [leaf for leaf in source if leaf.path not in found]
     new = [leaf for leaf in target if leaf.path not in taken]
+    # Links are collected before any is accepted, so that the result does not depend on their order.
     links = [(one, other) for one in gone for other in new if link(one, other)]
     for one, other in links:
         if (
@@ -116,7 +120,10 @@ def _match(link: Link, source: list[Leaf], target: list[Leaf], found: dict[Path,
 
 
 def exchanged(source: list[Leaf], target: list[Leaf]) -> bool:
-    """Whether a field is now described as another one was: then its old name may mean the other."""
+    """Return True if a field is now described as another one was.
+
+    Its old name may then mean the other field.
+    """
     described = {leaf.path: folded(leaf.description) for leaf in source if leaf.description}
     for leaf in target:
         text = folded(leaf.description) if leaf.description else ""
@@ -133,12 +140,12 @@ def _by_alias(one: Leaf, other: Leaf) -> bool:
 
 
 def _by_writing(one: Leaf, other: Leaf) -> bool:
-    """``netWeight``, ``net_weight``, and ``weight`` in ``net``."""
+    """Link ``netWeight``, ``net_weight``, and ``weight`` in ``net``."""
     return folded("_".join(one.path)) == folded("_".join(other.path))
 
 
 def _by_measure(one: Leaf, other: Leaf) -> bool:
-    """The same name with a unit at its end (``weight_kg``), where both count the same."""
+    """Link equal names with a unit at the end (``weight_kg``) if both measure the same."""
     if one.path[:-1] != other.path[:-1]:
         return False
     (stem, unit), (other_stem, other_unit) = _measured(one), _measured(other)
@@ -161,7 +168,7 @@ def _by_last_name(one: Leaf, other: Leaf) -> bool:
 
 
 def _by_wrapping(one: Leaf, other: Leaf) -> bool:
-    """A plain value that became a field of an object of its own name, or the other way round."""
+    """Link a plain value with a field of an object of the same name, in either direction."""
     shorter, longer = sorted((one, other), key=lambda leaf: len(leaf.path))
     if one.path == other.path or longer.path[: len(shorter.path)] != shorter.path:
         return False

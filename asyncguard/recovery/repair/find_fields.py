@@ -1,4 +1,7 @@
-"""Which part of an answer is which declared field: by name, alias or writing, in place or in a declared wrapper."""
+"""Search for the declared fields in an answer.
+
+A field is found by name, alias or writing, in its place or in a declared wrapper.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,30 +36,30 @@ class Undecided(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """Where a declared field is in an answer."""
+    """Place of a declared field in an answer."""
 
     paths: tuple[tuple[str, ...], ...]
-    """What it takes from the answer, each as keys from the object on."""
+    """Parts of the answer that it uses, each as keys from the object on."""
     value: Any
-    """What is there."""
+    """Value at that place."""
     named: str | None = None
     """Unit that is named beside it, or by the name of the field."""
     changes: tuple[str, ...] = ()
-    """In words, if it is not where it was declared."""
+    """Changes in words, if it is not where it was declared."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rest:
-    """What no declared field took."""
+    """Fields of an answer that no declared field uses."""
 
     kept: Mapping[str, Any]
     """Undeclared fields that the schema allows."""
     changes: tuple[str, ...]
-    """Fields that were left out."""
+    """Fields that were left out, in words."""
 
 
 def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Found]:
-    """Where each declared field is; fields that are nowhere are left out.
+    """Return the place of each declared field; fields that are absent are left out.
 
     Raises:
         Undecided: A field may be in two places.
@@ -80,6 +83,7 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
         if name in value
     }
     rest = {key: item for key, item in value.items() if key not in declared}
+    # The order counts: a key that one search uses is not offered to the next, weaker one.
     for search in (_renamed, _moved, _flattened):
         for name in declared:
             if name not in found and (place := search(name, schema, rest)) is not None:
@@ -94,10 +98,11 @@ def left_over(
     found: Mapping[str, Found],
     units: frozenset[Unit],
 ) -> Rest | None:
-    """What becomes of the fields that no declared one took.
+    """Return the fields that no declared one uses.
 
     Returns:
-        ``None`` if one of them casts doubt on what was taken, or says something else about a declared field.
+        ``None`` if one of them casts doubt on what was used, or says something else about a
+        declared field.
     """
     taken = {path for place in found.values() for path in place.paths}
     opened = {path[0] for path in taken if len(path) > 1}
@@ -124,7 +129,7 @@ def left_over(
 
 
 def _without(item: Any, taken: set[tuple[str, ...]], path: tuple[str, ...]) -> Any:
-    """What is left of an object after fields were taken out of it; their units went with them."""
+    """Return the rest of an object after fields were taken out of it, without their units."""
     if not isinstance(item, Mapping) or not any(other[: len(path)] == path for other in taken):
         return item
     return {
@@ -137,7 +142,7 @@ def _without(item: Any, taken: set[tuple[str, ...]], path: tuple[str, ...]) -> A
 def _contradicts(
     item: Mapping[str, Any], schema: Mapping[str, Any], found: Mapping[str, Found]
 ) -> bool:
-    """Whether an object holds another value for a declared field."""
+    """Return True if an object holds another value for a declared field."""
     for key, inner in item.items():
         for name, place in found.items():
             if _same_field(name, key, properties(schema)[name]) and inner != place.value:
@@ -152,11 +157,12 @@ def _counts(schema: Any) -> bool:
 
 
 def _renamed(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
-    """By a declared alias, or by the same name written differently."""
+    """Find a field by a declared alias, or by the same name written differently."""
     declared = properties(schema)
     keys = [key for key in rest if _same_field(name, key, declared[name])]
     if len(keys) > 1:
         raise Undecided
+    # A key that fits two declared fields is left to neither: its value could be either one's.
     if not keys or any(
         _same_field(other, keys[0], declared[other]) for other in declared if other != name
     ):
@@ -177,7 +183,7 @@ def _same_field(name: str, key: str, schema: Any) -> bool:
 
 
 def _same_but_measured(name: str, key: str, schema: Any) -> bool:
-    """Whether a key is the field's name with a unit at its end that converts into the declared one."""
+    """Return True if a key is the field's name with a unit that converts into the declared one."""
     found, own = measured(key), measured(name)
     if found is None or not _counts(schema):
         return False
@@ -188,7 +194,7 @@ def _same_but_measured(name: str, key: str, schema: Any) -> bool:
 
 
 def _named_by(key: str, name: str, declared: Mapping[str, Any]) -> str | None:
-    """The unit that a field's new name carries, where its old one does not."""
+    """Return the unit that a field's new name carries and its old one does not."""
     text = unit_text(declared[name])
     old = unit_named(text) if text else suffix_unit(name)
     ends_in = unit_at_end(key)
@@ -201,16 +207,16 @@ def _named_by(key: str, name: str, declared: Mapping[str, Any]) -> str | None:
     if old is None:
         if key in field_aliases(declared[name]) or folded(key) == folded(name):
             return None
-        raise Undecided  # the old name said nothing about units: the number may have been converted
+        raise Undecided  # the old name had no unit, so the number may have been converted or not
     if equal(ends_in, old):
         return None
     if (unit := suffix_unit(key)) is None:
-        raise Undecided  # it may name another unit, or something else
+        raise Undecided  # the last word may name another unit, or something else
     return unit.name
 
 
 def _moved(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
-    """Out of a declared wrapper, where there is one such field only."""
+    """Find a field in a declared wrapper that holds the only field of that name."""
     declared, places = properties(schema), []
     for path, holder in _objects(rest, wrappers(schema)):
         for key, item in holder.items():
@@ -241,7 +247,7 @@ def _objects(
 
 
 def _flattened(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
-    """A declared object out of fields that carry its name in theirs."""
+    """Build a declared object from fields whose names begin with its name."""
     inner = properties(main_form(properties(schema)[name]))
     parts: dict[str, Any] = {}
     keys: list[str] = []

@@ -1,4 +1,7 @@
-"""Texts that hold a value and nothing beside it: JSON in a fence or in a text, labels and values, a labelled value."""
+"""Texts that hold a value and nothing beside it.
+
+These are JSON in a fence or in a text, labels with values, and a labelled value.
+"""
 
 import ast
 import json
@@ -18,14 +21,15 @@ _FENCE = re.compile(r"```[A-Za-z]*\s*\n(?P<inside>(?:(?!```).)*)```", re.DOTALL)
 _PAIR = re.compile(r"[-*\u2022]?\s*(?P<name>[^\W\d][\w .()/-]{0,38}?)\s*[:=]\s*(?P<value>\S.*)")
 _MAX_TEXT = 100_000
 _FAILURES = frozenset({"error", "errors"})
-"""Fields in which JSON-RPC, GraphQL and JSON:API say that something failed, beside what they answer all the same."""
+"""Fields in which JSON-RPC, GraphQL and JSON:API report a failure, even beside an answer."""
 
 
 def document_in(text: str) -> Any:
-    """The JSON document that a text is: once more encoded, in a fence, or as Python prints it.
+    """Return the JSON document that a text holds: encoded twice, fenced, or as Python prints it.
 
     Returns:
-        ``None`` if it is none, breaks off, or has words around it: those may say anything about it, in any language.
+        ``None`` if it holds none, breaks off, or has words around it: those may qualify it, in any
+        language.
     """
     text = text.strip()
     if len(text) > _MAX_TEXT:
@@ -39,7 +43,7 @@ def document_in(text: str) -> Any:
 
 
 def _python_literal(text: str) -> Any:
-    """What a Python program printed: single quotes, ``True``, ``None``."""
+    """Return a value printed by Python: single quotes, ``True``, ``None``."""
     if not text.startswith(("{", "[")):
         return None
     try:
@@ -53,12 +57,13 @@ def _python_literal(text: str) -> Any:
 
 
 def _repeats(node: ast.Dict) -> bool:
+    # `literal_eval` would silently keep the last of two equal keys, and JSON has text keys only.
     keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
     return not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys)
 
 
 def pairs_in(text: str) -> dict[str, str] | None:
-    """The fields of a text that is nothing but labels and values (``total: 3; city: Graz``)."""
+    """Return the fields of a text of nothing but labels and values (``total: 3; city: Graz``)."""
     for separator in ("\n", ";", ", "):
         parts = [part.strip() for part in text.strip().split(separator) if part.strip()]
         matches = [match for part in parts if (match := _PAIR.fullmatch(part))]
@@ -70,22 +75,20 @@ def pairs_in(text: str) -> dict[str, str] | None:
 
 
 def cores(text: str, names: Collection[str]) -> list[str]:
-    """What may be the value in a text: the whole, and what follows a label that is one of the field's names."""
+    """Return the parts of a text that may be the value.
+
+    These are the whole text, and the part after a label that is one of the field's names.
+    """
     text = text.strip()
     labelled = _LABEL.fullmatch(text)
     known = {folded(name) for name in names}
-    return [
-        text,
-        *(
-            [labelled["core"].strip()]
-            if labelled is not None and folded(labelled["label"]) in known
-            else []
-        ),
-    ]
+    if labelled is None or folded(labelled["label"]) not in known:
+        return [text]
+    return [text, labelled["core"].strip()]
 
 
 def tells_failure(name: str, value: Any) -> bool:
-    """Whether a field says that the answer around it failed, wholly or in part."""
+    """Return True if a field says that the answer around it failed, wholly or in part."""
     return (
         name.casefold() in _FAILURES
         and value not in (None, False, "", 0)
@@ -95,7 +98,7 @@ def tells_failure(name: str, value: Any) -> bool:
 
 
 def changes_others(name: str, value: Any, units: frozenset[Unit]) -> bool:
-    """Whether an undeclared field names a failure, or another unit than the declared ones."""
+    """Return True if an undeclared field reports a failure, or another unit than declared."""
     if tells_failure(name, value):
         return True
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Names of fields, compared by how they are written and by nothing else."""
+"""Comparison of field names by their writing alone."""
 
 import re
 
@@ -10,15 +10,19 @@ _MAX_SHOWN = 40
 
 
 def words(name: str) -> tuple[str, ...]:
-    """The words of a field name in lower case, whatever joins them (``netWeight``, ``net_weight``, ``net-weight``)."""
+    """Return the words of a field name in lower case, whatever joins them.
+
+    ``netWeight``, ``net_weight`` and ``net-weight`` have the same words.
+    """
     spelled = re.split(r"[\W_]+", _BOUNDARY.sub(" ", name))
     return tuple(word.casefold() for word in spelled if word) or (name.casefold(),)
 
 
 def folded(name: str) -> str:
-    """A name without the way it is written: case, and what joins its words, do not count; signs and letters do.
+    """Return a name without its writing: case, and what joins its words, do not count.
 
-    Two numbers stay apart (``1_2`` is not ``12``), and what stands before or after the name (``A-``, ``_id``) stays.
+    Signs and letters do. Two numbers stay apart (``1_2`` is not ``12``), and so does what stands
+    before or after the name (``A-``, ``_id``).
     """
     return _JOINER.sub(_joined, name).casefold()
 
@@ -29,6 +33,6 @@ def _joined(joiner: re.Match[str]) -> str:
 
 
 def shown(name: object) -> str:
-    """A field name for a message: quoted, and not longer than a name is."""
+    """Return a field name for a message: quoted, and cut to a bounded length."""
     text = str(name)
     return repr(text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…")

@@ -1,6 +1,7 @@
-"""Texts that spell one value: numbers, dates, truth values and choices, written in a way that allows one reading.
+"""Texts that spell one value: numbers, dates, truth values and choices with one reading.
 
-What allows two is read in none: 03/04/2026 and 1,234 mean different things to different people.
+A text with two readings is not read at all: 03/04/2026 and 1,234 mean different things in different
+places.
 """
 
 import re
@@ -16,7 +17,7 @@ NUMBER = (
     r"[-+\u2212]?(?:\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?)"
     r"(?:[eE][-+]?\d{1,2})?"
 )
-"""Pattern of what may be a number."""
+"""Pattern of a text that may be a number."""
 _PLAIN = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?")
 _GROUPED: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+\.\d+|[-+]?[1-9]\d{0,2}(?:,\d{3}){2,}"), ",", "."),
@@ -26,7 +27,7 @@ _GROUPED: tuple[tuple[re.Pattern[str], str, str], ...] = (
     # A comma that no group of three follows can only be a decimal one.
     (re.compile(r"[-+]?(?:0|[1-9]\d*),(?:\d{1,2}|\d{4,})"), ".", ","),
 )
-"""Pattern, what separates its groups, what separates its fraction."""
+"""Pattern, separator of groups, separator of the fraction."""
 _MAX_DIGITS = 30
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -47,7 +48,8 @@ _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d{2})(\d{
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
 _TIMED = re.compile(
-    r"(?P<date>.+?)(?:[T ]|, | at )(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
+    r"(?P<date>.+?)(?:[T ]|, | at )(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)"
+    r" ?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
 )
 
 _TRUTH: Mapping[str, bool] = MappingProxyType(
@@ -56,7 +58,7 @@ _TRUTH: Mapping[str, bool] = MappingProxyType(
 
 
 def number_in(text: str) -> Decimal | None:
-    """The number that a whole text spells, ``None`` if it spells none or may be read in two ways."""
+    """Return the number that a whole text spells, ``None`` without exactly one reading."""
     text = text.strip().replace("\u2212", "-")
     if not _PLAIN.fullmatch(text):
         for pattern, group, point in _GROUPED:
@@ -73,20 +75,24 @@ def number_in(text: str) -> Decimal | None:
 
 
 def as_json_number(found: Decimal) -> int | float:
-    """A decimal as JSON has it: a whole number without a point stays whole."""
+    """Return a decimal as a JSON number: an integer if it has no fraction digits."""
     exponent = found.as_tuple().exponent
     return int(found) if isinstance(exponent, int) and exponent >= 0 else float(found)
 
 
 def number_text(value: int | float) -> str | None:
-    """How a number is written, where there is one way; a fraction may have had other zeros at its end."""
+    """Return the text of a number, where there is only one.
+
+    A fraction has several: it may have had further zeros at its end.
+    """
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def date_in(text: str) -> str | None:
-    """The day that a whole text spells, in ISO 8601; ``None`` if day and month could be exchanged.
+    """Return the day that a text spells, in ISO 8601; ``None`` if day and month may be exchanged.
 
-    A time of midnight at the end says no more than the day; any other time does, and is not cut off.
+    A time of midnight at the end is dropped, since it says no more than the day. Any other time is
+    not cut off.
     """
     text = _MIDNIGHT.sub("", " ".join(text.split()))
     if found := _YEAR_FIRST.fullmatch(text):
@@ -106,7 +112,7 @@ def date_in(text: str) -> str | None:
 
 
 def date_time_in(text: str) -> str | None:
-    """The moment that a whole text spells, in ISO 8601; the offset stays as it is, also if there is none."""
+    """Return the moment that a whole text spells, in ISO 8601, with its offset or without any."""
     found = _TIMED.fullmatch(" ".join(text.split()))
     if found is None or (day := date_in(found["date"])) is None:
         return None
@@ -125,7 +131,7 @@ def _named_date(found: re.Match[str]) -> str | None:
     text = _iso(int(found["year"]), month, int(found["day"]))
     if text is None or found["weekday"] is None:
         return text
-    # A weekday that does not belong to the date says that one of the two is wrong.
+    # If the weekday does not belong to the date, one of the two is wrong.
     weekday = _WEEKDAYS[date.fromisoformat(text).weekday()]
     return text if found["weekday"].lower().startswith(weekday) else None
 
@@ -138,7 +144,7 @@ def _iso(year: int, month: int, day: int) -> str | None:
 
 
 def truth_in(value: Any) -> bool | None:
-    """The truth value that a word, or 0 and 1, stand for."""
+    """Return the truth value of a word, or of 0 and 1."""
     if isinstance(value, str):
         return _TRUTH.get(value.strip().lower())
     if type(value) is int and value in (0, 1):
@@ -147,7 +153,7 @@ def truth_in(value: Any) -> bool | None:
 
 
 def choice_in(text: str, choices: list[Any], aliases: Mapping[str, Any]) -> list[Any]:
-    """The choices that a whole text stands for: by a declared alias, else but for case and separators."""
+    """Return the choices that a text stands for: by declared alias, else regardless of writing."""
     if text in aliases:
         return [aliases[text]]
     wanted = folded(text.strip())
@@ -161,5 +167,5 @@ def choice_in(text: str, choices: list[Any], aliases: Mapping[str, Any]) -> list
 
 
 def recased(text: str) -> set[str]:
-    """The text in the two plain cases."""
+    """Return the text in upper and in lower case."""
     return {text.upper(), text.lower()}

@@ -1,4 +1,4 @@
-"""A value that fits one contract, carried over to another: each part to its place, type and unit there."""
+"""Mapping of a value from one contract to another: each part gets its place, type and unit."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from asyncguard.schema.compiled import (
 
 _MAX_LIST = 10_000
 _NOTHING: Any = object()
-"""No value, where ``None`` would be one."""
+"""Marker for an absent value, where ``None`` is a value."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +36,13 @@ class Carried:
     value: Any
     """The value."""
     changes: tuple[str, ...]
-    """What was done, in words, without values."""
+    """Steps that were taken, in words, without values."""
     assumptions: tuple[str, ...] = ()
-    """Units that only the target names, and that were taken to be the value's."""
+    """Units that only the target names, and that were assumed for the value."""
 
 
 class _Stuck(Exception):
-    """The value cannot be carried over without a guess."""
+    """The value cannot be carried to the target contract without a guess."""
 
 
 def carry(
@@ -53,21 +53,22 @@ def carry(
     filling: bool,
     same_tool: bool = True,
 ) -> Carried | None:
-    """Bring a value from one contract to another.
+    """Return a value of one contract in the form of another.
 
     Args:
-        value: Fits the source contract.
-        source: JSON Schema.
-        target: JSON Schema.
-        filling: For the arguments of a call: every value has to find a place, defaults of either contract are written
-            out where they count. Otherwise, for an answer, what the target does not declare is left out, and nothing is
-            filled in.
-        same_tool: Whether both contracts are of one tool, so that a unit that only one of them names counts for a field
-            that is the same to the letter. Of two tools, the unit of the target is assumed where the source is silent,
-            and told; a unit that the target does not name is never dropped.
+        value: Value that fits the source contract.
+        source: JSON Schema of the contract that it fits.
+        target: JSON Schema of the contract that it is carried to.
+        filling: True for the arguments of a call: every value has to find a place, and defaults of
+            either contract are written out where they count. False for an answer: fields that the
+            target does not declare are left out, and nothing is filled in.
+        same_tool: True if both contracts are of one tool; then a unit that only one of them names
+            applies to a field that is otherwise identical. For two tools, the unit of the target is
+            assumed where the source is silent, and the assumption reported; a unit that the target
+            does not name is never dropped.
 
     Returns:
-        ``None`` if that takes a guess. The outcome is not yet proved to fit the target.
+        ``None`` if that takes a guess. The caller must still check the result against the target.
     """
     carrier = _Carrier(filling=filling, same_tool=same_tool, changes={}, assumptions={})
     try:
@@ -84,9 +85,9 @@ class _Carrier:
     filling: bool
     same_tool: bool
     changes: dict[str, None]
-    """Kept in order; a set of texts."""
+    """Texts in order, each once; the dict serves as an ordered set."""
     assumptions: dict[str, None]
-    """The same."""
+    """Texts in order, each once."""
 
     def whole(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
         here, there = main_form(source), main_form(target)
@@ -99,23 +100,22 @@ class _Carrier:
                 self.whole(item, main_form(here.get("items")), main_form(there.get("items")))
                 for item in value
             ]
-        if isinstance(value, list) and "object" in kinds(there) and "array" not in kinds(there):
+        wants_object = "object" in kinds(there) and "array" not in kinds(there)
+        if isinstance(value, list) and wants_object:
             if len(value) != 1:
                 raise _Stuck
             self._say("took the only item of a list")
             return self.whole(value[0], main_form(here.get("items")), there)
-        if isinstance(value, Mapping) and "array" in kinds(there) and "object" not in kinds(there):
-            return self._listed(value, here, there)
+        wants_list = "array" in kinds(there) and "object" not in kinds(there)
+        # A list in the object is found as a field; without one, the object is the only item.
+        if (
+            isinstance(value, Mapping)
+            and wants_list
+            and not any("array" in leaf.kinds for leaf in leaves(here, {}))
+        ):
+            self._say("made a list of the only item")
+            return [self.whole(value, here, main_form(there.get("items")))]
         return self._fields(value, here, there)
-
-    def _listed(
-        self, value: Mapping[str, Any], here: Mapping[str, Any], there: Mapping[str, Any]
-    ) -> Any:
-        """A list out of an object: the one list in it, or the object as the only item."""
-        if any("array" in leaf.kinds for leaf in leaves(here, {})):
-            return self._fields(value, here, there)
-        self._say("made a list of the only item")
-        return [self.whole(value, here, main_form(there.get("items")))]
 
     def _fields(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
         sources, targets = leaves(source, {} if self.filling else target), leaves(target, {})
@@ -138,6 +138,7 @@ class _Carrier:
                 placed[other.path] = self._leaf(item, leaf, other, _unit_at(value, leaf, sources))
             self._say_moved(leaf, other)
         self._undeclared(value, source, target)
+        # An answer is never completed: a default would be a value that the tool did not give.
         if self.filling:
             origins = {pairs[leaf.path]: leaf for leaf in sources if leaf.path in pairs}
             if (filled := fill(targets, origins, placed, target)) is None:
@@ -147,7 +148,7 @@ class _Carrier:
         return _built(placed)
 
     def _unmatched(self, item: Any, leaf: Leaf, target: Mapping[str, Any]) -> dict[Path, Any]:
-        """A field that the other contract does not have: kept where that is open, else left out."""
+        """Return an unmatched field if the target keeps undeclared fields; else leave it out."""
         if self.filling or tells_failure(leaf.name, item):
             raise _Stuck
         if (
@@ -183,7 +184,7 @@ class _Carrier:
         return self._spelled(value, leaf, other)
 
     def _measured(self, value: Any, leaf: Leaf, other: Leaf, named: str | None) -> Any:
-        """The number in the other unit, or ``_NOTHING`` if units do not change."""
+        """Return the number in the other unit, or ``_NOTHING`` if the unit does not change."""
         if isinstance(value, bool | list | Mapping) or value is None:
             return _NOTHING
         if not self.same_tool and named is None and is_silent(leaf, other):
@@ -210,7 +211,7 @@ class _Carrier:
         return self._spelled(result.value, leaf, other)
 
     def _spelled(self, value: Any, leaf: Leaf, other: Leaf) -> Any:
-        """The value as the other contract spells it."""
+        """Return the value as the other contract spells it."""
         shape = shape_of(other.schema)
         aliased = [
             alias
@@ -225,7 +226,7 @@ class _Carrier:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if "string" in shape.kinds and is_number and not is_pinned(other.schema):
             if isinstance(value, float) and not self.filling:
-                raise _Stuck  # "12.5" may have been "12.50"
+                raise _Stuck  # the tool may have meant "12.50" by 12.5
             self._say(f"wrote the number {other.shown} as a text")
             return json.dumps(value)
         mended = mend(value, other.schema, Where(path=other.path))
@@ -235,7 +236,7 @@ class _Carrier:
         return mended.value
 
     def _implied(self, leaf: Leaf, other: Leaf | None) -> Any:
-        """What leaving a field out meant, where the other contract takes it to mean something else."""
+        """Return the default of an omitted field if the other contract has another one, or none."""
         if not self.filling or "default" not in leaf.schema or leaf.schema["default"] is None:
             return _NOTHING
         if other is None or other.schema.get("default", _NOTHING) == leaf.schema["default"]:
@@ -244,7 +245,7 @@ class _Carrier:
         return leaf.schema["default"]
 
     def _undeclared(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> None:
-        """Fields that the contract of the value itself does not know."""
+        """Report or reject fields that the value's own contract does not declare."""
         if not isinstance(value, Mapping):
             return
         known = properties(source)
@@ -289,7 +290,7 @@ def _built(placed: Mapping[Path, Any]) -> Any:
 
 
 def _unit_at(value: Any, leaf: Leaf, sources: list[Leaf]) -> str | None:
-    """The unit that stands beside a number in the value itself."""
+    """Return the unit that stands beside a number in the value itself."""
     there, holder = _at(value, leaf.path[:-1])
     if not there or not isinstance(holder, Mapping) or not leaf.is_number:
         return None

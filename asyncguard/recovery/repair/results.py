@@ -1,8 +1,9 @@
-"""Drifted answers brought back into the declared form, where that takes no guess.
+"""Normalisation of drifted answers to the declared form, where that takes no guess.
 
-Without a live contract an answer is mended against the declaration alone: names by alias and writing, values out of
-declared wrappers and texts, units that the answer itself names. With one, the answer is first read as the live
-contract describes it, and then carried over to the declared one, units included.
+Without a live contract an answer is coerced against the declaration alone: names by alias and
+writing, values out of declared wrappers and texts, units that the answer itself names. With one,
+the answer is first read as the live contract describes it, and then carried to the declared one,
+units included.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 from asyncguard.recovery.repair.arguments import descriptions_exchanged, same_contract
 from asyncguard.recovery.repair.coerce import mend
 from asyncguard.recovery.repair.coerce_scalar import Where
-from asyncguard.recovery.repair.mapping import Carried, carry
+from asyncguard.recovery.repair.mapping import carry
 from asyncguard.recovery.repair.unit_annotations import conflicts
 from asyncguard.recovery.result_check import Answer, declared_value
 from asyncguard.schema.compiled import shape_of
@@ -25,23 +26,24 @@ class Normalised:
     value: Any
     """The value; it satisfies the declared schema."""
     changes: tuple[str, ...]
-    """What was done, in words, without values; empty if it was right."""
+    """Changes in words, without values; empty if it was right."""
 
 
 def normalise(
     answer: Answer, declared: Mapping[str, Any], live: Mapping[str, Any] | None = None
 ) -> Normalised | None:
-    """The answer in its declared form.
+    """Return the answer in its declared form.
 
     Args:
         answer: From :func:`asyncguard.recovery.result_check.read_answer`.
         declared: Result schema of the declaration.
-        live: Result schema that the tool's live contract tells, if it was read.
+        live: Result schema of the tool's live contract, if it was read.
 
     Returns:
-        ``None`` where the answer may be understood in more than one way, breaks off, or cannot be brought to satisfy
-        the declared schema. Nothing is filled in: each value of the outcome is one of the answer's, in another
-        spelling or another unit where ``changes`` says so. Without a live contract, an outcome is normalised to itself.
+        ``None`` where the answer may be understood in more than one way, breaks off, or cannot be
+        brought to satisfy the declared schema. Nothing is filled in: each value of the result is
+        one of the answer's, in another spelling or another unit where ``changes`` says so. Without
+        a live contract, a result normalises to itself.
     """
     if live is not None and descriptions_exchanged(declared, live):
         return None
@@ -49,13 +51,14 @@ def normalise(
         return _mended(answer, declared)
     if (read := _mended(answer, live)) is not None:
         carried = carry(read.value, live, declared, filling=False)
-        return None if carried is None else _checked(carried, read.changes, declared)
-    # The tool answers by another contract than it tells, say because it was set right in between.
-    return (
-        _mended(answer, declared)
-        if _is_right(declared_value(shape_of(declared), answer), declared)
-        else None
-    )
+        if carried is None or not _is_right(carried.value, declared):
+            return None
+        changes = tuple(dict.fromkeys((*read.changes, *carried.changes)))
+        return Normalised(value=carried.value, changes=changes)
+    # The answer does not fit the live contract, say because the tool was repaired in between.
+    if not _is_right(declared_value(shape_of(declared), answer), declared):
+        return None
+    return _mended(answer, declared)
 
 
 def _mended(answer: Answer, schema: Mapping[str, Any]) -> Normalised | None:
@@ -64,16 +67,6 @@ def _mended(answer: Answer, schema: Mapping[str, Any]) -> Normalised | None:
     if mended is None or not _is_right(mended.value, schema):
         return None
     return Normalised(value=mended.value, changes=tuple(dict.fromkeys(mended.changes)))
-
-
-def _checked(
-    carried: Carried, before: tuple[str, ...], declared: Mapping[str, Any]
-) -> Normalised | None:
-    if not _is_right(carried.value, declared):
-        return None
-    return Normalised(
-        value=carried.value, changes=tuple(dict.fromkeys((*before, *carried.changes)))
-    )
 
 
 def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Where an answer itself names a unit: in a wrapper, in a field beside a number, in a text around it."""
+"""Units that an answer itself names: in a wrapper, in a field beside a number, in a text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,9 +25,9 @@ _GENERIC = frozenset(
 )
 _LAST_WORDS = ("unit", "units", "uom", "currency", "ccy")
 _HINTS = ("unit", "uom", "currency", "ccy")
-"""Each name of a field for a unit holds one of these."""
+"""Substrings, one of which each name of a unit field contains."""
 _MAX_UNIT = 24
-"""Longest text that is taken for the name of a unit."""
+"""Length up to which a text may be the name of a unit."""
 _QUANTITY = re.compile(
     r"\s*(?P<before>[^\d\s+.,-]{0,12})\s*[-+\u2212]?\d[\d.,'\u00a0\u202f]*(?:[eE][-+]?\d+)?\s*(?P<after>\D{0,24})"
 )
@@ -36,7 +36,7 @@ _UNCLEAR = frozenset(
     {"min", "in", "second", "minute", "hour", "day", "week", "minor", "share", "each"}
 )
 _UNCLEAR |= {"item", "items", "piece", "pieces", "bar", "bars"}
-"""Names of units that mean something else at the end of a field's name, too."""
+"""Names of units that may mean something else at the end of a field's name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class Naming:
     """A unit that an answer names, against the declared one."""
 
     path: tuple[str | int, ...]
-    """Where the number stands."""
+    """Place of the number."""
     declared: str
     """Declared unit."""
     named: str
@@ -53,7 +53,7 @@ class Naming:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Plan:
-    """The part of a schema that has to do with units."""
+    """Part of a schema that concerns units."""
 
     unit: str | None
     fields: Mapping[str, "_Plan"]
@@ -64,6 +64,7 @@ class _Plan:
         return {name: plan.unit for name, plan in self.fields.items() if plan.unit is not None}
 
 
+# Every answer of a tool is checked against the same schema, so its plan is kept.
 @lru_cache(maxsize=1024)
 def _plan_of(key: IdentityKey) -> _Plan | None:
     return _plan(key.held, 0)
@@ -84,9 +85,9 @@ def _plan(schema: Any, depth: int) -> _Plan | None:
 
 
 def conflicts(schema: Mapping[str, Any], value: Any) -> Iterator[Naming]:
-    """Every place where an answer names another unit than the schema declares.
+    """Return every place where an answer names another unit than the schema declares.
 
-    A unit that is only spelt differently (``kg``, ``kilograms``) is no conflict.
+    A different spelling of one unit (``kg``, ``kilograms``) does not count as a conflict.
     """
     plan = _plan_of(IdentityKey(schema))
     return iter(()) if plan is None else _conflicts(plan, value, ())
@@ -118,7 +119,10 @@ def _beside(
 
 
 def unit_holders(value: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The fields of an object that hold the name of a unit: whose (empty if it does not say), and which."""
+    """Return owner and text of the fields of an object that hold the name of a unit.
+
+    The owner is empty where the field does not name it.
+    """
     return [
         (owner, text)
         for key, text in value.items()
@@ -131,13 +135,14 @@ def unit_holders(value: Mapping[str, Any]) -> list[tuple[str, str]]:
 def unit_beside(
     name: str, declared: str | None, holders: list[tuple[str, str]], *, alone: bool
 ) -> str | None:
-    """The unit that a field beside a number gives it.
+    """Return the unit that a field beside a number gives it.
 
     Args:
-        name: The number's field.
-        declared: Its declared unit; a unit of another kind, in a field that names no owner, is somebody else's.
+        name: Field of the number.
+        declared: Its declared unit; a unit of another kind, in a field that names no owner, does
+            not belong to it.
         holders: From :func:`unit_holders`.
-        alone: Whether no other number of the object has a unit.
+        alone: True if no other number of the object has a unit.
     """
     own = folded(name)
     for owner, text in holders:
@@ -148,9 +153,12 @@ def unit_beside(
 
 @lru_cache(maxsize=4096)
 def unit_owner(key: str) -> str | None:
-    """Whose unit a field holds: folded name, empty if it does not say, ``None`` if it is no such field."""
+    """Return the folded name of the field whose unit this one holds.
+
+    It is empty if the name does not say, and ``None`` if the field does not hold a unit.
+    """
     lower = key.lower()
-    if not any(hint in lower for hint in _HINTS):  # the common case, told in a tenth of the time
+    if not any(hint in lower for hint in _HINTS):  # the common case, decided ten times faster
         return None
     if folded(key) in _GENERIC:
         return ""
@@ -164,13 +172,16 @@ def unit_owner(key: str) -> str | None:
 def _is_ours(text: str, declared: str | None, *, alone: bool) -> bool:
     if declared is None:
         return alone
-    # "unit" may be a ward or a flat: only what could stand in place of the declared unit speaks of it.
+    # "unit" may be a ward or a flat: only a unit of the declared one's kind belongs to the number.
     unit, named = unit_named(declared), unit_named(text)
     return unit is not None and named is not None and kindred(unit, named)
 
 
 def unit_within(value: Any) -> str | None:
-    """The unit in a wrapper (``{"value": 3, "unit": "kg"}``) or around the number of a text (``3 kg``)."""
+    """Return the unit in a wrapper or around the number of a text (``3 kg``).
+
+    A wrapper is an object such as ``{"value": 3, "unit": "kg"}``.
+    """
     if isinstance(value, Mapping):
         for key, text in value.items():
             if isinstance(text, str) and len(text) <= _MAX_UNIT and unit_owner(key) is not None:
@@ -184,7 +195,10 @@ def unit_within(value: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def differ(declared: str, named: str) -> bool:
-    """Whether two texts name different units; texts that name no known unit are compared as names."""
+    """Return True if two texts name different units.
+
+    Texts that name no known unit are compared as names.
+    """
     one, other = unit_named(declared), unit_named(named)
     if one is None or other is None:
         return not same_name(declared, named)
@@ -192,24 +206,26 @@ def differ(declared: str, named: str) -> bool:
 
 
 def same_name(declared: str, named: str) -> bool:
-    """Whether two texts are one name of a unit that is not known, whatever joins its words.
+    """Return True if two texts are one name of an unknown unit, whatever joins its words.
 
-    Where one is known, the other is a spelling that fits two units, or another unit.
+    Where only one of the two is known, the other is an ambiguous spelling or another unit.
     """
     unknown = unit_named(declared) is None and unit_named(named) is None
     return unknown and folded(declared) == folded(named) and alike(declared, named)
 
 
 def measured(name: str, declared: str | None = None) -> tuple[str, Unit] | None:
-    """The name before a unit at the end of a field's name (``weight_kg``, ``price_in_cents``), folded, and the unit.
+    """Return the folded name before a unit at the end of a field's name, and the unit.
+
+    Examples are ``weight_kg`` and ``price_in_cents``.
 
     Args:
         name: The field's name.
-        declared: The unit that is declared for this very field: then its end may be any spelling of it.
+        declared: Unit that is declared for this very field: then its end may be any spelling of it.
 
     Returns:
-        ``None`` if it ends in no unit, or in what may be read otherwise: a letter (minutes, metres or months), a word
-        that is no plural (``start_hour``, ``price_second``).
+        ``None`` if it does not end in a unit, or its end has other readings: a letter (minutes,
+        metres or months), a word that is not a plural (``start_hour``, ``price_second``).
     """
     stem, text = _parted(name)
     unit = unit_named(text)
@@ -220,13 +236,16 @@ def measured(name: str, declared: str | None = None) -> tuple[str, Unit] | None:
 
 
 def unit_at_end(name: str) -> Unit | None:
-    """The unit that the last word of a name may stand for, also where it may stand for something else."""
+    """Return the unit that the last word of a name may stand for, even if it has other readings."""
     stem, text = _parted(name)
     return unit_named(text) if stem else None
 
 
 def _parted(name: str) -> tuple[tuple[str, ...], str]:
-    """The words of a name before its last one, and that one: as it is written, where its case is not the name's."""
+    """Return the words of a name before its last one, and that one.
+
+    The last word keeps its case, unless the whole name is in upper case.
+    """
     spelled, last = words(name), re.split(r"[_\-. ]", name)[-1]
     last = last.casefold() if name.isupper() else last
     if unit_named(last) is None and len(words(last)) > 1:
@@ -235,6 +254,6 @@ def _parted(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def suffix_unit(name: str) -> Unit | None:
-    """The unit at the end of a field's name, where it can be read in one way only."""
+    """Return the unit at the end of a field's name, if it has only one reading."""
     found = measured(name)
     return None if found is None else found[1]

@@ -1,4 +1,4 @@
-"""The units in which two contracts count the same field, from what they declare, name or describe."""
+"""Units of the same field in two contracts, from what they declare, name or describe."""
 
 from asyncguard.recovery.repair.field_match import Leaf
 from asyncguard.recovery.repair.identifiers import folded
@@ -10,25 +10,28 @@ _NUMERIC = frozenset({"number", "integer"})
 
 
 class Unmeasured(Exception):
-    """What a number counts cannot be told on one side, and it may not be the same."""
+    """The unit of a number is unknown on one side and may not be the same."""
 
 
 def units_between(
     source: Leaf, target: Leaf, named: str | None, *, same_tool: bool = True
 ) -> tuple[Unit, Unit] | None:
-    """The unit of a field here and there, ``None`` if a number means the same in both.
+    """Return the units of a field here and there, ``None`` if a number means the same in both.
 
-    A unit is declared by the annotation ``unit``; without one, the end of the field's name or its description may name
-    one. Where only one side says something, the field has to be the same to the letter otherwise.
+    A unit is declared by the annotation ``unit``; without one, the end of the field's name or its
+    description may name one. Where only one side names it, the fields have to be identical
+    otherwise.
 
     Args:
         source: The field that the number comes from.
         target: The field that it goes to.
         named: Unit that stands beside the number itself; it has to be the declared one.
-        same_tool: Whether both are fields of one tool; of two tools, the same name does not make the same unit.
+        same_tool: True if both are fields of one tool; of two tools, the same name does not make
+            the same unit.
 
     Raises:
-        Unmeasured: Only one side names its unit, both name units that do not convert, or the number says otherwise.
+        Unmeasured: Only one side names its unit, both name units that do not convert, or the number
+            says otherwise.
     """
     if kinds(source.schema).isdisjoint(_NUMERIC) and kinds(target.schema).isdisjoint(_NUMERIC):
         return None
@@ -48,13 +51,16 @@ def units_between(
             raise Unmeasured
         return one, other
     silent = here is None and there is None and one is None and other is None
-    if silent or named is not None or (same_tool and _same_words(source, target)):
+    if silent or named is not None:
         return None
+    same_words = folded(source.description) == folded(target.description)
+    if same_tool and source.name == target.name and same_words:
+        return None  # one of the two contracts only became more explicit
     raise Unmeasured
 
 
 def is_silent(source: Leaf, target: Leaf) -> bool:
-    """Whether the target declares what a number counts, and nothing about the source says it."""
+    """Return True if the target declares a number's unit and nothing about the source names one."""
     if unit_text(source.schema) is not None or (there := unit_text(target.schema)) is None:
         return False
     try:
@@ -77,7 +83,10 @@ def _declared(here: str, there: str) -> tuple[Unit, Unit] | None:
 
 
 def _told(leaf: Leaf, declared: str | None) -> Unit | None:
-    """The unit that a field's name or description tells; of the declared kind, where the other side declares one."""
+    """Return the unit that a field's name or description names.
+
+    If the other side declares a unit, only one of its kind counts.
+    """
     across = unit_named(declared) if declared is not None else None
     found = suffix_unit(leaf.name)
     if found is not None and (across is None or kindred(found, across)):
@@ -86,7 +95,3 @@ def _told(leaf: Leaf, declared: str | None) -> Unit | None:
     if len(units) > 1:
         raise Unmeasured
     return units[0] if units else None
-
-
-def _same_words(source: Leaf, target: Leaf) -> bool:
-    return source.name == target.name and folded(source.description) == folded(target.description)

@@ -1,8 +1,9 @@
-"""Units: which texts name the same one, and exact factors between those of one dimension.
+"""Units: texts that name the same one, and exact factors between those of one dimension.
 
-A text that is not in the table is no unit that could be converted; nothing here knows an exchange rate, and a symbol
-that means different things in different places (gallon, dollar, pound, calorie) is left out. Case counts in symbols
-(mW and MW, Gb and GB), and stops counting only where the other spelling means nothing else.
+A text that is not in the table does not convert. No exchange rates are known, and a symbol that
+means different things in different places (gallon, dollar, pound, calorie) is left out. Case counts
+in symbols (mW and MW, Gb and GB), and stops counting only where the other spelling means nothing
+else.
 """
 
 import re
@@ -12,20 +13,22 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from types import MappingProxyType
 
-_EXACT, _NOISE_FREE = 15, 12
-"""Digits: a double holds 15 of them faithfully; what a conversion leaves beyond the twelfth is noise of doubles."""
+_EXACT = 15
+"""Decimal digits that a double holds faithfully."""
+_NOISE_FREE = 12
+"""Digits of a converted number that are kept; further ones are rounding noise of doubles."""
 _MINOR = "minor"
-"""Dimension of minor units of a currency that is not named: they fit the currency they are compared with."""
+"""Dimension of minor units of an unnamed currency: they fit the currency they are compared with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
-    """What a number counts."""
+    """Unit of a number."""
 
     name: str
     """Canonical name."""
     dimension: tuple[str, ...]
-    """What is measured; a quotient has two entries. Each currency is a dimension of its own."""
+    """Measured quantity; a quotient has two entries. Each currency is a dimension of its own."""
     factor: Fraction
     """Size in the base unit of the dimension."""
     offset: Fraction = Fraction(0)
@@ -131,7 +134,7 @@ _SCALES: Mapping[str, tuple[str, ...]] = {
     ),
     "count": ("piece pieces pcs item items each = 1", "dozen dozens = 12"),
 }
-"""Dimension to units: names, most canonical first, and the size in the base unit."""
+"""Units by dimension: names, the canonical one first, and the size in the base unit."""
 
 _TEMPERATURES = (
     ("K kelvin kelvins", "1", "0"),
@@ -163,7 +166,10 @@ _CURRENCIES: Mapping[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "MXN": (2, (), ()),
     "ZAR": (2, (), ()),
 }
-"""ISO code to digits of the minor unit, other names, and names of the minor unit. ``$`` and ``¥`` are several."""
+"""ISO code to digits of the minor unit, other names, and names of the minor unit.
+
+``$`` and ``¥`` are left out because several currencies use them.
+"""
 _CENT = frozenset({"EUR", "USD", "AUD", "CAD", "NZD", "SGD", "ZAR"})
 _WORDS_PER = re.compile(r"\s*/\s*|\s+per\s+|_per_")
 
@@ -234,12 +240,15 @@ _LONGEST_SYMBOL = 4
 _WORDS_WITH_M = frozenset({"min", "mins", "mi", "mile", "mcg"})
 _WORD = re.compile(r"[A-Za-z€£₹₩%‰°µμ][A-Za-z€£₹₩%‰°µμ²³0-9]*(?:/[A-Za-z]+[²³0-9]*)?")
 _SHORTEST_WORD = 3
+_SHORT_SYMBOLS = frozenset({"kg", "km", "cm", "mm", "mg", "ml", "°C", "°F"})
+"""Symbols shorter than that which are not words of a sentence."""
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two names that differ in case alone are one: milli is not mega (mV, MV), and a bit no byte (Gb, GB).
+    """Return True if two names that differ in case alone are one.
 
-    All in one case (``mhz``, ``KB``), a symbol says nothing about its prefix.
+    Milli is not mega (mV, MV), and a bit is not a byte (Gb, GB). In a symbol all in one case
+    (``mhz``, ``KB``), case says nothing about the prefix.
     """
     if one == other or len(one) > _LONGEST_SYMBOL or one.casefold() in _WORDS_WITH_M:
         return True
@@ -248,19 +257,17 @@ def alike(one: str, other: str) -> bool:
     return one[:-1] != other[:-1] or one[-1:] not in "bB" or one.islower() or other.islower()
 
 
-def _in_other_case(text: str) -> Unit | None:
-    unit, names = _FOLDED.get(text.casefold(), (None, ()))
-    return unit if all(alike(text, name) for name in names) else None
-
-
 def unit_named(text: str) -> Unit | None:
-    """The unit that a text is the name of, ``None`` if it is not known.
+    """Return the unit that a text names, ``None`` if it is not known.
 
     A quotient such as ``km/h`` or ``EUR per kWh`` is a unit if its parts are.
     """
     text = text.strip().rstrip(".")
-    if found := _UNITS.get(text) or _in_other_case(text):
+    if found := _UNITS.get(text):
         return found
+    unit, names = _FOLDED.get(text.casefold(), (None, ()))
+    if unit is not None and all(alike(text, name) for name in names):
+        return unit
     parts = _WORDS_PER.split(text)
     if len(parts) != 2:
         return None
@@ -275,63 +282,64 @@ def unit_named(text: str) -> Unit | None:
 
 
 def units_in(prose: str) -> frozenset[Unit]:
-    """The units that a sentence names by words or by symbols of some length: "a", "h" and "in" are words, too."""
+    """Return the units that a sentence names by words or by symbols of some length.
+
+    Short symbols are also words ("a", "h", "in"), so only unmistakable ones count.
+    """
     found = set()
     for word in _WORD.findall(prose):
-        if (
-            len(word) >= _SHORTEST_WORD
-            or word in "€£₹₩%‰"
-            or (word.lower() != word and word[-1] != word[-1].lower())
-        ):
+        ends_in_capital = word[-1] != word[-1].lower()
+        if len(word) >= _SHORTEST_WORD or word in "€£₹₩%‰" or ends_in_capital:
             unit = unit_named(word)
         else:
-            unit = (
-                _UNITS.get(word)
-                if word in ("kg", "km", "cm", "mm", "mg", "ml", "°C", "°F")
-                else None
-            )
+            unit = _UNITS.get(word) if word in _SHORT_SYMBOLS else None
         if unit is not None:
             found.add(unit)
     return frozenset(found)
 
 
 def comparable(first: Unit, second: Unit) -> bool:
-    """Whether one can be converted into the other."""
+    """Return True if one unit can be converted into the other."""
     return _fixed(first, second).dimension == _fixed(second, first).dimension
 
 
 def kindred(first: Unit, second: Unit) -> bool:
-    """Whether one could stand where the other does: they measure the same, or both are money."""
+    """Return True if one unit could stand in place of the other.
+
+    Both measure the same, or both are money.
+    """
     return comparable(first, second) or (is_money(first) and is_money(second))
 
 
 def is_money(unit: Unit) -> bool:
-    """Whether a unit is one of a currency, or a price in one."""
+    """Return True if a unit is one of a currency, or a price in one."""
     return unit.dimension[0] == _MINOR or unit.dimension[0] in _CURRENCIES
 
 
 def equal(first: Unit, second: Unit) -> bool:
-    """Whether a number means the same in both."""
+    """Return True if a number means the same in both units."""
     one, other = _fixed(first, second), _fixed(second, first)
     return (one.dimension, one.factor, one.offset) == (other.dimension, other.factor, other.offset)
 
 
 def convert(value: int | float, source: Unit, target: Unit) -> int | float | None:
-    """A number in another unit: exact, but for digits that a double cannot hold.
+    """Return a number in another unit: exact, but for digits that a double cannot hold.
 
     Returns:
-        ``None`` if the units measure different things; integers stay integers where the result is one.
+        ``None`` if the units measure different things; integers stay integers where the result is
+        one.
     """
     source, target = _fixed(source, target), _fixed(target, source)
     if source.dimension != target.dimension:
         return None
+    # The shortest decimal of the float is what the tool wrote; its binary value has further digits.
     exact = Fraction(Decimal(repr(value)))
     result = (exact * source.factor + source.offset - target.offset) / target.factor
     return _number(result, whole=isinstance(value, int))
 
 
 def _fixed(unit: Unit, other: Unit) -> Unit:
-    """Minor units of no particular currency are those of the other's."""
+    """Return minor units of an unnamed currency as those of the other unit's currency."""
     money = other.dimension[0]
     if unit.dimension[0] != _MINOR or money not in _CURRENCIES:
         return unit
@@ -342,6 +350,7 @@ def _fixed(unit: Unit, other: Unit) -> Unit:
 
 
 def _number(exact: Fraction, *, whole: bool) -> int | float:
+    # An integer stays one; beyond the exact digits of a double only an integer keeps the value.
     if exact.denominator == 1 and (whole or abs(exact) >= 10**_EXACT):
         return exact.numerator
     above, below = Decimal(exact.numerator), Decimal(exact.denominator)

@@ -1,4 +1,7 @@
-"""What every implementation of a port has to do; a check raises an ``AssertionError`` that says what was not done."""
+"""Contracts that every implementation of a port has to fulfil.
+
+A check raises an ``AssertionError`` that says which rule was broken.
+"""
 
 from asyncguard.testing.conformance.clock import check_clock
 from asyncguard.testing.conformance.executor import check_executor

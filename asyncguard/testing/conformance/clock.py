@@ -7,14 +7,14 @@ from asyncguard.runtime.clock import Clock
 
 _PATIENCE = 10.0
 _STEP = 0.02
-"""Seconds of one wait: long enough to be told apart from none, short enough for a real clock."""
+"""Seconds of one wait: long enough to be distinguished from none, short enough for a real clock."""
 
 
 async def check_clock(make: Callable[[], Clock]) -> None:
-    """Check a clock on the running loop; takes about a tenth of a second of its time.
+    """Check a clock on the running loop; it takes about a tenth of a second of its time.
 
     Args:
-        make: Makes a clock; called once for each rule.
+        make: Function that makes a clock; called once for each rule.
 
     Raises:
         AssertionError: It breaks a rule; the text says which.

@@ -20,8 +20,10 @@ async def check_executor(make: Callable[[], Executor], *, latency: float = 0.0) 
     """Check an executor on the running loop; with virtual time at once, else within seconds.
 
     Args:
-        make: Makes an executor; called once for each rule. It is closed at the end of the rule.
-        latency: Seconds that the executor may take to begin a job, where it hands jobs on to somebody else.
+        make: Function that makes an executor; called once for each rule. It is closed at the end of
+            the rule.
+        latency: Seconds that the executor may take to begin a job, where it hands jobs on to other
+            processes.
 
     Raises:
         AssertionError: It breaks a rule; the text says which.
@@ -42,7 +44,7 @@ async def check_executor(make: Callable[[], Executor], *, latency: float = 0.0) 
 
 
 class _Bench:
-    """An executor and what it completed; completions may come from any thread."""
+    """An executor and its completions, which may come from any OS thread."""
 
     def __init__(self, executor: Executor, latency: float) -> None:
         self.executor = executor
@@ -267,7 +269,8 @@ async def _tells_its_health(bench: _Bench) -> None:
 async def _carries_what_it_was_given_only(bench: _Bench) -> None:
     carried = await bench.executor.recover(["unknown"])
     assert not carried, (
-        f"recover() has to know nothing of a call that was never started, and told of {dict(carried)}"
+        "recover() must know nothing of a call that was never started, "
+        f"and returned {dict(carried)}"
     )
 
 

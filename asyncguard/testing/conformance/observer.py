@@ -18,10 +18,10 @@ _THREADS = 8
 
 
 def check_observer(make: Callable[[], Observer]) -> None:
-    """Check an observer: it takes every event, from several threads at once, and raises nothing.
+    """Check that an observer accepts every event, from several OS threads, and raises nothing.
 
     Args:
-        make: Makes an observer; called once for each rule.
+        make: Function that makes an observer; called once for each rule.
 
     Raises:
         AssertionError: It breaks a rule; the text says which.
@@ -34,7 +34,7 @@ def check_observer(make: Callable[[], Observer]) -> None:
         inspect.iscoroutinefunction(observer)
         or inspect.iscoroutinefunction(type(observer).__call__)
     )
-    assert plain, "an observer is a plain function; nobody awaits a coroutine"
+    assert plain, "an observer must be a plain function; a coroutine would never be awaited"
     told = {type(details.event) for details in _story("one")}
     assert told == set(ev.EVENT_TYPES), "the story of this check lacks events; add them"
     _tell(observer, "one")
@@ -57,7 +57,10 @@ def _tell(observer: Observer, thread: str) -> None:
 
 
 def _story(thread: str) -> Iterator[Details]:
-    """A run in which every kind of event happens once at least; the calls go different ways."""
+    """Yield a run in which every kind of event happens at least once.
+
+    The calls take different courses.
+    """
     ledger = Ledger()
 
     def tell(kind: type[ev.Event], **values: Any) -> Details:

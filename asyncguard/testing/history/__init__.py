@@ -1,7 +1,8 @@
-"""Strict checks of message histories: what each provider demands, and what it says when it refuses.
+"""Strict checks of message histories: each provider's demands, and its words when it refuses.
 
-The rules were read from the providers' documentation, error messages and open-source validators; each rule's file says
-from which. A rule is one small function, `checker.RULES` the table of who demands which.
+The rules were read from the providers' documentation, error messages and open-source validators;
+each rule's file says from which. A rule is one small function, `checker.RULES` the table of the
+rules of each provider.
 """
 
 from asyncguard.testing.history.checker import (

@@ -1,9 +1,10 @@
-"""Anthropic's own rules for the Messages API ("Messages" reference, "Handle tool calls", and its 400 errors).
+"""Anthropic's own rules for the Messages API.
 
-The API merges consecutive messages of one role, and langchain-anthropic turns tool messages and the user messages after
-them into one user turn; both are allowed here. langchain-anthropic also repairs some of what is refused (it drops empty
-texts, hashes odd ids, strips trailing white space); a runtime that relies on that breaks with every other client, so
-the rules are those of the API.
+Sources: the "Messages" reference, "Handle tool calls", and its 400 errors. The API merges
+consecutive messages of one role, and langchain-anthropic turns tool messages and the user messages
+after them into one user turn; both are allowed here. langchain-anthropic also repairs some of what
+is refused (it drops empty texts, hashes odd ids, strips trailing white space); a runtime that
+relies on that breaks with every other client, so the rules are those of the API.
 """
 
 import re
@@ -24,7 +25,11 @@ TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 def system_messages_come_first(transcript: Transcript) -> Iterator[Finding]:
-    """The system prompt is a field of the request (of Gemini's, too): later system messages are refused or lost."""
+    """Require that system messages precede all others.
+
+    The system prompt is a field of the request, of Gemini's, too: later system messages are refused
+    or lost.
+    """
     spoken = False
     for entry in transcript.entries:
         if entry.role is not Role.SYSTEM:
@@ -36,7 +41,7 @@ def system_messages_come_first(transcript: Transcript) -> Iterator[Finding]:
 
 
 def user_speaks_first(transcript: Transcript) -> Iterator[Finding]:
-    """The first message has the user's role."""
+    """Require that the first message has the user's role."""
     if not transcript.dialogue:
         yield Finding(
             index=None, sentence="At least one message beside the system prompt is required."
@@ -49,7 +54,7 @@ def user_speaks_first(transcript: Transcript) -> Iterator[Finding]:
 
 
 def ids_are_plain(transcript: Transcript) -> Iterator[Finding]:
-    """A tool_use id matches '^[a-zA-Z0-9_-]+$'."""
+    """Require that a tool_use id matches '^[a-zA-Z0-9_-]+$'."""
     for group in transcript.groups:
         for call in group.caller.calls:
             if call.id and not TOOL_USE_ID.fullmatch(call.id):
@@ -58,7 +63,7 @@ def ids_are_plain(transcript: Transcript) -> Iterator[Finding]:
 
 
 def tool_results_come_first(transcript: Transcript) -> Iterator[Finding]:
-    """In the user turn after a call, tool results stand before any other content."""
+    """Require that in the user turn after a call, tool results stand before any other content."""
     user_spoke = False
     for entry in transcript.dialogue:
         if entry.role is Role.TOOL and user_spoke:
@@ -70,7 +75,10 @@ def tool_results_come_first(transcript: Transcript) -> Iterator[Finding]:
 
 
 def texts_are_not_empty(transcript: Transcript) -> Iterator[Finding]:
-    """Text blocks hold something but white space; strings become blocks in a merged turn or beside calls."""
+    """Require that text blocks hold more than white space.
+
+    Strings become blocks in a merged turn or beside calls.
+    """
     for entry in transcript.entries:
         # An empty string beside calls becomes no block at all; white space does.
         sent = entry.role is Role.USER or (
@@ -85,7 +93,7 @@ def texts_are_not_empty(transcript: Transcript) -> Iterator[Finding]:
 
 
 def assistant_content_is_not_empty(transcript: Transcript) -> Iterator[Finding]:
-    """Only the final assistant message may be empty."""
+    """Require that only the final assistant message may be empty."""
     for entry in transcript.of(Role.ASSISTANT):
         final = entry is transcript.dialogue[-1]
         if not final and not entry.calls and is_blank(entry.message):
@@ -96,7 +104,7 @@ def assistant_content_is_not_empty(transcript: Transcript) -> Iterator[Finding]:
 
 
 def final_text_has_no_trailing_space(transcript: Transcript) -> Iterator[Finding]:
-    """A prefill must not end in white space."""
+    """Require that a prefill must not end in white space."""
     last = transcript.dialogue[-1] if transcript.dialogue else None
     if last is not None and last.role is Role.ASSISTANT and not last.calls:
         text = _last_text(last.message)
@@ -106,10 +114,16 @@ def final_text_has_no_trailing_space(transcript: Transcript) -> Iterator[Finding
 
 
 def history_ends_with_the_user(transcript: Transcript) -> Iterator[Finding]:
-    """Models since Claude 4.6 take no prefill: the last turn is the user's (a tool result counts as such)."""
+    """Require that the last turn is the user's, because models since Claude 4.6 accept no prefill.
+
+    A tool result counts as the user's.
+    """
     last = transcript.dialogue[-1] if transcript.dialogue else None
     if last is not None and last.role is Role.ASSISTANT:
-        sentence = "The model does not support assistant prefill; the conversation must end with a user message."
+        sentence = (
+            "The model does not support assistant prefill; "
+            "the conversation must end with a user message."
+        )
         yield Finding(index=last.index, sentence=sentence)
 
 

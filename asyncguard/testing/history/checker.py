@@ -1,4 +1,4 @@
-"""Checks a history against the table of rules."""
+"""Check of a history against the table of rules."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ RULES: dict[Provider, tuple[Rule, ...]] = {
     Provider.GEMINI: COMMON + GEMINI,
     Provider.MISTRAL: COMMON + MISTRAL,
 }
-"""What each provider demands of a history."""
+"""Rules of each provider."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,13 @@ class Violation:
     """A rule that a history breaks."""
 
     provider: Provider
-    """Whose rule it is."""
+    """Provider whose rule it is."""
     index: int | None
-    """The message, from 0; None for the history as a whole."""
+    """Index of the message, from 0; None for the history as a whole."""
     rule: str
-    """The rule's name."""
+    """Name of the rule."""
     sentence: str
-    """What the provider does or says about it."""
+    """Reaction of the provider, or its words."""
 
     def __str__(self) -> str:
         place = "history" if self.index is None else f"message {self.index}"
@@ -58,12 +58,13 @@ class HistoryError(AssertionError):
 def history_violations(
     messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False
 ) -> list[Violation]:
-    """Lists the rules that a history breaks when it is sent to a model for an answer.
+    """Return the rules that a history breaks when it is sent to a model for an answer.
 
     Args:
         messages: The messages as handed to the chat model.
-        provider: Whose rules.
-        gemini3: Also demand what Gemini 3 and later do: thought signatures, and no model turn at the end.
+        provider: Provider whose rules are checked.
+        gemini3: Also demand what Gemini 3 and later do: thought signatures, and no model turn at
+            the end.
     """
     transcript = transcribe(messages)
     rules = RULES[provider] + (GEMINI_3 if gemini3 and provider is Provider.GEMINI else ())
@@ -79,7 +80,7 @@ def history_violations(
 def check_history(
     messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False
 ) -> None:
-    """Checks a history against one provider's rules; see `history_violations`.
+    """Check a history against one provider's rules; see `history_violations`.
 
     Raises:
         HistoryError: It breaks at least one.
@@ -93,7 +94,7 @@ def check_history_all(
     providers: Iterable[Provider] = Provider,
     gemini3: bool = False,
 ) -> None:
-    """Checks a history against the rules of several providers, of all if none are named.
+    """Check a history against the rules of several providers, of all if none are named.
 
     Raises:
         HistoryError: It breaks at least one; the error lists the violations of every provider.

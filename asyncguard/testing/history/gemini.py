@@ -1,4 +1,7 @@
-"""Gemini's own rules ("Function calling" and "Thought signatures" in its API documentation, and its 400 errors)."""
+"""Gemini's own rules.
+
+Sources: "Function calling" and "Thought signatures" in its API documentation, and its 400 errors.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,26 +21,32 @@ from asyncguard.testing.history.transcript import (
 
 
 def calls_follow_a_user_or_a_response(transcript: Transcript) -> Iterator[Finding]:
-    """A turn with function calls comes directly after a user turn or a function response turn."""
+    """Require that a turn with function calls follows a user turn or a function response turn."""
     previous = None
     for entry in transcript.dialogue:
         if entry.calls and previous not in (Role.USER, Role.TOOL):
-            sentence = "A function call turn must come immediately after a user turn or a function response turn."
+            sentence = (
+                "A function call turn must come immediately after "
+                "a user turn or a function response turn."
+            )
             yield Finding(index=entry.index, sentence=sentence)
         previous = entry.role
 
 
 def responses_are_as_many_as_calls(transcript: Transcript) -> Iterator[Finding]:
-    """A function response turn has as many parts as the call turn before it."""
+    """Require that a function response turn has as many parts as the call turn before it."""
     for group in transcript.groups:
         wanted, given = len(group.caller.calls), len(group.answers)
         if wanted != given:
-            sentence = f"{wanted} function call part(s), but {given} function response part(s): they must be equal."
+            sentence = (
+                f"{wanted} function call part(s), but {given} function response part(s): "
+                "they must be equal."
+            )
             yield Finding(index=group.caller.index, sentence=sentence)
 
 
 def parts_are_not_empty(transcript: Transcript) -> Iterator[Finding]:
-    """A turn has at least one part, and a text part has text."""
+    """Require that a turn has at least one part, and a text part has text."""
     for entry in transcript.of(Role.USER, Role.ASSISTANT):
         empty = not entry.calls and is_blank(entry.message)
         if empty or any(not text for text in text_blocks(entry.message)):
@@ -48,11 +57,12 @@ def parts_are_not_empty(transcript: Transcript) -> Iterator[Finding]:
 
 
 def calls_are_signed(transcript: Transcript) -> Iterator[Finding]:
-    """Gemini 3: in the current turn, the first call of each step carries its thought signature.
+    """Require a thought signature on the first call of each step of the current turn (Gemini 3).
 
-    The current turn begins after the last user message; earlier ones are not validated. Later calls of a parallel step
-    have none by design. A call made up by a runtime has none and is refused; langchain-google-genai since 4.x stamps
-    it with the documented bypass value, which counts as a signature here when it stands in the message.
+    The current turn begins after the last user message; earlier ones are not validated. Later calls
+    of a parallel step have none by design. A call made up by a runtime has none and is refused;
+    langchain-google-genai since 4.x stamps it with the documented bypass value, which counts as a
+    signature here when it stands in the message.
     """
     start = max((entry.index for entry in transcript.of(Role.USER)), default=-1)
     for entry in transcript.of(Role.ASSISTANT):
@@ -69,7 +79,7 @@ def calls_are_signed(transcript: Transcript) -> Iterator[Finding]:
 
 
 def history_ends_with_the_user(transcript: Transcript) -> Iterator[Finding]:
-    """Gemini 3 on Vertex AI refuses a request that ends with a model turn."""
+    """Require that Gemini 3 on Vertex AI refuses a request that ends with a model turn."""
     last = transcript.dialogue[-1] if transcript.dialogue else None
     if last is not None and last.role is Role.ASSISTANT:
         yield Finding(
@@ -87,8 +97,8 @@ def _signed(message: AIMessage) -> bool:
 
 
 def _signs_first(block: dict[str, Any], first: str | None) -> bool:
-    # langchain-google-genai has written signatures beside the call (early versions, with the call's index) and, in
-    # standard content blocks, on the call itself.
+    # langchain-google-genai has written signatures beside the call (early versions, with the call's
+    # index) and, in standard content blocks, on the call itself.
     if block.get("type") == "function_call_signature":
         return block.get("index", 0) == 0 and bool(block.get("signature"))
     if block.get("type") == "tool_call" and block.get("id") == first:
@@ -106,4 +116,4 @@ GEMINI: tuple[Rule, ...] = (
 """The rules of every Gemini beside the common ones."""
 
 GEMINI_3: tuple[Rule, ...] = (calls_are_signed, history_ends_with_the_user)
-"""What Gemini 3 and later add."""
+"""Additional rules of Gemini 3 and later."""

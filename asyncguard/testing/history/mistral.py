@@ -1,7 +1,8 @@
-"""Mistral's own rules (its API's "invalid_request_message_order" errors, and its open-source request validation).
+"""Mistral's own rules.
 
-Call ids must be nine letters or digits on the wire. langchain-mistralai rewrites others on both sides of a pair, so ids
-are not checked here.
+Sources: its API's "invalid_request_message_order" errors, and its open-source request validation.
+Call ids must be nine letters or digits on the wire. langchain-mistralai rewrites others on both
+sides of a pair, so ids are not checked here.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from asyncguard.testing.history.openai import tool_names_are_plain
 from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcript
 
-# What may follow whom. mistral-common lets a user follow a tool since its later versions; the API does not.
+# Later versions of mistral-common let a user message follow a tool message; the API does not.
 FOLLOWERS: dict[Role, frozenset[Role]] = {
     Role.SYSTEM: frozenset({Role.SYSTEM, Role.USER, Role.ASSISTANT}),
     Role.USER: frozenset({Role.SYSTEM, Role.USER, Role.ASSISTANT}),
@@ -19,7 +20,10 @@ FOLLOWERS: dict[Role, frozenset[Role]] = {
 
 
 def roles_follow_in_order(transcript: Transcript) -> Iterator[Finding]:
-    """Each role is followed by one that may follow it; above all, no user message directly after a tool message."""
+    """Require that each role is followed by one that may follow it.
+
+    Above all, no user message stands directly after a tool message.
+    """
     for before, entry in zip(transcript.entries, transcript.entries[1:], strict=False):
         # An unknown role is reported by its own rule.
         allowed = FOLLOWERS.get(before.role)
@@ -29,7 +33,10 @@ def roles_follow_in_order(transcript: Transcript) -> Iterator[Finding]:
 
 
 def history_ends_with_user_or_tool(transcript: Transcript) -> Iterator[Finding]:
-    """The last role is user or tool, or an assistant message to be continued (`prefix`)."""
+    """Require that the last role is user or tool.
+
+    An assistant message to be continued (`prefix`) is allowed, too.
+    """
     last = transcript.entries[-1] if transcript.entries else None
     if (
         last is not None
@@ -43,7 +50,10 @@ def history_ends_with_user_or_tool(transcript: Transcript) -> Iterator[Finding]:
 
 
 def assistant_says_or_calls(transcript: Transcript) -> Iterator[Finding]:
-    """An assistant message has content or calls (langchain-mistralai drops the content beside calls)."""
+    """Require that an assistant message has content or calls.
+
+    langchain-mistralai drops the content beside calls.
+    """
     for entry in transcript.of(Role.ASSISTANT):
         if not entry.calls and not entry.message.content:
             sentence = "An assistant message must have either content or tool calls."
@@ -51,7 +61,7 @@ def assistant_says_or_calls(transcript: Transcript) -> Iterator[Finding]:
 
 
 def prefix_is_last(transcript: Transcript) -> Iterator[Finding]:
-    """Only the last message can be continued."""
+    """Require that only the last message can be continued."""
     for entry in transcript.of(Role.ASSISTANT):
         if entry is not transcript.entries[-1] and entry.message.additional_kwargs.get("prefix"):
             yield Finding(
@@ -61,7 +71,7 @@ def prefix_is_last(transcript: Transcript) -> Iterator[Finding]:
 
 
 def lone_message_is_no_answer(transcript: Transcript) -> Iterator[Finding]:
-    """A single message is the user's or the system's."""
+    """Require that a single message is the user's or the system's."""
     if len(transcript.entries) == 1 and transcript.entries[0].role in (Role.ASSISTANT, Role.TOOL):
         sentence = "A conversation must start with a user message or a system message."
         yield Finding(index=0, sentence=sentence)

@@ -1,7 +1,8 @@
-"""OpenAI's own rules for chat completions (API reference, "Create chat completion", and its 400 errors).
+"""OpenAI's own rules for chat completions.
 
-System and developer messages may stand anywhere. The Responses API is laxer on ids (64 characters); the stricter limit
-is checked, because one history must suit both.
+Sources: API reference, "Create chat completion", and its 400 errors. System and developer messages
+may stand anywhere. The Responses API is laxer on ids (64 characters); the stricter limit is
+checked, because one history must suit both.
 """
 
 import re
@@ -15,7 +16,10 @@ LONGEST_ID = 40
 
 
 def tool_names_are_plain(transcript: Transcript) -> Iterator[Finding]:
-    """Names of called tools, invented ones too, match the pattern of tool names (Mistral states the same one)."""
+    """Require that names of called tools match the pattern of tool names, invented ones too.
+
+    Mistral states the same pattern.
+    """
     for group in transcript.groups:
         for call in group.caller.calls:
             if call.name and not TOOL_NAME.fullmatch(call.name):
@@ -24,16 +28,22 @@ def tool_names_are_plain(transcript: Transcript) -> Iterator[Finding]:
 
 
 def ids_are_short(transcript: Transcript) -> Iterator[Finding]:
-    """A call id has at most 40 characters."""
+    """Require that a call id has at most 40 characters."""
     for group in transcript.groups:
         for call in group.caller.calls:
             if len(call.id) > LONGEST_ID:
-                sentence = f"The call id {call.id!r} is too long: {len(call.id)} characters, at most {LONGEST_ID}."
+                sentence = (
+                    f"The call id {call.id!r} is too long: "
+                    f"{len(call.id)} characters, at most {LONGEST_ID}."
+                )
                 yield Finding(index=group.caller.index, sentence=sentence)
 
 
 def message_names_are_plain(transcript: Transcript) -> Iterator[Finding]:
-    r"""A message's `name` has no space and none of `<|\/>`; `create_agent(name=...)` sets it on every answer."""
+    r"""Require that a message's `name` has no space and none of `<|\/>`.
+
+    `create_agent(name=...)` sets the name on every answer.
+    """
     for entry in transcript.entries:
         name = entry.message.name
         if name is not None and not MESSAGE_NAME.fullmatch(name):

@@ -1,9 +1,10 @@
-"""Rules that hold for every provider: what a call and its answer owe each other.
+"""Rules that hold for every provider: the pairing of calls and answers.
 
-OpenAI: "Function calling" guide and the errors of chat completions ("An assistant message with 'tool_calls' must be
-followed by tool messages ..."). Anthropic: "Handle tool calls" (results directly after the call, one per call, ids
-unique). Gemini: "Function calling" (as many response parts as call parts). Mistral: request validation of its
-open-source mistral-common ("Not the same number of function calls and responses").
+OpenAI: "Function calling" guide and the errors of chat completions ("An assistant message with
+'tool_calls' must be followed by tool messages ..."). Anthropic: "Handle tool calls" (results
+directly after the call, one per call, ids unique). Gemini: "Function calling" (as many response
+parts as call parts). Mistral: request validation of its open-source mistral-common ("Not the same
+number of function calls and responses").
 """
 
 import json
@@ -16,13 +17,13 @@ from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcrip
 
 
 def history_has_messages(transcript: Transcript) -> Iterator[Finding]:
-    """A request holds at least one message."""
+    """Require that a request holds at least one message."""
     if not transcript.entries:
         yield Finding(index=None, sentence="A request without messages is refused.")
 
 
 def messages_have_a_known_role(transcript: Transcript) -> Iterator[Finding]:
-    """Only system, user, assistant and tool messages can be sent."""
+    """Require that only system, user, assistant and tool messages can be sent."""
     for entry in transcript.of(Role.UNKNOWN):
         kind = type(entry.message).__name__
         yield Finding(
@@ -32,7 +33,7 @@ def messages_have_a_known_role(transcript: Transcript) -> Iterator[Finding]:
 
 
 def text_can_be_encoded(transcript: Transcript) -> Iterator[Finding]:
-    """A request is JSON in UTF-8, which holds no half of a surrogate pair (RFC 3629, section 3)."""
+    """Require text that UTF-8 can encode: no half of a surrogate pair (RFC 3629, section 3)."""
     for entry in transcript.entries:
         if not _can_be_encoded(entry.message):
             yield Finding(
@@ -53,7 +54,7 @@ def _can_be_encoded(message: BaseMessage) -> bool:
 
 
 def calls_have_an_id(transcript: Transcript) -> Iterator[Finding]:
-    """A call without an id cannot be answered."""
+    """Require that a call without an id cannot be answered."""
     for group in transcript.groups:
         for call in group.caller.calls:
             if not call.id:
@@ -63,7 +64,7 @@ def calls_have_an_id(transcript: Transcript) -> Iterator[Finding]:
 
 
 def calls_have_a_name(transcript: Transcript) -> Iterator[Finding]:
-    """A call names its tool."""
+    """Require that a call names its tool."""
     for group in transcript.groups:
         for call in group.caller.calls:
             if not call.name:
@@ -73,29 +74,38 @@ def calls_have_a_name(transcript: Transcript) -> Iterator[Finding]:
 
 
 def call_ids_are_unique(transcript: Transcript) -> Iterator[Finding]:
-    """No id is used for two calls of a history."""
+    """Require that no id is used for two calls of a history."""
     seen: dict[str, int] = {}
     for group in transcript.groups:
         for call in group.caller.calls:
             if call.id in seen:
-                sentence = f"The call id {call.id!r} was used before, in message {seen[call.id]}; ids must be unique."
+                sentence = (
+                    f"The call id {call.id!r} was used before, in message {seen[call.id]}; "
+                    "ids must be unique."
+                )
                 yield Finding(index=group.caller.index, sentence=sentence)
             elif call.id:
                 seen[call.id] = group.caller.index
 
 
 def calls_are_answered_at_once(transcript: Transcript) -> Iterator[Finding]:
-    """Every call is answered before any other message and before the history ends."""
+    """Require that every call is answered before any other message and before the history ends."""
     for group in transcript.groups:
         answered = {answer.answers for answer in group.answers}
         for call in group.caller.calls:
             if call.id and call.id not in answered:
-                sentence = f"The call {call.id!r} of {call.name!r} has no answer directly after its message."
+                sentence = (
+                    f"The call {call.id!r} of {call.name!r} has no answer "
+                    "directly after its message."
+                )
                 yield Finding(index=group.caller.index, sentence=sentence)
 
 
 def answers_follow_their_call(transcript: Transcript) -> Iterator[Finding]:
-    """Every tool message stands in the run directly after the message with its call."""
+    """Require that every tool message stands directly after the message with its call.
+
+    Other tool messages may stand between them.
+    """
     placed = {
         answer.index
         for group in transcript.groups
@@ -112,7 +122,11 @@ def answers_follow_their_call(transcript: Transcript) -> Iterator[Finding]:
 
 
 def calls_are_answered_once(transcript: Transcript) -> Iterator[Finding]:
-    """A second answer is refused by Anthropic and Gemini, and silently replaces or duplicates the first elsewhere."""
+    """Require that a call has one answer.
+
+    A second one is refused by Anthropic and Gemini, and silently replaces or duplicates the first
+    elsewhere.
+    """
     seen: dict[str | None, int] = {}
     for entry in transcript.of(Role.TOOL):
         if entry.answers in seen:

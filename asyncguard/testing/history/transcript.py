@@ -1,4 +1,4 @@
-"""What the rules of a history read and say."""
+"""Transcript of a history: the form in which the rules read it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Provider(Enum):
 
 
 class Role(Enum):
-    """Who speaks in an entry."""
+    """Speaker of an entry."""
 
     SYSTEM = "system"
     USER = "user"
@@ -33,9 +33,9 @@ class Proposed:
     """A tool call in an assistant message."""
 
     id: str
-    """Its id; empty if it has none."""
+    """Id of the call; empty if it has none."""
     name: str
-    """The tool's name; empty if it has none."""
+    """Name of the tool; empty if it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +45,11 @@ class Entry:
     index: int
     """Place in the history, from 0."""
     role: Role
-    """Who speaks."""
+    """Speaker of the message."""
     message: BaseMessage
     """The message itself."""
     calls: tuple[Proposed, ...]
-    """Its tool calls; invalid ones too, because OpenAI, Anthropic and Mistral are sent those as calls."""
+    """Tool calls, invalid ones included: OpenAI, Anthropic and Mistral are sent those as calls."""
     answers: str | None
     """The call id that a tool message answers; None for other messages."""
 
@@ -78,7 +78,7 @@ class Transcript:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Every assistant message with calls, with what directly answers it."""
+        """Every assistant message with calls, with its direct answers."""
         found = []
         for entry in self.entries:
             if entry.calls:
@@ -89,33 +89,36 @@ class Transcript:
         return tuple(found)
 
     def of(self, *roles: Role) -> Iterator[Entry]:
-        """Yields the entries of these roles in order."""
+        """Yield the entries of these roles in order."""
         return (entry for entry in self.entries if entry.role in roles)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Where a rule is broken, before the rule's name is added."""
+    """Place where a rule is broken, before the rule's name is added."""
 
     index: int | None
-    """The message, from 0; None for the history as a whole."""
+    """Index of the message, from 0; None for the history as a whole."""
     sentence: str
-    """What the provider does or says about it."""
+    """Reaction of the provider, or its words."""
 
 
 Rule: TypeAlias = Callable[[Transcript], Iterator[Finding]]
-"""Yields a finding for each breach; its function name is the rule's name in reports."""
+"""Function that yields a finding for each breach; its name is the rule's name in reports."""
 
 
 def transcribe(messages: Sequence[BaseMessage]) -> Transcript:
-    """Takes a history apart."""
+    """Return a history as a transcript."""
     return Transcript(
         entries=tuple(_entry(index, message) for index, message in enumerate(messages))
     )
 
 
 def text_blocks(message: BaseMessage) -> list[str]:
-    """Lists the texts of a message's list content; none for string content, which is no block yet."""
+    """Return the texts of a message's list content.
+
+    String content has none: it is not a block yet.
+    """
     content: str | list[Any] = message.content
     if isinstance(content, str):
         return []
@@ -127,7 +130,7 @@ def text_blocks(message: BaseMessage) -> list[str]:
 
 
 def is_blank(message: BaseMessage) -> bool:
-    """Tells whether a message has no content: an empty list, or a string of white space at most."""
+    """Return True if a message has no content: an empty list, or nothing but white space."""
     content: str | list[Any] = message.content
     return not content.strip() if isinstance(content, str) else not content
 

@@ -23,7 +23,7 @@ _ONCE = (EffectClass.PROBED, EffectClass.AT_MOST_ONCE)
 
 
 async def begins_an_attempt_once(bench: Bench) -> None:
-    """Fresh is said once, here and elsewhere, while the process that began lives."""
+    """Check that only one question is answered with Fresh while the process that began lives."""
     first, other = await bench.process(), await bench.outsider()
     intent = await bench.begun(first)
     for journal, asked in ((first, intent), (other, replace(intent, remote=True))):
@@ -35,7 +35,7 @@ async def begins_an_attempt_once(bench: Bench) -> None:
 
 
 async def begins_once_however_many_ask(bench: Bench) -> None:
-    """Of many questions at the same time, from two processes, one is answered with Fresh."""
+    """Check that one of many simultaneous questions from two processes gets Fresh."""
     journals = [await bench.outsider() for _ in range(2)]
     for effect in (*_REPEATABLE, *_ONCE):
         intent = bench.intent(
@@ -50,7 +50,7 @@ async def begins_once_however_many_ask(bench: Bench) -> None:
 
 
 async def writes_the_intent_first(bench: Bench) -> None:
-    """When Fresh is said, every other process can see the intent."""
+    """Check that when Fresh is said, every other process can see the intent."""
     first, other = await bench.process(), await bench.outsider()
     intent = await bench.begun(first, timeout=30.0)
     entry = await bench.entry(other)
@@ -88,7 +88,10 @@ async def writes_the_intent_first(bench: Bench) -> None:
 
 
 async def tells_what_is_lost(bench: Bench) -> None:
-    """What a dead process had begun is taken over if it may be repeated, and is lost if not."""
+    """Check that attempts of a dead process are lost unless they may be repeated.
+
+    Repeatable ones are taken over.
+    """
     for effect in (*_REPEATABLE, *_ONCE):
         dead = await bench.process()
         intent = await bench.begun(
@@ -109,7 +112,7 @@ async def tells_what_is_lost(bench: Bench) -> None:
 
 
 async def repeats_only_what_was_declared_so(bench: Bench) -> None:
-    """An effect that is declared repeatable only after its process died is lost all the same."""
+    """Check that an effect is lost if it was declared repeatable only after its process died."""
     dead = await bench.process()
     intent = await bench.begun(dead)
     await bench.die(dead)
@@ -121,7 +124,7 @@ async def repeats_only_what_was_declared_so(bench: Bench) -> None:
 
 
 async def remembers_outcomes(bench: Bench) -> None:
-    """What end() wrote is what begin() answers, in every process."""
+    """Check that an outcome written by end() is what begin() answers, in every process."""
     journal, other = await bench.process(), await bench.outsider()
     odd = {
         "text": "Zürich \U0001f980 \x00 \ud800",
@@ -148,7 +151,7 @@ async def remembers_outcomes(bench: Bench) -> None:
 
 
 async def keeps_the_first_outcome(bench: Bench) -> None:
-    """A second outcome changes nothing."""
+    """Check that a second outcome changes nothing."""
     journal = await bench.process()
     pairs: tuple[tuple[Result, Result], ...] = (
         (DONE, TIMEOUT),
@@ -165,7 +168,7 @@ async def keeps_the_first_outcome(bench: Bench) -> None:
 
 
 async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
-    """The first outcome counts, also if another process has the attempt by then."""
+    """Check that the first outcome counts, also if another process has the attempt by then."""
     dead = await bench.process()
     intent = await bench.begun(dead, effect=EffectClass.KEYED)
     await bench.die(dead)
@@ -180,7 +183,10 @@ async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
 
 
 async def asks_a_person_anew(bench: Bench) -> None:
-    """An attempt that asked a person is begun again, once, with the answer; also by another process."""
+    """Check that an attempt that asked a person is begun again with the answer, once.
+
+    Another process may begin it.
+    """
     dead = await bench.process()
     intent = await bench.ended(dead, Interrupted(error=RuntimeError("a question")))
     known = (await dead.acquire(intent.session, "", (intent.key,), lambda _: None)).attempts
@@ -200,7 +206,7 @@ async def asks_a_person_anew(bench: Bench) -> None:
 
 
 async def holds_keys_to_their_fingerprints(bench: Bench) -> None:
-    """One key and number stand for one tool and its arguments, whatever came of it."""
+    """Check that one key and number stand for one tool and its arguments, whatever came of it."""
     journal = await bench.process()
     running = await bench.begun(journal, "running")
     ended = await bench.ended(journal, DONE, "ended", arguments={"amount": 6})
@@ -215,7 +221,7 @@ async def holds_keys_to_their_fingerprints(bench: Bench) -> None:
 
 
 async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
-    """A fallback is another attempt of the same call."""
+    """Check that a fallback is another attempt of the same call."""
     journal = await bench.process()
     intent = await bench.ended(journal, NOT_STARTED)
     await bench.ended(journal, DONE, attempt=2, tool="pay_by_card")
@@ -228,7 +234,10 @@ async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
 
 
 async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
-    """While a call is in doubt, its equal in the same thread and task does not begin; others do."""
+    """Check that while a call is in doubt, its equal in the same thread and task does not begin.
+
+    Other calls do.
+    """
     journal = await bench.process("s", "other")
     await bench.doubtful(journal, "first")
     equal = bench.intent("second")
@@ -257,7 +266,10 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
 
 
 async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
-    """A call that a dead process had begun is in doubt before its thread says so; a running one is not."""
+    """Check that a call of a dead process is in doubt before its thread says so.
+
+    A running call is not.
+    """
     journal = await bench.process()
     await bench.begun(journal, "first")
     await bench.begun(journal, "second")
@@ -276,7 +288,10 @@ async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
 
 
 async def ends_in_order_without_waiting(bench: Bench) -> None:
-    """What end_soon() was told is known to whatever is asked later, and on disk when flush() returns."""
+    """Check that an outcome given to end_soon() is known to all later questions.
+
+    After flush() it is on disk.
+    """
     journal, other = await bench.process(), await bench.outsider()
     for number in range(8):
         intent = await bench.begun(journal, f"k{number}", arguments={"n": number})
@@ -291,12 +306,12 @@ async def ends_in_order_without_waiting(bench: Bench) -> None:
         known = await journal.begin(intent)
         assert known == Known(result=result), f"after end_soon() begin() answered {known}"
     await journal.flush()
-    journal.end_soon(bench.key("unknown"), 1, DONE)  # nobody is there to hear of it
+    journal.end_soon(bench.key("unknown"), 1, DONE)  # no process waits for its outcome
     await journal.flush()
 
 
 async def concludes_its_own_attempts(bench: Bench) -> None:
-    """conclude() is written soon for an intent of this process, and changes nothing else."""
+    """Check that conclude() is written soon for an intent of this process, and for no other."""
     journal, other = await bench.process(), await bench.outsider()
     mine = await bench.begun(journal, "mine")
     ended = await bench.ended(journal, DONE, "ended", arguments={"n": 1})
@@ -312,7 +327,10 @@ async def concludes_its_own_attempts(bench: Bench) -> None:
 
 
 async def notes_what_became_of_calls(bench: Bench) -> None:
-    """settle() is what entries() tell; a call without an intent is none of the journal's."""
+    """Check that entries() show the state given to record_final_state().
+
+    A call without an intent is not recorded.
+    """
     journal = await bench.process()
     journal.record_final_state(bench.key("unknown"), CallState.DONE)
     for number, state in enumerate(
@@ -322,7 +340,7 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
         journal.record_final_state(intent.key, state, ErrorCode.TIMEOUT)
         entry = await bench.entry(journal, f"k{number}")
         assert (entry.state, entry.error) == (state, ErrorCode.TIMEOUT), (
-            f"settled as {state}, told as {entry.state}"
+            f"recorded as {state}, listed as {entry.state}"
         )
     assert not await asyncio.to_thread(journal.entries, key=bench.key("unknown")), (
         "a call appeared from nowhere"
@@ -330,7 +348,10 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
 
 
 async def tells_what_is_not_settled(bench: Bench) -> None:
-    """unsettled() has the calls of a thread that were begun or resolved, and of which it said nothing since."""
+    """Check that unfinished() has the calls of a thread that were begun or resolved.
+
+    Calls whose final state was recorded since are left out.
+    """
     journal = await bench.process()
     session = bench.session()
     for name in ("running", "done", "doubtful", "resolved", "settled"):
@@ -346,11 +367,14 @@ async def tells_what_is_not_settled(bench: Bench) -> None:
         set(await journal.unfinished(session)),
         {bench.key("running"), bench.key("resolved")},
     )
-    assert found == expected, f"unsettled() told {found}, not {expected}"
+    assert found == expected, f"unfinished() returned {found}, not {expected}"
 
 
 async def begins_nothing_when_closed(bench: Bench) -> None:
-    """A closed journal refuses with an error, closes twice, and left nothing running behind."""
+    """Check that a closed journal refuses with an error and can be closed twice.
+
+    It leaves nothing running.
+    """
     journal = await bench.process()
     intent = await bench.ended(journal, DONE)
     journal.record_final_state(intent.key, CallState.DONE)
@@ -364,7 +388,7 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
         raise AssertionError(f"a closed journal answered {verdict}")
     journal.record_final_state(
         intent.key, CallState.FAILED
-    )  # not waited for, so nobody is there to hear of it
+    )  # not waited for, so the error is dropped
     other = await bench.outsider()
     assert (await bench.entry(other)).state is CallState.DONE, (
         "what waited to be written was lost on closing"
@@ -372,7 +396,7 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
 
 
 async def serves_several_loops(bench: Bench) -> None:
-    """Several event loops in several threads use one journal at the same time."""
+    """Check that several event loops in several threads use one journal at the same time."""
     journal = await bench.process()
 
     def pay(name: str) -> list[Verdict]:

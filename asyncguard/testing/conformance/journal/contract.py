@@ -1,4 +1,4 @@
-"""The contract of a journal: who may begin what, and what is known of it afterwards, in all processes together."""
+"""Contract of a journal: which attempt may begin, and what is known of it later."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,8 +14,9 @@ async def check_journal(make: Callable[[], Journal]) -> None:
     """Check a journal on the running loop, in real time; it takes seconds.
 
     Args:
-        make: Opens one and the same database, each time as another process would:
-            with a process_id of its own. Called in a thread, several times for each rule. What it opened is closed.
+        make: Function that opens one and the same database, each time as another process would:
+            with a process id of its own. It is called in an OS thread, several times for each rule.
+            The journals that it opened are closed.
 
     Raises:
         AssertionError: It breaks a rule; the text says which.
@@ -27,7 +28,8 @@ async def check_journal(make: Callable[[], Journal]) -> None:
                 await rule(bench)
         except TimeoutError as error:
             raise AssertionError(
-                f"nothing happened for {_PATIENCE:g} s ({rule.__name__}); every question is answered"
+                f"nothing happened for {_PATIENCE:g} s ({rule.__name__}); "
+                "every question must be answered"
             ) from error
         finally:
             await bench.close()

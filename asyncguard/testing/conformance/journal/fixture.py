@@ -1,4 +1,4 @@
-"""What the rules of a journal are tried with: processes, threads and intents of one rule."""
+"""Fixture of the journal rules: processes, threads and intents of one rule."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from asyncguard.journal.intent import Intent
 from asyncguard.journal.port import Entry, Fresh, Journal, Refused, Signal, SignalKind, Verdict
 
 PATIENCE = 10.0
-"""Seconds within which mail of another process arrives."""
+"""Seconds within which signals of another process arrive."""
 _STEP = 0.02
 _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=Exception)
@@ -25,18 +25,18 @@ TIMEOUT = Failure(symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer.")
 NOT_STARTED = Failure(
     symptom=Symptom(error="ToolFault", message="No.", mro=("a.B", "c.D"), status=409, started=False)
 )
-"""A failure of which it is known that nothing happened."""
+"""A failure that says that nothing happened."""
 
 
 class Bench:
     """Names of one rule, so that rules share a database and nothing else."""
 
     def __init__(self, make: Callable[[], Journal], name: str) -> None:
-        """Open nothing yet.
+        """Keep the factory; nothing is opened yet.
 
         Args:
-            make: Opens the database as another process.
-            name: Of the rule.
+            make: Function that opens the database as another process.
+            name: Name of the rule.
         """
         self._make = make
         # Unique in the database, also if the check is run on it again.
@@ -44,15 +44,15 @@ class Bench:
         self._journals: list[Journal] = []
 
     def key(self, name: str = "k") -> str:
-        """A key that begins with its name."""
+        """Return a key that begins with its name."""
         return f"{name}-{self._name}"
 
     def session(self, name: str = "s") -> str:
-        """Id of a thread in its state."""
+        """Return the id of a thread in its state."""
         return f"{name}-{self._name}"
 
     async def process(self, *entered: str) -> Journal:
-        """A new process, which has entered some threads; ``"s"`` if none is named."""
+        """Return a new process that has entered some threads; ``"s"`` if none is named."""
         journal = await asyncio.to_thread(self._make)
         self._journals.append(journal)
         for name in entered or ("s",):
@@ -60,19 +60,19 @@ class Bench:
         return journal
 
     async def outsider(self) -> Journal:
-        """A new process that has entered no thread."""
+        """Return a new process that has entered no thread."""
         journal = await asyncio.to_thread(self._make)
         self._journals.append(journal)
         return journal
 
     async def enter(self, journal: Journal, name: str = "s") -> list[Signal]:
-        """Enter a thread; the list grows with its mail."""
+        """Enter a thread; return a list that grows with its signals."""
         mail: list[Signal] = []
         await journal.acquire(self.session(name), f"thread {self.session(name)}", (), mail.append)
         return mail
 
     async def die(self, journal: Journal) -> None:
-        """End a process; what it had begun stays begun."""
+        """End a process; the attempts that it had begun stay begun."""
         await asyncio.to_thread(journal.close)
 
     async def close(self) -> None:
@@ -81,7 +81,7 @@ class Bench:
             await self.die(journal)
 
     def intent(self, name: str = "k", **changes: Any) -> Intent:
-        """An intent to pay; the fingerprint fits tool and arguments unless one is given."""
+        """Return an intent to pay; the fingerprint fits tool and arguments unless one is given."""
         given: dict[str, Any] = {
             "session": self.session(),
             "namespace": "",
@@ -97,7 +97,7 @@ class Bench:
         return Intent(**given)
 
     async def begun(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
-        """An intent that was begun."""
+        """Return an intent that was begun."""
         intent = self.intent(name, **changes)
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Fresh), f"a new attempt has to be Fresh, not {verdict}"
@@ -106,19 +106,19 @@ class Bench:
     async def ended(
         self, journal: Journal, result: Result, name: str = "k", **changes: Any
     ) -> Intent:
-        """An intent that was begun and ended."""
+        """Return an intent that was begun and ended."""
         intent = await self.begun(journal, name, **changes)
         await journal.end(intent.key, intent.attempt, result)
         return intent
 
     async def doubtful(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
-        """A call that its thread settled as in doubt."""
+        """Return the intent of a call that its thread recorded as in doubt."""
         intent = await self.ended(journal, TIMEOUT, name, **changes)
         journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
         return intent
 
     async def entry(self, journal: Journal, name: str = "k") -> Entry:
-        """The only call of a name."""
+        """Return the only call of a name."""
         found = await asyncio.to_thread(journal.entries, key=self.key(name))
         assert len(found) == 1, f"entries() has {len(found)} calls under the key of one"
         return found[0]
@@ -135,7 +135,7 @@ class Bench:
 async def raises(
     error: type[_Error], work: Callable[..., object], *arguments: Any, **named: Any
 ) -> _Error:
-    """The error that blocking work raises."""
+    """Return the error that blocking work raises."""
     try:
         done = await asyncio.to_thread(work, *arguments, **named)
     except error as raised:
@@ -147,20 +147,18 @@ async def raises(
 
 
 async def wait_for(mail: list[Signal], count: int) -> None:
-    """Wait until that much mail has come, and a little for some too many."""
+    """Wait until that many signals have come, and a little longer for surplus ones."""
     give_up = time.monotonic() + PATIENCE
     while len(mail) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
         await asyncio.sleep(_STEP)
     assert len(mail) >= count, (
-        f"{count} pieces of mail were written and {len(mail)} came; mail is never lost"
+        f"{count} signals were written and {len(mail)} came; a signal is never lost"
     )
     await asyncio.sleep(_STEP)
-    assert len(mail) == count, (
-        f"{count} pieces of mail were written and {len(mail)} came; each comes once"
-    )
+    assert len(mail) == count, f"{count} signals were written and {len(mail)} came; each comes once"
 
 
 def refused(verdict: Verdict, why: str) -> None:
     """Check a refusal."""
     assert isinstance(verdict, Refused), f"{why}; begin() answered {verdict}"
-    assert verdict.reason, "a refusal needs a reason, which the model is told"
+    assert verdict.reason, "a refusal needs a reason, which the model is shown"

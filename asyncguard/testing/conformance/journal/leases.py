@@ -20,7 +20,7 @@ async def _is_busy(bench: Bench, journal: Journal) -> bool:
 
 
 async def tells_processes_apart(bench: Bench) -> None:
-    """One database has one id; each process has an id of its own."""
+    """Check that one database has one id; each process has an id of its own."""
     journals = [await bench.outsider() for _ in range(3)]
     assert len({journal.id for journal in journals}) == 1, (
         "one database has to have one id in all processes"
@@ -32,7 +32,7 @@ async def tells_processes_apart(bench: Bench) -> None:
 
 
 async def gives_a_thread_to_one_process(bench: Bench) -> None:
-    """A thread that a living process is at work on is refused to others until it is left, or its process ended."""
+    """Check that a thread is refused to others until its living process has left it or ended."""
     first, second = await bench.process(), await bench.outsider()
     assert await _is_busy(bench, second), "two living processes were let into one thread"
     assert not await _is_busy(bench, first), "the process that has a thread may enter it again"
@@ -44,7 +44,7 @@ async def gives_a_thread_to_one_process(bench: Bench) -> None:
 
 
 async def fences_who_lost_the_thread(bench: Bench) -> None:
-    """Without its thread a process begins nothing, but for calls that it runs for others."""
+    """Check that without its thread a process begins nothing but calls that it runs for others."""
     journal, heir = await bench.process(), await bench.outsider()
     outside = bench.intent("outside", arguments={"n": 0})
     refused(
@@ -67,7 +67,10 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
 
 
 async def counts_who_takes_a_thread(bench: Bench) -> None:
-    """enter() numbers the processes that take a thread, beyond what its state tells, and says who may still go on."""
+    """Check that acquire() numbers the processes that acquire a thread.
+
+    The numbers go beyond the one in its state. It also says which process may still continue.
+    """
     first, second = await bench.process(), await bench.outsider()
 
     async def take(journal: Journal, known: int = 0) -> LeaseGrant:
@@ -77,13 +80,13 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
 
     again = await take(first)
     assert again.fencing_token == again.previous_token > 0, (
-        f"who enters its own thread again keeps its number, and not {again}"
+        f"a process that acquires its own thread again keeps its token, not {again}"
     )
     first.release(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
     heir = await take(second)
     assert heir.final_checkpoint == "checkpoint", (
-        f"a last step that is being stored was told, and enter() says {heir.final_checkpoint!r}"
+        f"a last step that is being stored was told, and acquire() says {heir.final_checkpoint!r}"
     )
     assert heir.fencing_token > heir.previous_token == again.fencing_token, (
         f"the next process counts on from {again.fencing_token}, not {heir}"
@@ -91,7 +94,7 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
     await bench.die(second)
     back = await take(first, known=heir.fencing_token + 5)
     assert back.final_checkpoint == "", (
-        f"nobody stores a last step now, and enter() says {back.final_checkpoint!r}"
+        f"nobody stores a last step now, and acquire() says {back.final_checkpoint!r}"
     )
     assert back.previous_token == heir.fencing_token, (
         f"the number before is {heir.fencing_token}, not that of {back}"
@@ -100,25 +103,26 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
         f"the number goes beyond that of the state, {heir.fencing_token + 5}: {back}"
     )
     seized = [tenure for tenure in (again, heir, back) if tenure.stolen]
-    assert not seized, (
-        f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
-    )
+    assert not seized, f"a thread that was left, or whose process ended, is not stolen: {seized}"
 
 
 async def looks_calls_up(bench: Bench) -> None:
-    """enter() answers with the latest attempts of the calls it is asked for, and with nothing else."""
+    """Check that acquire() answers with the latest attempts of the calls it is asked for.
+
+    It answers with nothing else.
+    """
     journal = await bench.process()
     first = await bench.ended(journal, DONE, "first", effect=EffectClass.KEYED)
     await bench.begun(journal, "first", attempt=2, effect=EffectClass.KEYED)
     await bench.begun(journal, "second", arguments={"n": 2})
     asked = (first.key, bench.key("unknown"))
     known = (await journal.acquire(first.session, "", asked, lambda _: None)).attempts
-    assert set(known) == {first.key}, f"asked for {asked}, enter() answered for {sorted(known)}"
-    assert known[first.key].number == 2, "of a call's attempts, enter() answers the latest"
+    assert set(known) == {first.key}, f"asked for {asked}, acquire() answered for {sorted(known)}"
+    assert known[first.key].number == 2, "of a call's attempts, acquire() answers the latest"
 
 
 async def knows_who_is_gone(bench: Bench) -> None:
-    """gone() names those that ended and those that never were; who lives is left alone."""
+    """Check that gone() names processes that ended or never were; living ones are left alone."""
     alive, dead = await bench.process(), await bench.outsider()
     ended = dead.process_id
     await bench.die(dead)
@@ -127,12 +131,12 @@ async def knows_who_is_gone(bench: Bench) -> None:
     assert gone == {ended, "neverheardof"}, f"of {asked}, the last two are gone, not {gone}"
     verdict = await alive.begin(bench.intent())
     assert isinstance(verdict, Fresh), (
-        f"a process was fenced because somebody asked whether it lives: {verdict}"
+        f"a process was fenced because gone() asked whether it lives: {verdict}"
     )
 
 
 async def lists_calls(bench: Bench) -> None:
-    """entries() filters by state, thread and key, oldest first."""
+    """Check that entries() filters by state, thread and key, oldest first."""
     journal = await bench.process("s", "other")
     states = (CallState.DONE, CallState.FAILED, CallState.PENDING)
     for number, state in enumerate(states):
@@ -156,7 +160,7 @@ async def lists_calls(bench: Bench) -> None:
 
 
 async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
-    """A pending call of a dead process is in doubt if it must not be repeated."""
+    """Check that a pending call of a dead process is in doubt if it must not be repeated."""
     journal, other = await bench.process(), await bench.outsider()
     for effect in (EffectClass.KEYED, EffectClass.AT_MOST_ONCE):
         await bench.begun(journal, effect.value, effect=effect, arguments={"effect": effect.value})
@@ -175,7 +179,10 @@ async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
 
 
 async def forgets_what_ended(bench: Bench) -> None:
-    """prune() removes ended calls that have not changed for long, and never what is pending or in doubt."""
+    """Check that prune() removes calls that ended long ago.
+
+    It never removes one that is pending or in doubt.
+    """
     journal = await bench.process()
     ended = await bench.ended(journal, DONE, "ended", arguments={"n": 1}, token=bench.key("token"))
     journal.record_final_state(ended.key, CallState.DONE)

@@ -1,4 +1,4 @@
-"""Rules of a journal about what is told from outside: deliveries, and resolutions of calls in doubt."""
+"""Rules of a journal about signals: deliveries, and resolutions of calls in doubt."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,10 @@ from asyncguard.testing.conformance.journal.fixture import (
 
 
 async def takes_each_token_once(bench: Bench) -> None:
-    """A token delivers once; one that was not issued, or content that is no JSON, delivers nothing."""
+    """Check that a token delivers once.
+
+    An unknown token, or content that is not JSON, delivers nothing.
+    """
     journal = await bench.process()
     token = bench.key("secret")
     await bench.ended(journal, Started(), token=token)
@@ -37,7 +40,7 @@ async def takes_each_token_once(bench: Bench) -> None:
 
 
 async def uses_up_all_tokens_of_an_attempt(bench: Bench) -> None:
-    """Work that was started twice, as it may be, delivers once."""
+    """Check that work that was started twice, as it may be, delivers once."""
     dead = await bench.process()
     await bench.begun(dead, effect=EffectClass.KEYED, token=bench.key("token1"))
     await bench.die(dead)
@@ -48,7 +51,7 @@ async def uses_up_all_tokens_of_an_attempt(bench: Bench) -> None:
 
 
 async def keeps_started_work_in_mind(bench: Bench) -> None:
-    """Work outside outlives its process, and so does its token."""
+    """Check that work outside outlives its process, and so does its token."""
     dead = await bench.process()
     token = bench.key("secret")
     intent = await bench.ended(dead, Started(), token=token)
@@ -65,7 +68,10 @@ async def keeps_started_work_in_mind(bench: Bench) -> None:
 
 
 async def hands_mail_over_now_and_later(bench: Bench) -> None:
-    """What others write reaches who holds the thread, in order and once; who enters later gets all of it."""
+    """Check that signals reach the holder of the thread in order and once.
+
+    A later holder gets all of them.
+    """
     journal, other = await bench.outsider(), await bench.outsider()
     mail = await bench.enter(journal)
     elsewhere = await bench.enter(other, "other")
@@ -82,11 +88,14 @@ async def hands_mail_over_now_and_later(bench: Bench) -> None:
     )
     assert not elsewhere, "mail came to another thread"
     again = await bench.enter(journal)
-    assert again == mail, f"who enters gets all mail before enter() returns; {again} came"
+    assert again == mail, f"the holder gets all signals before acquire() returns; {again} came"
 
 
 async def keeps_mail_for_who_is_away(bench: Bench) -> None:
-    """Mail for a thread that nobody holds is there when somebody enters it; who left gets nothing more."""
+    """Check that signals for a thread without a holder wait for the next one.
+
+    A former holder gets none.
+    """
     journal = await bench.outsider()
     mail = await bench.enter(journal)
     await bench.begun(journal, token=bench.key("token"))
@@ -95,13 +104,13 @@ async def keeps_mail_for_who_is_away(bench: Bench) -> None:
     other = await bench.outsider()
     found = await bench.enter(other)
     assert [item.content for item in found] == ["a result"], (
-        f"mail was written while nobody was there; {found} came"
+        f"a signal was written while no process held the thread; {found} came"
     )
     assert not mail, "mail came to a receiver after its thread was left"
 
 
 async def resolves_what_is_in_doubt(bench: Bench) -> None:
-    """Each resolution is answered to whoever asks for the attempt, and told to whoever holds the thread."""
+    """Check that each resolution is the answer to begin(), and a signal to the thread's holder."""
     journal = await bench.process()
     mail = await bench.enter(journal)
     kinds = (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY)
@@ -110,7 +119,7 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
         content = "receipt 7" if kind is SignalKind.HAPPENED else None
         entry = await bench.resolve(journal, kind, content, name=kind.value)
         assert [item.kind for item in entry.signals] == [kind], (
-            f"resolve() answers with the call and its mail, not {entry}"
+            f"resolve() answers with the call and its signals, not {entry}"
         )
         await wait_for(mail, number + 1)
         expected = Signal(kind=kind, key=intent.key, attempt=1, content=content, by="the bench")
@@ -139,7 +148,10 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
 
 
 async def resolves_what_is_lost(bench: Bench) -> None:
-    """A call of a dead process is resolved before its thread is resumed, by a beginning of its key."""
+    """Check that a call of a dead process is resolved before its thread is resumed.
+
+    The beginning of its key is enough.
+    """
     dead = await bench.process()
     intent = await bench.begun(dead)
     await bench.die(dead)
@@ -157,7 +169,10 @@ async def resolves_what_is_lost(bench: Bench) -> None:
 
 
 async def resolves_nothing_else(bench: Bench) -> None:
-    """What ended, runs, was resolved, is unknown or not clearly named is refused, and nothing is told."""
+    """Check that only a call in doubt is resolved.
+
+    Calls that are unknown, ambiguous, running, ended or resolved are refused without a signal.
+    """
     journal = await bench.process()
     await bench.begun(journal, "a", arguments={"n": 1})
     ended = await bench.ended(journal, DONE, "b", arguments={"n": 2})
@@ -183,7 +198,10 @@ async def resolves_nothing_else(bench: Bench) -> None:
 
 
 async def lets_a_resolved_call_go_on(bench: Bench) -> None:
-    """After a RETRY the next attempt begins under the same key, and can be in doubt again."""
+    """Check that after a RETRY the next attempt begins under the same key.
+
+    It can be in doubt again.
+    """
     journal = await bench.process()
     intent = await bench.doubtful(journal)
     await bench.resolve(journal, SignalKind.RETRY)
@@ -205,7 +223,7 @@ async def lets_a_resolved_call_go_on(bench: Bench) -> None:
 
 
 async def tells_late_results(bench: Bench) -> None:
-    """A success that comes after its call was given up is told as a resolution, in whichever order the two came."""
+    """Check that a success after its call was given up is a resolution, in either order."""
     for name, first in (("settled", True), ("ended", False)):
         journal = await bench.outsider()
         mail = await bench.enter(journal)
@@ -231,7 +249,7 @@ async def tells_late_results(bench: Bench) -> None:
 
 
 async def tells_the_first_of_two_successes(bench: Bench) -> None:
-    """A call that is given up although its result is there is told that result, and not a second one."""
+    """Check that a call that is given up gets the result that exists, and no second one."""
     journal = await bench.outsider()
     mail = await bench.enter(journal)
     intent = await bench.ended(journal, DONE)
@@ -242,7 +260,7 @@ async def tells_the_first_of_two_successes(bench: Bench) -> None:
 
 
 async def tells_no_late_failure(bench: Bench) -> None:
-    """A failure that comes late says nothing about what happened, nor does a success after a resolution."""
+    """Check that a late failure gives no resolution, nor does a success after a resolution."""
     journal = await bench.outsider()
     mail = await bench.enter(journal)
     intent = await bench.doubtful(journal)
