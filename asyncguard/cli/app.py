@@ -39,6 +39,8 @@ _OWN = {
 
 A module is imported when its command runs.
 """
+_MODULES = {"ledger": "ledger.commands"}
+"""Module of a command that is not named like it."""
 
 
 _ADDED = {
@@ -93,7 +95,7 @@ def _run(arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     command: Command | None
     if name in _OWN:
-        command = import_module(f"asyncguard.cli.{name}").main
+        command = import_module(f"asyncguard.cli.{_MODULES.get(name, name)}").main
     else:
         command = load_command(name)
     if command is None:

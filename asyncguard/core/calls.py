@@ -43,8 +43,6 @@ class CallState(StrEnum):
     """Deferred and never issued, because a call it waited for failed or the user intervened."""
     CANCELLED = "cancelled"
     """Cancelled before it began."""
-    EXPIRED = "expired"
-    """Its deadline passed before it began."""
 
 
 OPEN_STATES = frozenset(

@@ -106,11 +106,3 @@ def overlap(one: str, other: str) -> bool:
     if other.endswith("*"):
         return one.startswith(other[:-1])
     return one == other
-
-
-def any_overlap(left: Iterable[str], right: Iterable[str]) -> str | None:
-    """Return the first name of sorted ``left`` that overlaps one of ``right``, or ``None``."""
-    others = tuple(right)
-    return next(
-        (name for name in sorted(left) if any(overlap(name, other) for other in others)), None
-    )

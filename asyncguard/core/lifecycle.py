@@ -52,40 +52,28 @@ class Move(StrEnum):
     DOUBT = "doubt"
     SQUASH = "squash"
     CANCEL = "cancel"
-    EXPIRE = "expire"
 
-
-_P, _D, _H, _Q, _R = (
-    CallState.PROPOSED,
-    CallState.DEFERRED,
-    CallState.HELD,
-    CallState.QUEUED,
-    CallState.PENDING,
-)
 
 CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
-    (_P, Move.ADMIT): CallState.QUEUED,
-    (_P, Move.DEFER): CallState.DEFERRED,
-    (_P, Move.HOLD): CallState.HELD,
-    (_P, Move.REJECT): CallState.REJECTED,
-    (_D, Move.ADMIT): CallState.QUEUED,
-    (_D, Move.DEFER): CallState.DEFERRED,
-    (_D, Move.HOLD): CallState.HELD,
-    (_D, Move.REJECT): CallState.REJECTED,
-    (_D, Move.SQUASH): CallState.SQUASHED,
-    (_D, Move.EXPIRE): CallState.EXPIRED,
-    (_H, Move.ADMIT): CallState.QUEUED,
-    (_H, Move.DEFER): CallState.DEFERRED,
-    (_H, Move.REJECT): CallState.REJECTED,
-    (_H, Move.SQUASH): CallState.SQUASHED,
-    (_H, Move.EXPIRE): CallState.EXPIRED,
-    (_Q, Move.START): CallState.PENDING,
-    (_Q, Move.CANCEL): CallState.CANCELLED,
-    (_Q, Move.EXPIRE): CallState.EXPIRED,
-    (_R, Move.RECOVER): CallState.QUEUED,
-    (_R, Move.SUCCEED): CallState.DONE,
-    (_R, Move.FAIL): CallState.FAILED,
-    (_R, Move.DOUBT): CallState.IN_DOUBT,
+    (CallState.PROPOSED, Move.ADMIT): CallState.QUEUED,
+    (CallState.PROPOSED, Move.DEFER): CallState.DEFERRED,
+    (CallState.PROPOSED, Move.HOLD): CallState.HELD,
+    (CallState.PROPOSED, Move.REJECT): CallState.REJECTED,
+    (CallState.DEFERRED, Move.ADMIT): CallState.QUEUED,
+    (CallState.DEFERRED, Move.DEFER): CallState.DEFERRED,
+    (CallState.DEFERRED, Move.HOLD): CallState.HELD,
+    (CallState.DEFERRED, Move.REJECT): CallState.REJECTED,
+    (CallState.DEFERRED, Move.SQUASH): CallState.SQUASHED,
+    (CallState.HELD, Move.ADMIT): CallState.QUEUED,
+    (CallState.HELD, Move.DEFER): CallState.DEFERRED,
+    (CallState.HELD, Move.REJECT): CallState.REJECTED,
+    (CallState.HELD, Move.SQUASH): CallState.SQUASHED,
+    (CallState.QUEUED, Move.START): CallState.PENDING,
+    (CallState.QUEUED, Move.CANCEL): CallState.CANCELLED,
+    (CallState.PENDING, Move.RECOVER): CallState.QUEUED,
+    (CallState.PENDING, Move.SUCCEED): CallState.DONE,
+    (CallState.PENDING, Move.FAIL): CallState.FAILED,
+    (CallState.PENDING, Move.DOUBT): CallState.IN_DOUBT,
     (CallState.IN_DOUBT, Move.SUCCEED): CallState.RESOLVED,
     (CallState.IN_DOUBT, Move.FAIL): CallState.FAILED,
     (CallState.IN_DOUBT, Move.RECOVER): CallState.QUEUED,
@@ -129,17 +117,3 @@ def advance_task(state: TaskState, target: TaskState) -> TaskState:
             f"A task that is {state.value} cannot become {target.value}.", state=state
         )
     return TASK_TRANSITIONS[state, target]
-
-
-def mermaid() -> str:
-    """Return both tables as Mermaid state diagrams, calls first."""
-    lines = ["stateDiagram-v2", "    [*] --> proposed"]
-    lines += [
-        f"    {state.value} --> {target.value}: {move.value}"
-        for (state, move), target in CALL_TRANSITIONS.items()
-    ]
-    sources = {state for state, _ in CALL_TRANSITIONS}
-    lines += [f"    {state.value} --> [*]" for state in CallState if state not in sources]
-    lines += ["", "stateDiagram-v2", "    [*] --> open"]
-    lines += [f"    {state.value} --> {target.value}" for state, target in TASK_TRANSITIONS]
-    return "\n".join(lines) + "\n"

@@ -48,11 +48,6 @@ class Inbox:
                 self._waiting[token] = receive
         return token
 
-    def revoke(self, token: str) -> None:
-        """Forget a token; a later delivery is refused."""
-        with self._lock:
-            self._waiting.pop(token, None)
-
     def deliver(self, token: str, content: Any) -> None:
         """Deliver the result of an external call; a journal has it on disk when this returns.
 

@@ -61,13 +61,6 @@ def was_begun(session: Session, record: CallRecord) -> bool:
     return known is not None and known.number > record.last_answer_attempt
 
 
-def begun_elsewhere(session: Session, record: CallRecord) -> bool:
-    """Return True if another process or branch began the call; it must not be ended here."""
-    if journaled(session, record) and was_begun(session, record):
-        return True
-    return session.engine.begun.knows(record.key, after=record.last_answer_attempt)
-
-
 def replays(session: Session, record: CallRecord) -> bool:
     """Return True if a process that has ended may have begun the current attempt.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard.core.footprints import EffectClass, any_overlap, fill, overlap
+from asyncguard.core.footprints import EffectClass, fill, overlap
 from asyncguard.core.indexes import ResourceIndex
 from tests.core.builders import footprint
 
@@ -42,13 +42,6 @@ def test_a_name_overlaps_itself(name: str) -> None:
 def test_overlap_means_a_common_name(one: str, other: str) -> None:
     """Two names overlap exactly if some exact name is meant by both."""
     assert overlap(one, other) == bool(could_be(one) & could_be(other))
-
-
-@given(st.lists(names, max_size=4), st.lists(names, max_size=4))
-def test_any_overlap_finds_one_if_there_is_one(left: list[str], right: list[str]) -> None:
-    """The first in sorted order, or nothing."""
-    hits = sorted(name for name in left if any(overlap(name, other) for other in right))
-    assert any_overlap(left, right) == (hits[0] if hits else None)
 
 
 @pytest.mark.parametrize(

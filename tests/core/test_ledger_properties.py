@@ -33,7 +33,7 @@ FOOTPRINTS = (
     footprint(None, ""),
     footprint("ab"),
 )
-MOVES = [move for move in Move if move is not Move.EXPIRE]
+MOVES = list(Move)
 OUTCOMES = {
     Move.SUCCEED: ev.Outcome.DONE,
     Move.FAIL: ev.Outcome.FAILED,

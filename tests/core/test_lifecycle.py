@@ -12,9 +12,9 @@ from asyncguard.core.lifecycle import (
     TaskState,
     advance,
     advance_task,
-    mermaid,
 )
 from asyncguard.errors import IllegalTransitionError
+from tests.docs.state_diagram import mermaid
 
 TERMINAL = {
     CallState.REJECTED,
@@ -23,7 +23,6 @@ TERMINAL = {
     CallState.RESOLVED,
     CallState.SQUASHED,
     CallState.CANCELLED,
-    CallState.EXPIRED,
 }
 
 
@@ -71,9 +70,9 @@ def test_nothing_runs_that_was_not_admitted() -> None:
 
 
 def test_what_has_begun_is_not_taken_back() -> None:
-    """A call that may have had its effect is neither cancelled, squashed, rejected nor expired."""
+    """A call that may have had its effect is neither cancelled, squashed nor rejected."""
     begun = {CallState.PENDING, CallState.IN_DOUBT}
-    back = {Move.CANCEL, Move.SQUASH, Move.REJECT, Move.EXPIRE}
+    back = {Move.CANCEL, Move.SQUASH, Move.REJECT}
     assert not [pair for pair in CALL_TRANSITIONS if pair[0] in begun and pair[1] in back]
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import asyncguard.config
 from asyncguard import Limits, Timing, build_agent
 from asyncguard.core import events, resume_policy
-from asyncguard.core.lifecycle import mermaid
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
+from tests.docs.state_diagram import mermaid
 from tests.docs.story import timeline
 
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "EVENTS.md")

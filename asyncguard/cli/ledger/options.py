@@ -20,7 +20,6 @@ _STATES = (
     CallState.FAILED,
     CallState.RESOLVED,
     CallState.CANCELLED,
-    CallState.EXPIRED,
     CallState.SQUASHED,
     CallState.REJECTED,
 )

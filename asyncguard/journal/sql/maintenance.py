@@ -189,7 +189,6 @@ _ENDED = (
     CallState.REJECTED,
     CallState.SQUASHED,
     CallState.CANCELLED,
-    CallState.EXPIRED,
 )
 
 

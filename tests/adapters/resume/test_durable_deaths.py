@@ -21,9 +21,7 @@ from tests.adapters.harness import AgentOf, pure, script
 from tests.adapters.processes import CONFIG, MortalJournal
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
-OVER = frozenset(
-    {"done", "failed", "in_doubt", "resolved", "squashed", "rejected", "cancelled", "expired"}
-)
+OVER = frozenset({"done", "failed", "in_doubt", "resolved", "squashed", "rejected", "cancelled"})
 
 
 class Life:
