@@ -166,7 +166,7 @@ def order_to_json(order: RemoteJob) -> str:
         return json.dumps(data)
     except (TypeError, ValueError) as error:
         raise CallerError(
-            f"The arguments of {order.tool!r} are no plain JSON ({type(error).__name__}), "
+            f"The arguments of {order.tool!r} are not plain JSON ({type(error).__name__}), "
             "so no worker can get them; name the tool in local=."
         ) from error
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from asyncguard.core.faults import Anomaly, AnomalyKind
 from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.recovery.repair.field_map import carry
 from asyncguard.recovery.repair.field_match import leaves, match_leaves
-from asyncguard.recovery.repair.mapping import carry
 from asyncguard.recovery.repair.results import Normalised, normalise
 from asyncguard.recovery.result_check import LIMITS, Answer, declared_value, inspect
 from asyncguard.schema.compiled import (

@@ -26,6 +26,7 @@ from asyncguard.testing.script import (
     ToolSchema,
     calls,
 )
+from asyncguard.testing.script_clock import ScriptTiming, VirtualClock
 from asyncguard.testing.scripted_model import ModelRequest, Script, ScriptedChatModel
 from asyncguard.testing.scripted_tools import (
     CallEnd,
@@ -37,7 +38,6 @@ from asyncguard.testing.scripted_tools import (
     scripted_tool,
 )
 from asyncguard.testing.sequencer import Sequencer, SequencerError
-from asyncguard.testing.timing import ScriptTiming, VirtualClock
 from asyncguard.testing.virtual_time import (
     VirtualDeadlockError,
     VirtualRun,

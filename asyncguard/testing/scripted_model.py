@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from asyncguard.testing.completion import chunks_of, completed
 from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema
-from asyncguard.testing.timing import ScriptTiming
+from asyncguard.testing.script_clock import ScriptTiming
 
 Script: TypeAlias = "Sequence[Step] | StepFunction"
 """Answers in order, or one function that makes every answer."""

@@ -12,7 +12,7 @@ from langchain_core.tools import StructuredTool
 from pydantic import BaseModel, PrivateAttr, create_model
 
 from asyncguard.testing.script import ScriptExhaustedError
-from asyncguard.testing.timing import ScriptTiming
+from asyncguard.testing.script_clock import ScriptTiming
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import read_trace
 from asyncguard.testing import ScriptedChatModel, after, calls, run_virtual, scripted_tool
-from asyncguard.testing.timing import loop_or_monotonic_time
+from asyncguard.testing.script_clock import loop_or_monotonic_time
 
 WIDTH = 110
 _TASKS = [

@@ -16,9 +16,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
+from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
 from asyncguard.adapters.graph.compiled_graph import GuardedGraph
 from asyncguard.adapters.graph.input_channel import InputChannel
-from asyncguard.adapters.graph.model_binding import ModelBinding, as_model
 from asyncguard.adapters.graph.nodes import NodeFunction, Nodes
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.state import GuardedInput, GuardedOutput, GuardedState

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.caller_answers import refuse_answers
-from asyncguard.adapters.graph.model_binding import ModelBinding
+from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.run_messages import (

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
 
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
-from asyncguard.adapters.tools.argument_mapping import check_passing
+from asyncguard.adapters.tools.argument_routes import check_passing
 from asyncguard.adapters.tools.schemas import fills, parameters_of
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Source, ToolSpec

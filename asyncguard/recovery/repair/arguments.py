@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from asyncguard.recovery.repair.field_map import carry
 from asyncguard.recovery.repair.field_match import exchanged, leaves
-from asyncguard.recovery.repair.mapping import carry
 from asyncguard.schema.compiled import expanded, shape_of
 
 _IGNORED = frozenset(

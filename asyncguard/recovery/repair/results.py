@@ -13,7 +13,7 @@ from typing import Any
 from asyncguard.recovery.repair.arguments import descriptions_exchanged, same_contract
 from asyncguard.recovery.repair.coerce import mend
 from asyncguard.recovery.repair.coerce_scalar import Where
-from asyncguard.recovery.repair.mapping import carry
+from asyncguard.recovery.repair.field_map import carry
 from asyncguard.recovery.repair.unit_annotations import conflicts
 from asyncguard.recovery.result_check import Answer, declared_value
 from asyncguard.schema.compiled import shape_of

@@ -105,6 +105,22 @@ def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
     yield tell(ev.CallAdmitted, key=cancelled)
     yield tell(ev.CallCancelled, key=cancelled, reason="answered elsewhere")
     yield tell(ev.CallRejected, key=rejected, guard="grounding", reason="a guess", on=(done,))
+    yield from _one_that_recovers(tell, done)
+    yield tell(ev.CallSquashed, key=squashed, reason="the user spoke", on=(done,))
+    yield tell(ev.CallAdmitted, key=doubtful)
+    yield tell(ev.CallStarted, key=doubtful, attempt=1, tool="look", epoch="e1")
+    doubt = ev.Outcome.IN_DOUBT
+    yield tell(
+        ev.CallRetired,
+        key=doubtful,
+        outcome=doubt,
+        content="No answer.",
+        size=10,
+        error=ErrorCode.TIMEOUT,
+    )
+
+
+def _one_that_recovers(tell: Callable[..., Details], done: str) -> Iterator[Details]:
     yield tell(ev.CallStarted, key=done, attempt=1, tool="look", epoch="e1")
     retry = ev.RecoveryAction.RETRY
     yield tell(ev.CircuitMoved, tool="look", state=CircuitState.OPEN, failures=5)
@@ -136,18 +152,6 @@ def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
         outcome=ev.Outcome.DONE,
         content=[{"type": "text", "text": "x"}],
         size=30,
-    )
-    yield tell(ev.CallSquashed, key=squashed, reason="the user spoke", on=(done,))
-    yield tell(ev.CallAdmitted, key=doubtful)
-    yield tell(ev.CallStarted, key=doubtful, attempt=1, tool="look", epoch="e1")
-    doubt = ev.Outcome.IN_DOUBT
-    yield tell(
-        ev.CallRetired,
-        key=doubtful,
-        outcome=doubt,
-        content="No answer.",
-        size=10,
-        error=ErrorCode.TIMEOUT,
     )
 
 
