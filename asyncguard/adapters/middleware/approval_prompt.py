@@ -5,18 +5,13 @@ of them, the asker, raises the interrupt for all; the others stop without one, o
 answer.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.approvals import question, resumable
+from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-
-if TYPE_CHECKING:
-    from asyncguard.adapters.middleware.tool_calls import PendingHandlers
 
 ARRIVAL = 1.0
 """Seconds that a wrapper waits for another one of its message.
@@ -25,21 +20,7 @@ Wrappers start at once unless other middleware delays them or answers their call
 """
 
 
-@dataclass(kw_only=True)
-class Question:
-    """Question to a person about held calls, which one wrapper or hook asks for all of them."""
-
-    asker: str
-    """Key of the call whose wrapper asks and receives the answer, empty for a hook."""
-    keys: tuple[str, ...]
-    """Keys of the calls in question."""
-    out: bool = False
-    """True if it stops this execution of the graph, so that other wrappers stop, too."""
-    stopped: set[str] = field(default_factory=set)
-    """Keys of calls whose wrappers have stopped; if one returns, the graph is executed again."""
-
-
-async def leads(run: Run, handlers: "PendingHandlers", record: CallRecord) -> bool:
+async def leads(run: Run, handlers: PendingHandlers, record: CallRecord) -> bool:
     """Return True if this wrapper asks the person; the first of a message asks for all held calls.
 
     The other wrappers stop without an interrupt and are executed again with the answer; or they
@@ -71,7 +52,7 @@ def _unanswered(run: Run) -> list[CallRecord]:
     return [record for record in run.ledger.in_state(CallState.HELD) if not record.placeholder]
 
 
-def asked_together(run: Run, handlers: "PendingHandlers") -> list[CallRecord]:
+def asked_together(run: Run, handlers: PendingHandlers) -> list[CallRecord]:
     """Return the held calls about which a wrapper asks, in program order.
 
     A call whose tool asks a person itself is asked about alone, by its own wrapper: LangGraph
@@ -85,7 +66,7 @@ def asked_together(run: Run, handlers: "PendingHandlers") -> list[CallRecord]:
     return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
 
 
-def take_answer(run: Run, handlers: "PendingHandlers", asker: str) -> None:
+def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:
     """Apply a person's answer before any other event makes a model turn due: it would be lost.
 
     Args:
@@ -106,7 +87,7 @@ def take_answer(run: Run, handlers: "PendingHandlers", asker: str) -> None:
 
 
 def ask_person(
-    run: Run, handlers: "PendingHandlers", records: list[CallRecord], *, asker: str
+    run: Run, handlers: PendingHandlers, records: list[CallRecord], *, asker: str
 ) -> None:
     """Interrupt the graph for held calls and apply the answer; reject them if no person can answer.
 

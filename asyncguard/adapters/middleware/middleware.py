@@ -47,6 +47,7 @@ from asyncguard.adapters.messages.run_messages import (
     view_message,
 )
 from asyncguard.adapters.middleware.handlers import GuardedThreads
+from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHandlers
 from asyncguard.adapters.middleware.reconcile import (
     drop_answered,
     last_said,
@@ -54,7 +55,7 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
 )
-from asyncguard.adapters.middleware.tool_calls import Handler, PendingHandlers, rest, run_until_due
+from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages

@@ -1,0 +1,181 @@
+"""Handlers of the calls of one thread inside ``create_agent``, kept until their turn comes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from asyncguard.adapters.approvals import Answered
+from asyncguard.adapters.run import Run, Runner
+from asyncguard.adapters.tools.body_entries import Watch, WatchedRequest
+from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
+from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.faults import ErrorCode, Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
+from asyncguard.core.results import Failure, Result
+from asyncguard.runtime.attempts import Attempt
+
+Handler = Callable[[ToolCallRequest], Awaitable[Any]]
+
+
+@dataclass(kw_only=True)
+class Question:
+    """Question to a person about held calls, which one wrapper or hook asks for all of them."""
+
+    asker: str
+    """Key of the call whose wrapper asks and receives the answer, empty for a hook."""
+    keys: tuple[str, ...]
+    """Keys of the calls in question."""
+    out: bool = False
+    """True if it stops this execution of the graph, so that other wrappers stop, too."""
+    stopped: set[str] = field(default_factory=set)
+    """Keys of calls whose wrappers have stopped; if one returns, the graph is executed again."""
+
+
+@dataclass(kw_only=True)
+class PendingHandlers:
+    """Handlers of one thread's calls, by key, and what its hooks and wrappers share."""
+
+    tools: dict[str, BaseTool] = field(default_factory=dict)
+    """Tools by name, for sibling tools."""
+    prepared: PreparedTools = field(default_factory=PreparedTools)
+    """Prepared forms of the tools, which are called instead of them."""
+    _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
+    """Request and handler of each call whose wrapper has run in this process."""
+    state: Any = None
+    """Newest state; a deferred call runs with it instead of the one in its request."""
+    config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
+    """Newest configuration of a hook or wrapper."""
+    question: Question | None = None
+    """Question to a person that was asked in this process and is not answered."""
+    answered: Answered = field(default_factory=Answered)
+    """Number of answers that each hook and wrapper has received."""
+    after_loss: bool = False
+    """True from the loss of a process, whose calls may be open, until the model's next message."""
+    rests: bool = False
+    """True if calls of a lost process wait, undecided, until this process knows the tools."""
+    postponed: bool = False
+    """True if the wait before the model's turn was put off for that until the model call."""
+    news: list[AnyMessage] = field(default_factory=list)
+    """Messages of that wait; they are written with the model's message, even if it is retried."""
+    updates: dict[str, Any] = field(default_factory=dict)
+    """State updates of tools that came with them, for the next update of a hook."""
+    orphans: set[str] = field(default_factory=set)
+    """Keys of calls of a lost process whose wrappers are gone: the journal knows their outcome."""
+    turn_after: str = ""
+    """Id of the message after which a turn is due, so that all wrappers of its calls return.
+
+    The first wrapper that returns delivers the news, so the ledger does not show any more that the
+    turn is due.
+    """
+
+    def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
+        """Keep the request and handler of a call."""
+        self._held[key] = (request, handler)
+        self.orphans.discard(key)
+
+    def drop(self, key: str) -> None:
+        """Forget a call that ended."""
+        self._held.pop(key, None)
+        self.orphans.discard(key)
+
+    def joined_by(self, own: CallRecord | None) -> None:
+        """Clear the mark of a due turn if a wrapper with a call to issue begins to wait.
+
+        No turn is due before the call is issued, so the mark is from another branch.
+        """
+        if own is not None and own.state is CallState.QUEUED:
+            self.turn_after = ""
+
+    def turn_is_due(self, own: CallRecord | None) -> bool:
+        """Return True if another wrapper of the same message has found a turn due."""
+        return own is not None and self.turn_after == own.call.message_id
+
+    def take_turn_after(self) -> str:
+        """Return and forget the id of the message after which a turn is due."""
+        taken, self.turn_after = self.turn_after, ""
+        return taken
+
+    def runnable(self, run: Run) -> list[CallRecord]:
+        """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""
+        queued = run.ledger.in_state(CallState.QUEUED)
+        # A call that a person has released for another attempt has no wrapper any more, nor has a
+        # side query. They can run as soon as the tools are known.
+        asked = {
+            record.key
+            for record in queued
+            if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
+        }
+        again = asked - self._held.keys()
+        self.orphans |= again
+        later = again if not self.tools else set()  # until a model call shows the tools
+        return [record for record in queued if self.holds(record.key) and record.key not in later]
+
+    def holds(self, key: str) -> bool:
+        """Return True if the call can run, or the journal knows its outcome."""
+        return key in self._held or key in self.orphans
+
+    def run_alone(self, key: str) -> None:
+        """Run a call without its wrapper from now on; the journal is asked first."""
+        self.orphans.add(key)
+
+    def runner(self) -> Runner:
+        """Return the runner that calls tools through their handlers."""
+
+        def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+            if attempt.key not in self._held:
+                return self._orphan(attempt)
+            request, handler = self._held[attempt.key]
+            watch = watch_of(attempt)
+            invoke = partial(handler, self._request(attempt, request, watch))
+            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
+
+        return for_attempt
+
+    def _orphan(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+        """Return the function that runs a call whose wrapper is gone.
+
+        It calls the tool alone, without the wrappers of other middleware. It is reached only if the
+        journal permits the attempt.
+        """
+        tool = self.tools.get(attempt.tool)
+
+        async def run() -> Result:
+            if tool is None or needs_injection(tool):
+                text = "The process that held the call ended, and here it cannot be run."
+                # An effect may have happened in the attempt of the lost process; otherwise none
+                # did.
+                if attempt.begun_before and attempt.spec.effect is not EffectClass.PURE:
+                    return Failure(
+                        symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True)
+                    )
+                return Failure(
+                    symptom=Symptom(
+                        error=ErrorCode.NOT_RUN, message=text, transient=False, started=False
+                    )
+                )
+            watch = watch_of(attempt)
+            invoke = partial(called_alone, watch, tool, call_of(attempt), self.config)
+            return await run_attempt(attempt, watch, invoke, foreground=False)
+
+        return run
+
+    def _request(self, attempt: Attempt, request: ToolCallRequest, watch: Watch) -> ToolCallRequest:
+        runtime = request.runtime  # LangChain injects the state from here, not from the request
+        if self.state is not request.state:
+            runtime = replace(runtime, state=self.state)
+        # Never the request's tool for an attempt at another one: it would have its effect with
+        # arguments meant for the other tool.
+        tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
+        called = None if tool is None else self.prepared.of(tool)
+        return WatchedRequest(
+            tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch
+        )
