@@ -54,6 +54,7 @@ results: $(VENV)/library ## Play the ablations behind benchmark/RESULTS.md and w
 
 lint: $(VENV)/dev ## Check style and format
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --select E501 --config 'lint.pycodestyle.max-line-length = 100' asyncguard
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/dev $(VENV)/performance ## Check types, those of the comparison with other runtimes too

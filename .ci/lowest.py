@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Reads the run-time dependencies: those of the extras are tools, and their newest versions will do."""
+    """Return the run-time dependencies; for those of the extras the newest versions will do."""
     for dependency in tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]:
         match = re.fullmatch(r"([\w.-]+)>=([\w.]+)(,.*)?", dependency)
         if match is None:

@@ -10,7 +10,7 @@ UNSHIPPED = {"benchmark", "examples", "graphs", "performance", "tests"}
 
 
 def main(wheel: str) -> None:
-    """Raises SystemExit naming what is too much or missing."""
+    """Raise SystemExit naming what is too much or missing."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     roots = {name.split("/")[0] for name in names if ".dist-info/" not in name}

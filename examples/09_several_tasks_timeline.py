@@ -28,7 +28,7 @@ async def cook(dish: str, stage: int) -> str:
 
 
 def next_calls(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
-    """The next stage of each dish whose last stage was answered."""
+    """Return the next stage of each dish whose last stage was answered."""
     said = "\n".join(message.text for message in messages)
     asked = [call["args"] for message in messages for call in getattr(message, "tool_calls", [])]
     due = []

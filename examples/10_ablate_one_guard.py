@@ -31,7 +31,7 @@ def after_the_search(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema
 
 
 async def booked_with(config: GuardConfig) -> list[str]:
-    """The flights that are booked under a configuration."""
+    """Return the flights that are booked under a configuration."""
     booked: list[str] = []
 
     @guarded(effect="pure")
