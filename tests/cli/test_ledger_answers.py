@@ -121,7 +121,7 @@ def test_a_thread_that_is_at_work_learns_of_it_soon(desk: Path, capsys: Capture)
     ("label", "reason"),
     [
         ("book#2", "is not in doubt: it is done"),
-        ("note#4", "is not in doubt: it is idempotent, and is made again"),
+        ("note#4", "is not in doubt: it is idempotent; resume its thread"),
         ("ask#5", "is not in doubt: attempt 1 is started"),
     ],
 )
