@@ -18,7 +18,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Success
 from asyncguard.errors import CallerError, JournalError, JournalLockedError
 from asyncguard.journal.open import open_journal
-from asyncguard.journal.port import Fresh, Known, Running
+from asyncguard.journal.port import AttemptState, Fresh, Known, Running
 from asyncguard.journal.sql import schema
 from asyncguard.journal.sql.attempts import RIVALS
 from asyncguard.journal.sql.maintenance import KEPT
@@ -433,6 +433,22 @@ async def test_values_are_never_part_of_the_language(file: Path) -> None:
     assert entry.label == "x'; DROP TABLE calls; -- \\x00 \\ud800 %_?"
     assert journal.entries(key="%") == []
     journal.close()
+
+
+async def test_an_attempt_of_a_living_process_is_not_ended_by_its_thread(file: Path) -> None:
+    """A stored success closes intents of processes that are gone; one that lives writes its own outcome."""
+    first, second = open_journal(file), open_journal(file)
+    await entered(first)
+    assert isinstance(await first.begin(intent("k")), Fresh)
+    second.record_final_state("k", CallState.DONE, stored=True)
+    await second.flush()
+    (entry,) = second.entries(key="k")
+    assert entry.attempts[0].state is AttemptState.INTENT
+    await first.end("k", 1, Success(content="its own"))
+    (entry,) = second.entries(key="k")
+    assert entry.attempts[0].result == Success(content="its own")
+    first.close()
+    second.close()
 
 
 # -- retention -----------------------------------------------------------------------------------------------------
