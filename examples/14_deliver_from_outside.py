@@ -1,8 +1,8 @@
 """A result for a thread whose process is gone: the journal keeps it until the thread is run again.
 
-The first process starts the work, parks, and is killed. Another process delivers with the token that
-the tool handed out, by `asyncguard deliver` as here, or by `Inbox.deliver` and `Journal.deliver`. The
-next process finds it. The model is scripted; any real one takes its place.
+The first process starts the work, parks, and is killed. Another process delivers with the token
+that the tool handed out, by `asyncguard deliver` as here, or by `Inbox.deliver` and
+`Journal.deliver`. The next process finds it. The model is scripted; any real one takes its place.
 """
 
 import contextlib

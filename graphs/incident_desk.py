@@ -233,7 +233,7 @@ class IncidentDesk:
 
 
 def _switched_on(messages: Sequence[BaseMessage]) -> tuple[int, frozenset[Any]]:
-    """Return the place of the latest message of the user that names faults, and the faults."""
+    """Return the place of the latest user message that names faults, and the faults; skip news."""
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if message.type == "human" and "<result-" not in message.text:

@@ -1,8 +1,8 @@
-"""The ticket service of the incident desk: tickets, notifications, and a monitor, over HTTP on the loopback interface.
+"""The ticket service of the incident desk: tickets, notifications, and a monitor, over HTTP.
 
-It listens on a free port, from the first time that its address is read. What a scene makes go wrong
-goes wrong here as it does in production: a connection is closed without an answer, or the status is
-not 2xx.
+It listens on a free port of the loopback interface, from the first time that its address is read.
+What a scene makes go wrong goes wrong here as it does in production: a connection is closed without
+an answer, or the status is not 2xx.
 
 This file is loaded by path and imports nothing from its folder.
 """
