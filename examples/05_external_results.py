@@ -1,7 +1,8 @@
-"""A tool whose result comes from outside, hours later: the run parks, and the inbox takes the result.
+"""A tool whose result comes from outside, hours later: the run parks, the inbox takes the result.
 
-The tool is given a token and hands it to whoever will answer, a webhook for instance. Only a delivery with that token
-counts; what a run is resumed with means nothing. The model is scripted; any real one takes its place.
+The tool is given a token and hands it to the system that will answer, a webhook for instance. Only
+a delivery with that token counts; the value that a run is resumed with is ignored. The model is
+scripted; any real one takes its place.
 """
 
 import asyncio

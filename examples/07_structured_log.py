@@ -1,8 +1,8 @@
-"""What happened, as JSON lines in a file and as a list in the terminal. Arguments and results are left out by default.
+"""The events of a run, as JSON lines in a file and as a list in the terminal.
 
-``asyncguard trace FILE`` draws such a file as a timeline, ``--events`` lists it. An application with structlog adds
-``log_events()`` to the observers and finds the events in its own log. The model is scripted; any real one takes its
-place.
+Arguments and results are left out by default. ``asyncguard trace FILE`` draws such a file as a
+timeline, ``--events`` lists it. An application with structlog adds ``log_events()`` to the
+observers and finds the events in its own log. The model is scripted; any real one takes its place.
 """
 
 import asyncio

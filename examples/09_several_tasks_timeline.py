@@ -1,8 +1,9 @@
-"""Three tasks at once, drawn as a timeline: one task's next step does not wait for another task's slow tool.
+"""Three tasks at once, drawn as a timeline: no task waits for another task's slow tool.
 
-The model is simulated by one function that reads the conversation: for each task it makes the next of three calls once
-the last one has been answered. Any real model takes its place. The clock jumps from one event to the next, so cooking
-costs nobody's time and takes exactly as long as it should.
+The model is simulated by one function that reads the conversation: for each task it makes the next
+of three calls once the last one has been answered. Any real model takes its place. The clock jumps
+from one event to the next, so the example runs at once, and in virtual time cooking takes exactly
+as long as it should.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Killed in the middle of a payment, and resumed: no effect is run twice, and nobody claims to know what nobody knows.
+"""Killed in the middle of a payment, and resumed: no effect runs twice, and the doubt is reported.
 
 The agent's process dies by SIGKILL while it pays. The next one resumes the thread: the booking is known, the payment is
 in doubt, and the model is told so. A person looks and says what became of it (`asyncguard ledger` does the same). The
@@ -32,7 +32,7 @@ def book(flight: str) -> str:
 
 @guarded(writes=["account"])
 def pay(euros: int) -> str:
-    """Pay; nobody may do this twice."""
+    """Pay; this must not be done twice."""
     with (FOLDER / "effects.txt").open("a") as file:
         file.write(f"paid {euros}\n")
     if MORTAL:

@@ -1,8 +1,8 @@
-"""A result from outside for a thread whose process is long gone: the journal keeps it until the thread is run again.
+"""A result for a thread whose process is gone: the journal keeps it until the thread is run again.
 
-The first process starts the work, parks, and is killed. Somebody else delivers with the token that the tool handed out,
-by `asyncguard deliver` as here, or by `Inbox.deliver` and `Journal.deliver`. The next process finds it. The model is
-scripted; any real one takes its place.
+The first process starts the work, parks, and is killed. Another process delivers with the token
+that the tool handed out, by `asyncguard deliver` as here, or by `Inbox.deliver` and
+`Journal.deliver`. The next process finds it. The model is scripted; any real one takes its place.
 """
 
 import contextlib
@@ -43,7 +43,11 @@ def run(said: Any, *answers: Any) -> Any:
 
 
 def deliver(content: str) -> None:
+<<<<<<< HEAD
     """Deliver as the notary's office does; the token is in a file, not in the list of processes."""
+=======
+    """Deliver as the notary's office does; a token in a file stays out of the process list."""
+>>>>>>> w-lang-docs
     journal, token = FOLDER / "threads.db.effects", FOLDER / "letter.txt"
     words = ["deliver", "--journal", str(journal), "--token-file", str(token), content]
     done = subprocess.run(

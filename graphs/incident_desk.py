@@ -45,7 +45,7 @@ _PROMPT = "You work at an incident desk. Use the tools for what the user asks, a
 
 
 def _beside(name: str) -> ModuleType:
-    """A file of this folder; by path, as the server loads this one: the folder is no package."""
+    """A file of this folder; by path, as the server loads this one: the folder is not a package."""
     place = Path(__file__).with_name(f"{name}.py")
     spec = importlib.util.spec_from_file_location(f"incident_desk_{name}", place)
     if spec is None or spec.loader is None:
@@ -90,7 +90,7 @@ class IncidentDesk:
         self._client = httpx.Client(timeout=10, trust_env=False)
 
     def tools(self) -> list[BaseTool | Callable[..., Any]]:
-        """What an agent may do here."""
+        """Return the tools of an agent at this desk."""
         monitors: list[BaseTool | Callable[..., Any]] = [
             self._metrics(),
             self._replica(),
@@ -233,7 +233,7 @@ class IncidentDesk:
 
 
 def _switched_on(messages: Sequence[BaseMessage]) -> tuple[int, frozenset[Any]]:
-    """Place of the latest message that names faults, and the faults; news of results are no wishes."""
+    """Return the place of the latest user message that names faults, and the faults; skip news."""
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if message.type == "human" and "<result-" not in message.text:

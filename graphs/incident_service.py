@@ -1,7 +1,8 @@
-"""The ticket service of the incident desk: tickets, notifications, and a monitor, over HTTP on the loopback interface.
+"""The ticket service of the incident desk: tickets, notifications, and a monitor, over HTTP.
 
-It listens on a free port, from the first time that somebody asks for its address. What a scene makes go wrong goes
-wrong here as it does in production: a connection is closed without an answer, or the status is not 2xx.
+It listens on a free port of the loopback interface, from the first time that its address is read.
+What a scene makes go wrong goes wrong here as it does in production: a connection is closed without
+an answer, or the status is not 2xx.
 
 This file is loaded by path and imports nothing from its folder.
 """
@@ -15,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 class Scene(Protocol):
-    """What the service keeps of the world as one thread finds it."""
+    """The world as one thread finds it, as far as the service needs it."""
 
     name: str
     """Clients send it as ``X-Scene``."""
@@ -25,11 +26,11 @@ class Scene(Protocol):
     """Notifications that were sent, by their key."""
 
     def strikes(self, fault: str) -> bool:
-        """Whether a fault strikes now."""
+        """Return True if a fault strikes now."""
         ...
 
     def measure(self, service: str) -> dict[str, Any] | None:
-        """What the monitor sees of a service."""
+        """Return what the monitor measures at a service; None for an unknown one."""
         ...
 
 
@@ -52,7 +53,7 @@ class TicketService:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """URL on which the service listens; it is started when this is read first."""
         with self._lock:
             if self._server is None:
                 self._server = _Server(self._find, self._note)
@@ -62,7 +63,7 @@ class TicketService:
             return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stop listening until somebody asks for the address again."""
+        """Stop listening until the address is read again."""
         with self._lock:
             server, self._server = self._server, None
         if server is not None:

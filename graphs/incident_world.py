@@ -1,8 +1,9 @@
-"""The world of the incident desk: log files and two databases of metrics, and what goes wrong in it.
+"""The world of the incident desk: log files, two databases of metrics, and the faults in them.
 
-The files and the databases are real and small, and made when somebody looks at them first. Each thread has a *scene* of
-its own, so that nobody's faults strike somebody else. What can be made to go wrong is listed in :class:`Fault`; it goes
-wrong *here*, and in the ticket service: the tools of the desk are ordinary clients and know of no faults.
+The files and the databases are real and small, and made when they are read first. Each thread has a
+*scene* of its own, so that the faults of one thread do not strike another. What can be made to go
+wrong is listed in :class:`Fault`; it goes wrong *here*, and in the ticket service: the tools of the
+desk are ordinary clients and know of no faults.
 
 This file is loaded by path and imports nothing from its folder.
 """
@@ -27,7 +28,7 @@ _NAMED = re.compile(r"\bfaults?: *(?P<names>[a-z-]+(?:, *[a-z-]+)*)", re.IGNOREC
 
 
 class Fault(StrEnum):
-    """What can go wrong, each at one tool."""
+    """Faults that can be switched on, each at one tool."""
 
     LOGS_RENAMED = "logs-renamed"
     """A newer log search calls the number of errors by another name."""
@@ -46,15 +47,15 @@ class Fault(StrEnum):
     TICKET_DROPPED = "ticket-dropped"
     """It hangs up before it opens the ticket, once."""
     NOTIFY_BUSY = "notify-busy"
-    """It is overloaded when somebody is to be notified, twice."""
+    """It is overloaded when a notification is to be sent, twice."""
     NOTIFY_FORBIDDEN = "notify-forbidden"
-    """It does not let this desk notify anybody."""
+    """It refuses every notification of this desk."""
 
 
 _STRIKES: Mapping[Fault, int] = MappingProxyType(
     {Fault.TICKET_LOST: 1, Fault.TICKET_DROPPED: 1, Fault.NOTIFY_BUSY: 2}
 )
-"""How often a fault strikes that passes; the others stay."""
+"""Number of times that a passing fault strikes; the others stay."""
 
 
 def faults_in(text: str) -> frozenset[Fault] | None:
@@ -78,12 +79,12 @@ def faults_in(text: str) -> frozenset[Fault] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """How a service of the company is."""
+    """Condition of a service of the company."""
 
     errors: int
     """Lines of its log that tell an error."""
     message: str
-    """What most of them say."""
+    """Text of most of these lines."""
     p95: float
     """Latency of the slowest twentieth of its requests, in milliseconds."""
 
@@ -97,7 +98,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
 )
 """The company's services."""
 MEASURED = "2026-05-04T09:30:00+00:00"
-"""When everything was measured."""
+"""Time of every measurement."""
 
 MILLISECONDS: Mapping[str, Any] = MappingProxyType(
     {"type": "number", "minimum": 20, "maximum": 60000, "unit": "ms"}
@@ -105,7 +106,7 @@ MILLISECONDS: Mapping[str, Any] = MappingProxyType(
 
 
 def latency_schema(p95: Mapping[str, Any] = MILLISECONDS) -> dict[str, Any]:
-    """What a monitor answers.
+    """Return the schema of a monitor's answer.
 
     Args:
         p95: Schema of the latency.
@@ -121,7 +122,7 @@ def latency_schema(p95: Mapping[str, Any] = MILLISECONDS) -> dict[str, Any]:
 
 
 def question_schema(name: str = "service") -> dict[str, Any]:
-    """What a monitor is asked.
+    """Return the schema of a question to a monitor.
 
     Args:
         name: Of the one argument.
@@ -147,7 +148,7 @@ class Scene:
     folder: Path
     """Its logs and databases."""
     faults: frozenset[Fault]
-    """What goes wrong."""
+    """Faults that are switched on."""
     tickets: list[dict[str, Any]] = field(default_factory=list)
     """Tickets that were opened."""
     messages: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -156,7 +157,7 @@ class Scene:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def strikes(self, fault: Fault) -> bool:
-        """Whether a fault strikes now; one that passes is used up by that."""
+        """Return True if a fault strikes now, and count it: a passing fault is used up."""
         with self._lock:
             self._struck[fault] += 1
             spent = fault in _STRIKES and self._struck[fault] > _STRIKES[fault]
@@ -195,7 +196,7 @@ class Scene:
         return p95
 
     def measure(self, service: str) -> dict[str, Any] | None:
-        """What a monitor outside of it all measures."""
+        """Return what an external monitor measures at a service; None for an unknown one."""
         condition = CONDITIONS.get(service)
         return (
             None
@@ -206,7 +207,7 @@ class Scene:
     # -- logs ------------------------------------------------------------------------------------------------------
 
     def search_logs(self, service: str) -> dict[str, Any]:
-        """What a service's log says of errors.
+        """Return the summary of the errors in a service's log.
 
         Raises:
             ValueError: There is no such log.
@@ -236,7 +237,7 @@ class Scene:
             yield connection
 
     def contract(self) -> dict[str, Any]:
-        """What the primary database takes and answers now."""
+        """Return the schemas of the primary database's arguments and answer as they are now."""
         name = "component" if Fault.METRICS_ARGUMENT in self.faults else "service"
         seconds = {"type": "number", "unit": "s"}
         returns = (

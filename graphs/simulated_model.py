@@ -1,4 +1,4 @@
-"""A simulated chat model for the desks of this folder: it runs offline and is deterministic. It is no language model.
+"""A simulated chat model for the desks of this folder: offline, deterministic, no language model.
 
 It plans by rules, from nothing but what a model is sent: the messages and the tools. As eager models do, it does not
 wait for a result that is still to come; it goes on with a likely value, and believes it afterwards. An answer that
@@ -61,7 +61,7 @@ class Step:
     learns: Callable[[Any], Facts] = dict
     """Facts in its result."""
     expects: Callable[[Facts], Facts] | None = None
-    """What an eager reader expects the result to say; without it, the model waits."""
+    """Facts that an eager reader expects in the result; without it, the model waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ _HELP = "I am a simulated model. I can book a flight, find its price, cancel a b
 
 
 class Standing(Enum):
-    """What became of a call, as far as the conversation tells."""
+    """State of a call, as far as the conversation shows it."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -151,7 +151,7 @@ class Attempt:
     answer: Any = None
     """The result, or the text of a failure."""
     note: str = ""
-    """What the runtime says about the result."""
+    """Remark of the runtime about the result."""
 
     def end(self, text: str, *, failed: bool) -> None:
         """Take an answer; a text that is neither an error nor data is a promise of a later answer."""
@@ -240,7 +240,7 @@ class Conversation:
 
 @dataclass(kw_only=True)
 class Plan:
-    """What is next for one goal: a call, a report, or (with neither) nothing but waiting."""
+    """The next step for one goal: a call, a report, or (with neither) waiting."""
 
     call: tuple[str, dict[str, Any]] | None = None
     report: str = ""
@@ -348,14 +348,14 @@ def _new_id() -> str:
 
 
 class SimulatedModel(BaseChatModel):
-    """The rules above behind LangChain's interface: async and streamed, after some latency."""
+    """The rules above as a LangChain chat model: async and streamed, after some latency."""
 
     latency: float = 0.05
     """Seconds until it answers."""
     skills: tuple[Skill, ...] = TRAVEL
-    """What it can do."""
+    """Kinds of goals that it can reach."""
     greeting: str = _HELP
-    """What it says where it cannot do what it is told."""
+    """Its answer to a request that no skill covers."""
 
     @property
     def _llm_type(self) -> str:

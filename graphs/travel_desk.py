@@ -47,7 +47,7 @@ class TravelDesk:
         self._bookings: dict[str, str] = {}
 
     def tools(self) -> list[Callable[..., Any]]:
-        """What an agent may do here."""
+        """Return the tools of an agent at this desk."""
         return [self._search(), self._quote(), self._book(), self._cancel(), self._visa()]
 
     def _search(self) -> Callable[..., Any]:
@@ -172,7 +172,7 @@ def _path(variable: str) -> Path | None:
 
 
 def _simulated_model() -> BaseChatModel:
-    # By path, as the server loads this file: its folder is no package.
+    # By path, as the server loads this file: its folder is not a package.
     place = Path(__file__).with_name("simulated_model.py")
     spec = importlib.util.spec_from_file_location("travel_desk_simulated_model", place)
     if spec is None or spec.loader is None:
