@@ -43,11 +43,7 @@ def run(said: Any, *answers: Any) -> Any:
 
 
 def deliver(content: str) -> None:
-<<<<<<< HEAD
-    """Deliver as the notary's office does; the token is in a file, not in the list of processes."""
-=======
     """Deliver as the notary's office does; a token in a file stays out of the process list."""
->>>>>>> w-lang-docs
     journal, token = FOLDER / "threads.db.effects", FOLDER / "letter.txt"
     words = ["deliver", "--journal", str(journal), "--token-file", str(token), content]
     done = subprocess.run(
