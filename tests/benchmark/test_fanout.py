@@ -383,7 +383,7 @@ def test_an_unusable_database_is_named_at_once(
     ]
     assert main([*run, "--database-url", "mysql://me:hunter2@db/bench"]) == 1
     said = capsys.readouterr().err
-    assert "no database for workers" in said
+    assert "is not a database for workers" in said
     assert "hunter2" not in said
     assert main([*run, "--database-url", "/dev/null/queue.db"]) == 1
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
