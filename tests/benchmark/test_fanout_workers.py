@@ -259,7 +259,7 @@ def test_workers_that_cannot_begin_are_not_started_for_ever(tmp_path: Path) -> N
     crew.close(at_once=False)
     assert told == ["worker 1 ended (exit code 1); another takes its place"] * 2
     assert "the last with exit code 1; it said: " in str(ended[0])
-    assert "no database for workers" in str(ended[0])
+    assert "is not a database for workers" in str(ended[0])
     assert len(ended) == 1
 
 
