@@ -1,4 +1,4 @@
-"""Prints, as pip constraints, the lowest version of every dependency in pyproject.toml."""
+"""Prints, as pip constraints, the lowest versions that pyproject.toml allows."""
 
 import re
 import tomllib
@@ -6,8 +6,10 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Return the run-time dependencies; for those of the extras the newest versions will do."""
-    for dependency in tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]:
+    """Return the run-time dependencies and DBOS; for the other extras the newest versions do."""
+    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    # Internals of DBOS are used, as of LangGraph, so both are tested at both ends of their range.
+    for dependency in [*project["dependencies"], *project["optional-dependencies"]["dbos"]]:
         match = re.fullmatch(r"([\w.-]+)>=([\w.]+)(,.*)?", dependency)
         if match is None:
             raise SystemExit(f"no lowest version is stated: {dependency}")

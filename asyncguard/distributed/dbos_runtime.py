@@ -5,12 +5,11 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dbos import DBOS, DBOSConfig, _serialization
-from dbos._serialization import DBOSPortableJSON, Serializer
-from dbos._utils import GlobalParams
+from dbos import DBOS, DBOSConfig
 from typing_extensions import override
 
-from asyncguard.distributed.queue_tables import APPLICATION, WORKFLOW
+from asyncguard.distributed.dbos_internals import claim_as, forbid_pickle
+from asyncguard.distributed.queue_tables import APPLICATION, PORTABLE, WORKFLOW
 from asyncguard.errors import CallerError
 
 _MOST_CLAIMS = 20
@@ -43,13 +42,12 @@ class DbosRuntime:
         Raises:
             CallerError: Other code in this process has configured DBOS.
         """
-        # DBOS unpickles every row that names this serializer; nothing here may ever be unpickled.
-        _serialization.DBOSDefaultSerializer = _NoPickle()
+        forbid_pickle()
         DBOS(
             config=DBOSConfig(
                 name=APPLICATION,
                 system_database_url=url,
-                serializer=DBOSPortableJSON,
+                serializer=PORTABLE,
                 application_version=version,
                 executor_id=owner,
                 run_migrations=False,
@@ -60,7 +58,7 @@ class DbosRuntime:
             )
         )
         # DBOS(...) silently returns an instance that exists already, with its own configuration.
-        if GlobalParams.executor_id != owner:
+        if DBOS.executor_id != owner:
             raise CallerError(
                 "The module of the tools makes a DBOS of its own, and a process can have only one; "
                 "move it to where the tools do not import it, or keep these tools in the agent's "
@@ -78,8 +76,7 @@ class DbosRuntime:
 
     def rename(self, owner: str) -> None:
         """Claim orders under the new id that the journal gave this process."""
-        # Read at each look into the queue; DBOS has no public way to change it.
-        GlobalParams.executor_id = owner
+        claim_as(owner)
 
     def stop(self, within: float) -> threading.Thread:
         """Claim no further order, wait for running ones, and shut DBOS down; return at once.
@@ -99,22 +96,6 @@ class DbosRuntime:
         thread = threading.Thread(target=destroy, name="asyncguard-drain", daemon=True)
         thread.start()
         return thread
-
-
-class _NoPickle(Serializer):
-    """Replacement of DBOS's pickle serializer, which it uses for every row that asks for it."""
-
-    @override
-    def serialize(self, data: Any) -> str:
-        return DBOSPortableJSON.serialize(str(data))
-
-    @override
-    def deserialize(self, serialized_data: str) -> Any:
-        raise TypeError("A row asks to be unpickled; workers read JSON only.")
-
-    @override
-    def name(self) -> str:
-        return "py_pickle"
 
 
 class ToStructlog(logging.Handler):

@@ -1,39 +1,51 @@
-"""Tables of the queue: the statements that agents and workers run on the tables of DBOS.
+"""Tables of the queue: orders as agents and workers post, find, change and remove them.
 
-DBOS writes a workflow when it is enqueued, and claims and ends it in a worker. All other statements
-are SQL on its documented system tables, for three reasons: one statement answers for all waiting
-orders; a condition and its change are one statement, so that nothing is cancelled that has begun
-and nothing is taken from a live worker; and no value is ever handed to a deserializer that its row
-names, for one of them unpickles.
+An order is a workflow of DBOS, which claims and ends it in a worker. All else goes through DBOS's
+client where it can. The statements of our own stand in :mod:`dbos_internals`, for two reasons: a
+condition and its change are one statement, so that nothing is cancelled that has begun and nothing
+is taken from a live worker; and no answer is ever handed to a deserializer that its row names, for
+one of them unpickles.
 """
 
 import contextlib
-import json
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 try:
     import sqlalchemy as sa
-    from dbos import DBOS, DBOSClient, EnqueueOptions
-    from dbos._serialization import DBOSPortableJSON
+    from dbos import (
+        DBOS,
+        DBOSClient,
+        DBOSPortableJSONSerializer,
+        EnqueueOptions,
+        WorkflowStatus,
+        WorkflowStatusString,
+    )
 except ImportError as error:
     raise ImportError(
         "Workers need DBOS; install it with: pip install 'asyncguard[dbos]'"
     ) from error
 
+from asyncguard.distributed import dbos_internals
 from asyncguard.distributed.database_url import is_sqlite
 
 APPLICATION = "asyncguard"
 """Application name in the rows, so that other applications on the same database skip them."""
 WORKFLOW = "asyncguard.call"
 """Name of the one workflow, which runs one order."""
-WAITING, CLAIMED, CANCELLED, SUCCESS = "ENQUEUED", "PENDING", "CANCELLED", "SUCCESS"
-_OPEN = (WAITING, "DELAYED", CLAIMED)
+WAITING = WorkflowStatusString.ENQUEUED.value
+CLAIMED = WorkflowStatusString.PENDING.value
+CANCELLED = WorkflowStatusString.CANCELLED.value
+SUCCESS = WorkflowStatusString.SUCCESS.value
+PORTABLE = DBOSPortableJSONSerializer()
+"""Form of all values in the rows: plain JSON."""
 _CHUNK = 500
+"""Number of orders that one statement names; databases limit the parameters of a statement."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +80,7 @@ class JobTables:
 
     Raises:
         sqlalchemy.exc.SQLAlchemyError: From each method, if the database does not answer.
+        dbos.error.DBOSException: From each method, if it answers too late.
     """
 
     def __init__(self, url: str) -> None:
@@ -95,7 +108,7 @@ class JobTables:
         DBOS.migrate(self._url)
         self._client = DBOSClient(
             system_database_engine=self._engine,
-            serializer=DBOSPortableJSON,
+            serializer=PORTABLE,
             application_name=APPLICATION,
             lazy=True,
             retry_connection_errors=False,
@@ -117,8 +130,9 @@ class JobTables:
             concurrency: Orders that one worker runs at once.
             poll: Seconds between two looks of a worker for orders.
         """
-        assert self._client is not None  # prepare() came first
-        self._client.register_queue(name, worker_concurrency=concurrency, polling_interval_sec=poll)
+        self._open_client().register_queue(
+            name, worker_concurrency=concurrency, polling_interval_sec=poll
+        )
 
     def post(self, orders: Sequence[tuple[str, str]], *, queue: str, version: str) -> None:
         """Write orders, all or none; an order that exists stays as it is.
@@ -128,21 +142,17 @@ class JobTables:
             queue: Name of the queue.
             version: Version of the workers that may claim them.
         """
-        assert self._client is not None  # prepare() came first
+        client = self._open_client()
         with self._engine.begin() as connection:
             for name, text in orders:
                 options = EnqueueOptions(
                     workflow_name=WORKFLOW, queue_name=queue, workflow_id=name, app_version=version
                 )
-                self._client.enqueue_in_transaction(connection, options, text)
+                client.enqueue_in_transaction(connection, options, text)
 
     def ended(self, names: Collection[str]) -> list[Ended]:
         """Return those of the orders that ended."""
-        sql = """SELECT s.workflow_uuid, s.status, s.recovery_attempts, s.serialization, o.output
-            FROM {schema}workflow_status s
-            LEFT JOIN {schema}workflow_output o ON o.workflow_uuid = s.workflow_uuid
-            WHERE s.workflow_uuid IN :names AND s.status NOT IN :open"""
-        rows = self._each(sql, names, open=_OPEN)
+        rows = self._each(dbos_internals.ENDED, names, open=dbos_internals.OPEN)
         return [
             Ended(id=name, state=state, claims=claims or 0, answer=_readable(serialization, output))
             for name, state, claims, serialization, output in rows
@@ -150,16 +160,11 @@ class JobTables:
 
     def present(self, names: Collection[str]) -> set[str]:
         """Return those of the orders that exist."""
-        rows = self._each(
-            "SELECT workflow_uuid FROM {schema}workflow_status WHERE workflow_uuid IN :names", names
-        )
-        return {name for (name,) in rows}
+        return {order.workflow_id for order in self._named(names)}
 
     def cancelled(self, names: Collection[str]) -> set[str]:
         """Return those of the orders that were cancelled."""
-        sql = """SELECT workflow_uuid FROM {schema}workflow_status
-            WHERE workflow_uuid IN :names AND status = :state"""
-        return {name for (name,) in self._each(sql, names, state=CANCELLED)}
+        return {order.workflow_id for order in self._named(names, status=CANCELLED)}
 
     def cancel(self, name: str, *, begun: bool) -> None:
         """Cancel an order that has not ended.
@@ -168,15 +173,8 @@ class JobTables:
             name: Name of the order.
             begun: True to cancel it even if a worker has claimed it.
         """
-        self._change(
-            """UPDATE {schema}workflow_status
-            SET status = :state, owner_xid = NULL, queue_name = NULL,
-                started_at_epoch_ms = NULL, updated_at = {now}, completed_at = {now}
-            WHERE workflow_uuid = :name AND status IN :open""",
-            state=CANCELLED,
-            name=name,
-            open=_OPEN if begun else (WAITING, "DELAYED"),
-        )
+        states = dbos_internals.OPEN if begun else dbos_internals.UNCLAIMED
+        self._change(dbos_internals.CANCEL, state=CANCELLED, name=name, open=states)
 
     def latest(self, keys: Collection[str]) -> dict[str, int]:
         """Return the latest attempt of those calls that have an order, by key."""
@@ -184,10 +182,7 @@ class JobTables:
         with self._engine.connect() as connection:
             # A prefix as a range ("/" follows "." in ASCII): the primary key serves it, and no
             # character of a key is a wildcard in it.
-            sql = self._sql(
-                "SELECT workflow_uuid FROM {schema}workflow_status "
-                "WHERE workflow_uuid > :low AND workflow_uuid < :high"
-            )
+            sql = self._sql(dbos_internals.LATEST)
             for key in keys:
                 rows = connection.execute(sql, {"low": f"{key}.", "high": f"{key}/"}).fetchall()
                 numbers = [
@@ -199,12 +194,9 @@ class JobTables:
 
     def owners(self) -> set[str]:
         """Return the ids of the processes that have claimed orders and not ended them."""
-        sql = """SELECT DISTINCT executor_id FROM {schema}workflow_status
-            WHERE status = :state AND name = :workflow"""
+        values = {"claimed": CLAIMED, "workflow": WORKFLOW}
         with self._engine.connect() as connection:
-            rows = connection.execute(
-                self._sql(sql), {"state": CLAIMED, "workflow": WORKFLOW}
-            ).fetchall()
+            rows = connection.execute(self._sql(dbos_internals.OWNERS), values).fetchall()
         return {owner for (owner,) in rows if owner}
 
     def give_back(self, owners: Collection[str]) -> int:
@@ -214,10 +206,7 @@ class JobTables:
         left alone, however many reapers are at work.
         """
         return self._change(
-            """UPDATE {schema}workflow_status
-            SET status = :waiting, owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = {now}
-            WHERE status = :claimed AND name = :workflow
-                AND queue_name IS NOT NULL AND executor_id IN :owners""",
+            dbos_internals.GIVE_BACK,
             waiting=WAITING,
             claimed=CLAIMED,
             workflow=WORKFLOW,
@@ -227,26 +216,17 @@ class JobTables:
     def adopt(self, names: Collection[str], *, old: str, new: str) -> int:
         """Transfer claimed orders from a process's lost id to its new one; return how many."""
         return self._change(
-            """UPDATE {schema}workflow_status SET executor_id = :new
-            WHERE executor_id = :old AND status = :claimed AND workflow_uuid IN :names""",
-            claimed=CLAIMED,
-            names=tuple(names),
-            old=old,
-            new=new,
+            dbos_internals.ADOPT, claimed=CLAIMED, names=tuple(names), old=old, new=new
         )
 
     def waiting(self, queue: str) -> dict[str, Waiting]:
         """Return the waiting orders of a queue, by the version whose workers may claim them."""
-        sql = """SELECT application_version, count(*), {now} - min(created_at)
-            FROM {schema}workflow_status
-            WHERE queue_name = :queue AND status = :state AND name = :workflow
-            GROUP BY application_version"""
+        values = {"queue": queue, "state": WAITING, "workflow": WORKFLOW}
         with self._engine.connect() as connection:
-            values = {"queue": queue, "state": WAITING, "workflow": WORKFLOW}
-            return {
-                str(version): Waiting(orders=count, longest=age / 1000)
-                for version, count, age in connection.execute(self._sql(sql), values)
-            }
+            rows = connection.execute(self._sql(dbos_internals.WAITING), values).fetchall()
+        return {
+            str(version): Waiting(orders=count, longest=age / 1000) for version, count, age in rows
+        }
 
     def misaddressed(self, names: Collection[str], version: str) -> dict[str, int]:
         """Return how many waiting orders only workers of other versions may claim, by version.
@@ -255,39 +235,30 @@ class JobTables:
             names: Names of the orders.
             version: Version whose workers may claim the others.
         """
-        rows = self._each(
-            """SELECT application_version FROM {schema}workflow_status
-            WHERE workflow_uuid IN :names AND status = :state
-                AND application_version <> :version""",
-            names,
-            state=WAITING,
-            version=version,
-        )
-        return dict(Counter(str(found) for (found,) in rows))
+        found = [order.app_version for order in self._named(names, status=WAITING)]
+        return dict(Counter(other for other in found if other is not None and other != version))
 
     def versions(self) -> list[str]:
         """Return all versions that workers ever announced, the latest first."""
-        sql = """SELECT version_name FROM {schema}application_versions
-            WHERE application_name = :application ORDER BY version_timestamp DESC"""
-        with self._engine.connect() as connection:
-            rows = connection.execute(self._sql(sql), {"application": APPLICATION}).fetchall()
-        return [str(name) for (name,) in rows]
+        return [found["version_name"] for found in self._open_client().list_application_versions()]
 
     def prune(self, older_than: float) -> int:
         """Remove orders that ended at least this many seconds ago; return how many."""
-        condition = (
-            """name = :workflow AND completed_at IS NOT NULL AND completed_at < {now} - :age"""
-        )
-        values = {"workflow": WORKFLOW, "age": int(older_than * 1000)}
-        with self._engine.begin() as connection:
-            for table in ("workflow_input", "workflow_output"):
-                sql = f"""DELETE FROM {{schema}}{table} WHERE workflow_uuid IN
-                    (SELECT workflow_uuid FROM {{schema}}workflow_status WHERE {condition})"""
-                connection.execute(self._sql(sql), values)
-            removed = connection.execute(
-                self._sql(f"DELETE FROM {{schema}}workflow_status WHERE {condition}"), values
+        client, removed = self._open_client(), 0
+        until = (datetime.now(UTC) - timedelta(seconds=older_than)).isoformat()
+        while True:
+            # In portions: the first look of a worker may find the orders of months.
+            found = client.list_workflows(
+                name=WORKFLOW,
+                completed_before=until,
+                limit=_CHUNK,
+                load_input=False,
+                load_output=False,
             )
-        return removed.rowcount
+            if not found:
+                return removed
+            client.delete_workflows([order.workflow_id for order in found])
+            removed += len(found)
 
     def close(self) -> None:
         """Disconnect."""
@@ -301,17 +272,34 @@ class JobTables:
         lists = [name for name in ("names", "open", "owners") if f":{name}" in text]
         return clause.bindparams(*(sa.bindparam(name, expanding=True) for name in lists))
 
+    def _open_client(self) -> DBOSClient:
+        assert self._client is not None  # prepare() came first
+        return self._client
+
+    def _named(self, names: Collection[str], status: str | None = None) -> Iterator[WorkflowStatus]:
+        """Yield the orders of these names, only those in a state if one is given."""
+        # Never with an empty list, for which DBOS returns all workflows.
+        for chunk in _chunks(names):
+            # Without their values, which DBOS would deserialize as the row asks, by pickle, too.
+            yield from self._open_client().list_workflows(
+                workflow_ids=chunk, status=status, load_input=False, load_output=False
+            )
+
     def _each(self, text: str, names: Collection[str], **values: Any) -> Iterator[Any]:
-        sql, ordered = self._sql(text), sorted(names)
+        sql = self._sql(text)
         with self._engine.connect() as connection:
-            for start in range(0, len(ordered), _CHUNK):
-                yield from connection.execute(
-                    sql, {"names": ordered[start : start + _CHUNK], **values}
-                ).fetchall()
+            for chunk in _chunks(names):
+                yield from connection.execute(sql, {"names": chunk, **values}).fetchall()
 
     def _change(self, text: str, **values: Any) -> int:
         with self._engine.begin() as connection:
             return connection.execute(self._sql(text), values).rowcount
+
+
+def _chunks(names: Collection[str]) -> Iterator[list[str]]:
+    ordered = sorted(names)
+    for start in range(0, len(ordered), _CHUNK):
+        yield ordered[start : start + _CHUNK]
 
 
 def _make_private(path: Path) -> None:
@@ -326,10 +314,10 @@ def _make_private(path: Path) -> None:
 
 def _readable(serialization: str | None, output: str | None) -> str | None:
     """Return the text that a worker answered; ``None`` for a row in another form than ours."""
-    if serialization != DBOSPortableJSON.name() or output is None:
+    if serialization != PORTABLE.name():
         return None
     try:
-        value = json.loads(output)
+        value = PORTABLE.deserialize(output)
     except ValueError:
         return None
     return value if isinstance(value, str) else None

@@ -5,10 +5,6 @@ orders, asks the journal which of them are gone, and puts their orders back into
 the next free worker finds them. Every worker looks, and none has to wait for another: putting back
 is one conditional statement (:meth:`JobTables.give_back`), so that what one reaper did another
 cannot do again.
-
-DBOS's own ``resume_workflows`` is not used: it would also take orders from a live worker, and
-forget how often they were claimed, which is what ends the retries of an order that kills each of
-its workers.
 """
 
 import time

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy.exc
+from dbos import error as dbos_error
 
 from asyncguard.distributed.dbos_runtime import DbosRuntime, ToStructlog
 from asyncguard.distributed.job_runner import JobRunner, Toolbox
@@ -179,7 +180,7 @@ class Worker:
                 self._report_others()
             if self._due("prune", _PRUNE):
                 self._tables.prune(_KEPT)
-        except (sqlalchemy.exc.SQLAlchemyError, JournalError) as error:
+        except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException, JournalError) as error:
             self._reaper.hold()
             if not self._away:
                 self._log.warning("database away", error=type(error).__name__)

@@ -9,9 +9,8 @@ from typing import Any
 
 try:
     import sqlalchemy.exc
-    from dbos import DBOSClient
+    from dbos import DBOSClient, DBOSPortableJSONSerializer
     from dbos import error as dbos_error
-    from dbos._serialization import DBOSPortableJSON
 except ImportError as error:
     raise ImportError(
         "Workers need DBOS; install it with: pip install 'asyncguard[dbos]'"
@@ -66,7 +65,7 @@ class Post:
         )
         self._client = DBOSClient(
             system_database_url=url,
-            serializer=DBOSPortableJSON,
+            serializer=DBOSPortableJSONSerializer(),
             lazy=True,
             retry_connection_errors=False,
         )
