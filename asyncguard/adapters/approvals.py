@@ -9,21 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, interrupt
 
+from asyncguard.adapters.langgraph_internals import (
+    answers_in,
+    channels_of,
+    saver_of,
+    scratchpad_of,
+    update_of,
+)
 from asyncguard.adapters.run_input import read_cancelled
 from asyncguard.adapters.state import read_messages
-from asyncguard.adapters.threads.active_runs import SAVER
 from asyncguard.core.records import CallRecord
 from asyncguard.errors import CallerError
 
 _log = logging.getLogger("asyncguard")
 
-_SCRATCHPAD = "__pregel_scratchpad"
-"""Key under which LangGraph keeps the answers for a node in its configuration."""
-_READ = "__pregel_read"
-"""Key under which LangGraph keeps the function that reads the channels as they are now."""
 _NO_TASKS = (
     '"tasks" cannot be added by the update of a Command: answer or resume first, then give them as '
     'an input of their own, {"tasks": [...]}.'
@@ -40,7 +41,7 @@ def resumable(config: RunnableConfig) -> bool:
     A thread id does not show that. A graph inside another one finds the checkpointer of that one
     here.
     """
-    return isinstance(config.get("configurable", {}).get(SAVER), BaseCheckpointSaver)
+    return saver_of(config) is not None
 
 
 def check_command(given: Any) -> None:
@@ -58,7 +59,7 @@ def check_command(given: Any) -> None:
     """
     if not isinstance(given, Command):
         return
-    update = dict(given._update_as_tuples())  # noqa: SLF001 - it may be a dict, pairs or an object
+    update = update_of(given)
     if update.get("tasks"):
         raise CallerError(_NO_TASKS)
     if "messages" in update:
@@ -83,7 +84,7 @@ def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None
         question answered and the thread stuck: LangGraph keeps the value that a run was resumed
         with, and gives it to the next one, too.
     """
-    read = config.get("configurable", {}).get(_READ)
+    read = channels_of(config)
     # In create_agent only: build_agent refuses such tasks before LangGraph resumes the run.
     if read is not None and read("tasks"):
         _log.warning(_NO_TASKS)
@@ -115,8 +116,8 @@ class Answered:
         place, notes = _task_of(config)
         if notes is None:
             return False
-        waiting = notes.get_null_resume(False) is not None  # noqa: FBT003 - False: do not consume it
-        return waiting or len(notes.resume) > self._taken.get(place, 0)
+        received = answers_in(notes)
+        return received is None or received > self._taken.get(place, 0)
 
     def pass_over(self, config: RunnableConfig, value: Any) -> None:
         """Consume the answers to earlier questions of a task, if this execution has not."""
@@ -143,8 +144,7 @@ class Answered:
 
 def _task_of(config: RunnableConfig) -> tuple[str, Any]:
     """Return the name of a task, and the notes of its present execution."""
-    configurable = config.get("configurable", {})
-    return str(configurable.get("checkpoint_ns", "")), configurable.get(_SCRATCHPAD)
+    return str(config.get("configurable", {}).get("checkpoint_ns", "")), scratchpad_of(config)
 
 
 def question(records: Sequence[CallRecord]) -> dict[str, Any]:

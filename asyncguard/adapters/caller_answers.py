@@ -15,8 +15,8 @@ from typing import Any
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
+from asyncguard.adapters.langgraph_internals import input_of, store_nothing
 from asyncguard.adapters.state import read_messages
-from asyncguard.adapters.threads.active_runs import input_of, store_nothing
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.errors import CallerError
 

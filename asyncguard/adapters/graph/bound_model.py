@@ -14,7 +14,7 @@ from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
-from asyncguard.adapters.messages.provider_rules import provider_of
+from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.tools.schemas import shown_tools, task_argument
 from asyncguard.adapters.tools.sync_async import answers_sync
 from asyncguard.core.tool_spec import ToolSpec

@@ -20,9 +20,10 @@ from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
 from asyncguard.adapters.graph.compiled_graph import GuardedGraph
 from asyncguard.adapters.graph.input_channel import InputChannel
 from asyncguard.adapters.graph.nodes import NodeFunction, Nodes
+from asyncguard.adapters.langgraph_internals import DURABILITY
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.state import GuardedInput, GuardedOutput, GuardedState
-from asyncguard.adapters.threads.checkpoint_barrier import DURABILITY, JournalTarget
+from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.declare import as_journal_target, as_tools, specs_of
 from asyncguard.adapters.tools.invoke import ToolRunner
 from asyncguard.adapters.tools.worker_tools import check_suited

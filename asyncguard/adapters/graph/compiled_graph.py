@@ -15,7 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
-from asyncguard.adapters.threads.active_runs import SAVER
+from asyncguard.adapters.langgraph_internals import SAVER
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -40,13 +39,6 @@ Not all of them do so for a message of content blocks.
 
 BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
-
-
-def provider_of(model: BaseChatModel) -> str:
-    """Return the provider's name as LangChain's tracing knows it, empty if there is none."""
-    # A private method: no public one of all integrations names the provider.
-    params = model._get_ls_params()  # noqa: SLF001
-    return str(params.get("ls_provider", ""))
 
 
 def request_view(

@@ -36,10 +36,10 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.adapters.caller_answers import refuse_answers
+from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import CachedHistory
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
-from asyncguard.adapters.messages.provider_rules import provider_of
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
     ends_directly,

@@ -5,9 +5,8 @@ that read a thread at the same time, one is lost. So a run claims its thread her
 and keeps it until LangGraph ends the run in any way: with a result, at an interrupt, by an error,
 by cancellation, or because its stream is closed.
 
-LangGraph gives nodes no access to their run. But tasks that a node starts go through the run's
-loop, and the node's configuration holds a bound method of it (:func:`run_of`). A version of
-LangGraph that keeps it elsewhere has no runs here, and all checks of this module pass.
+LangGraph gives nodes no access to their run; see :func:`~langgraph_internals.run_of`. With a
+version that keeps it elsewhere there are no runs here, and all checks of this module pass.
 """
 
 import asyncio
@@ -18,60 +17,23 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.pregel._loop import PregelLoop
 
+from asyncguard.adapters.langgraph_internals import (
+    Run,
+    base_of,
+    goes_back,
+    namespace_of_run,
+    newest_of,
+    run_of,
+    saver_of,
+    storing,
+    when_over,
+)
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.portal import sync_entry
 
-SAVER = "__pregel_checkpointer"
-"""Key under which LangGraph keeps the saver of a run."""
-_CALL = "__pregel_call"
 _KEPT_ENDS = 1024
 """Number of ended runs that are remembered; the oldest is forgotten first."""
-
-
-def run_of(config: RunnableConfig) -> PregelLoop | None:
-    """Return the run that a node belongs to.
-
-    Args:
-        config: Of the node.
-    """
-    call = config.get("configurable", {}).get(_CALL)
-    run = getattr(getattr(call, "keywords", {}).get("schedule_task"), "__self__", None)
-    return run if isinstance(run, PregelLoop) else None
-
-
-def input_of(config: RunnableConfig) -> Any:
-    """Return the input of a run as the caller wrote it; ``None`` if it is not known.
-
-    Args:
-        config: Of its node.
-    """
-    return getattr(run_of(config), "input", None)
-
-
-def storing_error(config: RunnableConfig) -> BaseException | None:
-    """Return the error that kept a node's checkpoint, or one of a graph around it, from the store.
-
-    A checkpoint waits for the writes that led to it, and fails with them.
-
-    Args:
-        config: Of the node.
-    """
-    run = run_of(config)
-    while run is not None:
-        stored = _storing(run)
-        ended = stored is not None and stored.done() and not stored.cancelled()
-        if ended and (error := stored.exception()):
-            return error  # type: ignore[no-any-return]
-        run = run_of(run.config)  # of the graph around it
-    return None
-
-
-def _storing(run: PregelLoop) -> Any:
-    """Return the future of the newest checkpoint that a run has put, ``None`` without one."""
-    return getattr(run, "_put_checkpoint_fut", None)
 
 
 # -- one run at a time on a thread --------------------------------------------------
@@ -113,9 +75,9 @@ class _Threads:
         # Runs of several event loops and OS threads share the process-wide instance.
         self._lock = threading.Lock()
         # The loop is kept because a closed one can never end its run; None under sync entry.
-        self._at_work: dict[_Thread, tuple[PregelLoop, asyncio.AbstractEventLoop | None]] = {}
+        self._at_work: dict[_Thread, tuple[Run, asyncio.AbstractEventLoop | None]] = {}
         # Runs that hold their thread, so that later nodes of a run return at once.
-        self._holders: WeakSet[PregelLoop] = WeakSet()
+        self._holders: WeakSet[Run] = WeakSet()
         # How the last run of a thread ended, the newest last; see _KEPT_ENDS.
         self._left: OrderedDict[_Thread, Other] = OrderedDict()
         # Live savers by the address of their store; an address without one can be reused.
@@ -146,7 +108,7 @@ class _Threads:
                 None if sync_entry() is not None else asyncio.get_running_loop(),
             )
             # LangGraph closes the stack however the run ends, so no thread stays claimed.
-            run.stack.callback(self._leave, thread, run)  # type: ignore[attr-defined]
+            when_over(run, self._leave, thread, run)
             return None
 
     def refuses(self, config: RunnableConfig, journal: Journal | None) -> bool:
@@ -163,15 +125,15 @@ class _Threads:
         with self._lock:
             return self._other(thread, run) is not None
 
-    def _other(self, thread: _Thread, run: PregelLoop) -> Other | None:
+    def _other(self, thread: _Thread, run: Run) -> Other | None:
         holder, loop = self._at_work.get(thread, (None, None))
         if holder is not None and not (loop is not None and loop.is_closed()):
             return _other(holder, under_way=True)
         left = self._left.get(thread)
         # A run with a checkpoint id goes back in time on purpose and continues no other run.
-        if left is None or run.config["configurable"].get("checkpoint_id"):
+        if left is None or goes_back(run):
             return None
-        return left if _base_of(run) < left.checkpoint else None
+        return left if base_of(run) < left.checkpoint else None
 
     def began_at(self, config: RunnableConfig, journal: Journal | None) -> str | None:
         """Return the checkpoint that a run began at, ``None`` if the last run ended there.
@@ -182,22 +144,22 @@ class _Threads:
         """
         run = run_of(config)
         thread = self._thread_of(run, config, journal)
-        if run is None or thread is None or run.config["configurable"].get("checkpoint_id"):
+        if run is None or thread is None or goes_back(run):
             return None
         with self._lock:
-            left, base = self._left.get(thread), _base_of(run)
+            left, base = self._left.get(thread), base_of(run)
         return None if not base or (left is not None and left.checkpoint == base) else base
 
     def _thread_of(
-        self, run: PregelLoop | None, config: RunnableConfig, journal: Journal | None
+        self, run: Run | None, config: RunnableConfig, journal: Journal | None
     ) -> _Thread | None:
-        configurable = config.get("configurable", {})
-        saver = configurable.get(SAVER)
-        if run is None or not isinstance(saver, BaseCheckpointSaver):
+        saver = saver_of(config)
+        if run is None or saver is None:
             return None
         with self._lock:
             store = self._address_of(saver)
-        return store, id(journal), str(configurable.get("thread_id")), "|".join(run.checkpoint_ns)
+        thread_id = config.get("configurable", {}).get("thread_id")
+        return store, id(journal), str(thread_id), namespace_of_run(run)
 
     def _address_of(self, saver: Any) -> int:
         """Return the address of a saver's store, which names it while one of its savers lives.
@@ -220,7 +182,7 @@ class _Threads:
             self._savers[store] = [*savers, ref(saver)]
         return store
 
-    def _leave(self, thread: _Thread, run: PregelLoop) -> None:
+    def _leave(self, thread: _Thread, run: Run) -> None:
         with self._lock:
             if self._at_work.get(thread, (None,))[0] is run:
                 del self._at_work[thread]
@@ -240,27 +202,8 @@ THREADS = _Threads()
 """Registry of the whole process: agents that share a saver share its threads."""
 
 
-def store_nothing(config: RunnableConfig) -> None:
-    """Prevent that a refused run stores its state at its end.
-
-    Args:
-        config: Of its node.
-    """
-    run = run_of(config)
-    if run is not None and run.durability == "exit":
-        run.durability = "async"  # LangGraph stores at the end only if the durability is "exit"
-
-
-def _other(run: PregelLoop, *, under_way: bool) -> Other:
-    storing = _storing(run)
-    latest = str(run.checkpoint["id"])
+def _other(run: Run, *, under_way: bool) -> Other:
+    put = storing(run)
     return Other(
-        under_way=under_way, checkpoint=latest, storing=None if storing is None else ref(storing)
+        under_way=under_way, checkpoint=newest_of(run), storing=None if put is None else ref(put)
     )
-
-
-def _base_of(run: PregelLoop) -> str:
-    """Return the checkpoint that a run has read, empty if the thread had none."""
-    # A private attribute: LangGraph has no public one for it.
-    began = run._initial_checkpoint_config["configurable"].get("checkpoint_id")  # noqa: SLF001
-    return str(began or "")

@@ -16,10 +16,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard.adapters.threads.active_runs import SAVER, storing_error
+from asyncguard.adapters.langgraph_internals import (
+    CHECKPOINTS,
+    DURABILITY,
+    saver_of,
+    storing_error,
+)
 from asyncguard.adapters.threads.checkpoints import stored
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
@@ -30,10 +34,6 @@ from asyncguard.runtime.session.outbox import StoredCheckpoints
 JournalTarget = Journal | str | Path | bool
 """Journal, location of one, ``True`` for one next to the checkpoints, or ``False`` for none."""
 
-DURABILITY = "__pregel_durability"
-"""Key under which LangGraph keeps the durability of a run in its configuration."""
-PLACES = "checkpoint_map"
-"""Key under which LangGraph keeps the checkpoints that a run stands on, by namespace."""
 _VARIABLE = "ASYNCGUARD_JOURNAL"
 _FALLBACK = Path(".asyncguard") / "effects.db"
 _PATIENCE = 30.0
@@ -68,7 +68,7 @@ class LazyJournal:
         """
         if self._decided:
             return
-        where = await _place(self._target, config.get("configurable", {}).get(SAVER))
+        where = await _place(self._target, saver_of(config))
         if where is None and self._target is True:
             return  # this run stores nothing that outlives the process; another one may
         await asyncio.to_thread(self._open, where)
@@ -89,7 +89,7 @@ async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | No
     """Return the location of a run's journal, ``None`` if its checkpoints end with the process."""
     if not isinstance(target, bool):
         return target
-    if not isinstance(saver, BaseCheckpointSaver) or isinstance(saver, InMemorySaver):
+    if saver is None or isinstance(saver, InMemorySaver):
         return None
     if named := os.environ.get(_VARIABLE):
         return named
@@ -150,8 +150,8 @@ async def ensure_stored(
     if not written_down:
         return
     configurable = config.get("configurable", {})
-    durability, saver = configurable.get(DURABILITY, "async"), configurable.get(SAVER)
-    if durability == "sync" or not isinstance(saver, BaseCheckpointSaver):
+    durability, saver = configurable.get(DURABILITY, "async"), saver_of(config)
+    if durability == "sync" or saver is None:
         return
     if durability == "exit":
         raise CallerError(
@@ -160,7 +160,7 @@ async def ensure_stored(
             "to do without."
         )
     # An agent inside another graph needs the checkpoints of all graphs around it, too.
-    for namespace, checkpoint in configurable.get(PLACES, {}).items():
+    for namespace, checkpoint in configurable.get(CHECKPOINTS, {}).items():
         if not known.covers(namespace, checkpoint):
             place = RunnableConfig(
                 configurable={

@@ -23,11 +23,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 
+from asyncguard.adapters.langgraph_internals import (
+    CHECKPOINTS,
+    DURABILITY,
+    REPLAYED,
+    RESUMED,
+    saver_of,
+)
 from asyncguard.adapters.state import Thread
-from asyncguard.adapters.threads.active_runs import SAVER
-from asyncguard.adapters.threads.checkpoint_barrier import DURABILITY, PLACES
 from asyncguard.adapters.threads.checkpoints import (
     COPY_OF,
     fencing_token_of,
@@ -44,8 +49,6 @@ from asyncguard.runtime.clock import Backoff
 from asyncguard.runtime.dispatcher import inside_a_call
 from asyncguard.runtime.session.lease import Lease
 
-_REPLAYED = "__pregel_replay_state"
-_RESUMED = "__pregel_resuming"
 _RECENT = 8
 """Number of checkpoints to list when a run begins.
 
@@ -220,12 +223,8 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
     That is a run which stores nothing before its end, or which goes back in time on purpose.
     """
     configurable = config.get("configurable", {})
-    saver, places = configurable.get(SAVER), configurable.get(PLACES)
-    if (
-        not isinstance(saver, BaseCheckpointSaver)
-        or not places
-        or configurable.get(_REPLAYED) is not None
-    ):
+    saver, places = saver_of(config), configurable.get(CHECKPOINTS)
+    if saver is None or not places or configurable.get(REPLAYED) is not None:
         return None
     # Such a run puts a single checkpoint at its end.
     if configurable.get(DURABILITY) == "exit":
@@ -234,7 +233,7 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
     own = places.get(thread["configurable"]["checkpoint_ns"])
     if own is None:
         return None
-    resumed = configurable.get(_RESUMED) is True
+    resumed = configurable.get(RESUMED) is True
     return _Place(
         saver=saver, of_thread=thread, own=own, resumed=resumed, begins=begins and not resumed
     )

@@ -11,7 +11,8 @@ import asyncio
 
 from langchain_core.runnables import RunnableConfig
 
-from asyncguard.adapters.threads.active_runs import SAVER, THREADS, Other, store_nothing
+from asyncguard.adapters.langgraph_internals import saver_of, store_nothing
+from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.checkpoints import id_of, inputs_of, listed, of_thread, parent_of
 from asyncguard.adapters.threads.runnable_config import thread_of
@@ -95,7 +96,7 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other 
 
 async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
     """Return True if a checkpoint holds an input that no node has read yet."""
-    newest = await listed(config["configurable"][SAVER], of_thread(config), _RECENT)
+    newest = await listed(saver_of(config), of_thread(config), _RECENT)
     inputs = inputs_of(newest)
     # LangGraph puts an input as one checkpoint and its own first step after it as a second one.
     return any(
@@ -106,7 +107,7 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
 
 async def _arrived(config: RunnableConfig, other: Other) -> bool:
     """Return True if the latest checkpoint of a run is stored; wait until that is certain."""
-    saver, thread = config["configurable"][SAVER], of_thread(config)
+    saver, thread = saver_of(config), of_thread(config)
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
     while True:
         done = other.stored  # read before the list, so that a False from the list is final

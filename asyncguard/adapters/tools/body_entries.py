@@ -24,6 +24,12 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from asyncguard.adapters.langchain_internals import (
+    OUTER_MODULES,
+    async_body,
+    has_async_body,
+    sync_body,
+)
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.tools.declare import declared
 from asyncguard.adapters.tools.fast_path import CODE_CALLERS, FROM_LANGCHAIN
@@ -37,9 +43,6 @@ from asyncguard.runtime.portal import from_thread
 _MARK = "_asyncguard_entrance"
 """Attribute in which a copy of a tool holds its entrance."""
 _OUTER = ("invoke", "ainvoke", "run", "arun")
-_INNER = frozenset(
-    {"langchain_core.tools.base", "langchain_core.tools.simple", "langchain_core.tools.structured"}
-)
 _NOT_ARGUMENTS = FROM_LANGCHAIN | {"run_manager"}
 
 
@@ -307,8 +310,10 @@ def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
     last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
     if last.f_code not in _CALLERS:
         return False
-    names = ("func", "coroutine") if isinstance(tool, StructuredTool | Tool) else ("_run", "_arun")
-    code = [getattr(tool, name) for name in names]
+    if isinstance(tool, StructuredTool | Tool):
+        code: list[Any] = [tool.func, tool.coroutine]
+    else:
+        code = [sync_body(tool), async_body(tool)]
     return all(
         inspect.isfunction(item) or inspect.ismethod(item) for item in code if item is not None
     )
@@ -365,13 +370,13 @@ def _watched_class(kind: type[BaseTool]) -> type[BaseTool]:
     methods: dict[str, Any] = {
         name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")
     }
-    if all(getattr(kind, name).__module__ in _INNER for name in _OUTER):
+    if all(getattr(kind, name).__module__ in OUTER_MODULES for name in _OUTER):
         # _run and _arun are LangChain's documented place for the code of a tool. The inherited
         # _arun calls _run, and LangChain makes the same comparison.
-        run = _body(kind._run)  # noqa: SLF001
+        run = _body(sync_body(kind))
         methods |= {"invoke": _invoke(kind), "ainvoke": _ainvoke(kind), "_run": run}
-        if kind._arun is not BaseTool._arun:  # noqa: SLF001
-            methods["_arun"] = _abody(kind._arun)  # noqa: SLF001
+        if has_async_body(kind):
+            methods["_arun"] = _abody(async_body(kind))
     else:  # the class overrides an outer method, and its code may be anywhere in there
         methods |= {"invoke": _whole, "ainvoke": _awhole}
     made: type[BaseTool] = type(kind.__name__, (kind,), methods)
@@ -427,7 +432,7 @@ def _body(code: Callable[..., Any]) -> Callable[..., Any]:
     def _run(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
         entrance = _entrance(self)
         tool = entrance.tool
-        own = tool._run if has_sync_side(tool) else _waiting(entrance)  # noqa: SLF001 - its own code
+        own = sync_body(tool) if has_sync_side(tool) else _waiting(entrance)
         return entrance.inside(own, args, kwargs)
 
     return _run
@@ -438,12 +443,10 @@ def _waiting(entrance: _Entrance) -> Callable[..., Any]:
 
     ``create_agent``'s sync entry calls the sync side of every tool.
     """
-    code = entrance.tool._arun  # noqa: SLF001 - the tool's own code
+    code = async_body(entrance.tool)
     takes = inspect.signature(code).parameters
 
     def wait(*args: Any, **kwargs: Any) -> Any:
-        # LangChain fills in its own arguments for the signature of _run; _arun may lack some of
-        # them.
         # LangChain fills in its own arguments for the signature of _run; _arun may lack some of
         # them.
         given = {
@@ -460,7 +463,7 @@ def _abody(code: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(code)
     async def _arun(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
         entrance = _entrance(self)
-        code = entrance.tool._arun  # noqa: SLF001 - the tool's own code
+        code = async_body(entrance.tool)
         return await entrance.ainside(code, args, kwargs)
 
     return _arun

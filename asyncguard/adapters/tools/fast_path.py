@@ -3,9 +3,10 @@
 import inspect
 from typing import Any
 
-from langchain_core.tools import BaseTool, StructuredTool, Tool
+from langchain_core.tools import BaseTool, StructuredTool
 from typing_extensions import override
 
+from asyncguard.adapters.langchain_internals import FUNCTION_CALLERS, sync_body
 from asyncguard.adapters.tools.system_exit import contained
 
 FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
@@ -26,17 +27,7 @@ class _PreparedTool(StructuredTool):
         return await self.coroutine(*args, **kwargs)
 
 
-# The frames to look for are those of LangChain's private methods; there is no public name for them.
-CODE_CALLERS = frozenset(
-    method.__code__
-    for method in (
-        StructuredTool._run,  # noqa: SLF001
-        StructuredTool._arun,  # noqa: SLF001
-        Tool._run,  # noqa: SLF001
-        Tool._arun,  # noqa: SLF001
-        _PreparedTool._arun,  # noqa: SLF001
-    )
-)
+CODE_CALLERS = FUNCTION_CALLERS | {_PreparedTool._arun.__code__}  # noqa: SLF001 - our own class
 """Code objects, LangChain's and ours, from which the function of a tool is called."""
 
 
@@ -47,7 +38,7 @@ def parameters_of_code(tool: BaseTool) -> set[str]:
     ]
     taken = [
         item
-        for code in sides or [tool._run]  # noqa: SLF001 - its signature
+        for code in sides or [sync_body(tool)]
         for item in inspect.signature(code).parameters.values()
     ]
     return {item.name for item in taken if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}

@@ -19,6 +19,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from asyncguard.adapters.langgraph_internals import INJECTION
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text
 from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch, WatchedRequest
@@ -39,8 +40,6 @@ from asyncguard.runtime.portal import in_context, off_portal, sync_entry
 
 _WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
 """Watch of the attempt for which LangGraph's ToolNode runs a tool."""
-# A private method: only its frame in a traceback shows that the injection has failed.
-_INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001
 
 
 def call_of(attempt: Attempt) -> ToolCall:
@@ -251,7 +250,7 @@ async def run_capturing_errors(
         )
     except Exception as error:  # noqa: BLE001 - no error of a tool may end another task
         frames = traceback.walk_tb(error.__traceback__)
-        if any(frame.f_code is _INJECTION for frame, _ in frames):
+        if any(frame.f_code is INJECTION for frame, _ in frames):
             watch.early = error  # LangGraph could not inject a value: the tool was not called
         result = Failure(symptom=symptom_of(error))
     finally:

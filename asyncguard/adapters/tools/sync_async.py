@@ -8,7 +8,14 @@ import inspect
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.tools import BaseTool, StructuredTool, Tool
+from langchain_core.tools import BaseTool, StructuredTool
+
+from asyncguard.adapters.langchain_internals import (
+    calls_func,
+    generate_of,
+    has_async_body,
+    sync_body,
+)
 
 _SAYS_SO = frozenset({"NotImplementedError", "name", "type", "__class__", "__name__"})
 """Names that a method which only refuses to be called may look up, for its message."""
@@ -19,22 +26,21 @@ def runs_sync(tool: BaseTool) -> bool:
     """Return True if a tool has no async code of its own, so that it needs an OS thread."""
     if isinstance(tool, StructuredTool):
         return tool.coroutine is None
-    # Only the private methods show whether they are overridden.
-    return type(tool)._arun is BaseTool._arun  # noqa: SLF001
+    return not has_async_body(type(tool))
 
 
 def has_sync_side(tool: BaseTool) -> bool:
     """Return True if a tool can be called without an event loop."""
     # Unwrapped, because a contained tool wraps the method.
-    run: Any = inspect.unwrap(type(tool)._run)  # noqa: SLF001
-    if run in (StructuredTool._run, Tool._run):  # noqa: SLF001
+    run: Any = inspect.unwrap(sync_body(type(tool)))
+    if calls_func(run):
         run = getattr(tool, "func", None)
     return run is not None and not _only_refuses(run)
 
 
 def answers_sync(model: BaseChatModel) -> bool:
     """Return True if a model can be called without an event loop."""
-    return not _only_refuses(getattr(type(model), "_generate", None))
+    return not _only_refuses(generate_of(model))
 
 
 def _only_refuses(function: Any) -> bool:

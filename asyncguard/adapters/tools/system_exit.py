@@ -15,6 +15,8 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 
+from asyncguard.adapters.langchain_internals import async_body, has_async_body, sync_body
+
 
 class ToolExitError(Exception):
     """A tool raised an exception that would have ended the interpreter; it is the cause."""
@@ -63,7 +65,7 @@ def contained(tool: BaseTool) -> BaseTool:
 @cache
 def _containing(kind: type[BaseTool]) -> type[BaseTool]:
     # LangChain calls these methods, and inspects their signatures for the arguments to pass.
-    run, arun = kind._run, kind._arun  # noqa: SLF001
+    run, arun = sync_body(kind), async_body(kind)
 
     @functools.wraps(run)
     def contained_run(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
@@ -81,7 +83,7 @@ def _containing(kind: type[BaseTool]) -> type[BaseTool]:
 
     body = {"__module__": kind.__module__, "_run": contained_run}
     # The inherited _arun calls _run, and LangChain makes the same comparison.
-    if arun is not BaseTool._arun:  # noqa: SLF001
+    if has_async_body(kind):
         body["_arun"] = contained_arun
     # Not by a class statement: Pydantic would read the functions as fields of a new model.
     made: type[BaseTool] = types.new_class(

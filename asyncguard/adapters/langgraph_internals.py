@@ -1,0 +1,245 @@
+"""All use of LangGraph beyond its public interface: keys of its configuration, its run, its notes.
+
+Everything else goes through the modules that LangGraph documents. Each item here says why no public
+call does the same, and what breaks if LangGraph changes. ``tests/adapters/test_langgraph_internals``
+exercises each of them with the lowest and the newest LangGraph that ``pyproject.toml`` allows, and
+``tests/test_private_use`` finds such a use anywhere else.
+
+A node's configuration is LangGraph's documented way to a node; ``thread_id``, ``checkpoint_ns`` and
+``checkpoint_id`` are documented keys of it, and all others are private. The public ``Runtime`` has
+the ids of the task and of its checkpoint, and neither the checkpointer nor the run.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel._loop import PregelLoop
+from langgraph.types import Command
+
+# -- keys of a node's configuration --------------------------------------------------
+
+SAVER = "__pregel_checkpointer"
+"""Key of the checkpointer of a run, as a graph inside another one inherits it.
+
+Why: the graph object has only the checkpointer that it was compiled with. Without the key a run
+counts as one that stores nothing: no questions to a person, no fence, no journal beside it.
+"""
+DURABILITY = "__pregel_durability"
+"""Key of the durability of a run.
+
+Why: the caller may override it with each run, and ``compile()`` takes no default for it. Without
+the key an agent stores its checkpoints asynchronously and waits for the one before an effect.
+"""
+CHECKPOINTS = "checkpoint_map"
+"""Key of the checkpoints that a run stands on, by the namespace of its graph and those around it.
+
+Why: ``Runtime.execution_info`` names the checkpoint of its own graph only. Without the key no
+checkpoint is waited for before an effect, and no head is fenced.
+"""
+REPLAYED = "__pregel_replay_state"
+"""Key that a run has while it goes back in time.
+
+Why: such a run must not be fenced, and no public value distinguishes it. Without the key a run that
+goes back in time on purpose is taken for a stale one, and is refused.
+"""
+RESUMED = "__pregel_resuming"
+"""Key of whether a run continues from a checkpoint that it has not put itself.
+
+Why: no public value tells. Without the key a resumed run looks for an input of its own among the
+newest checkpoints, and may be compared with the wrong one.
+"""
+_CALL = "__pregel_call"
+_READ = "__pregel_read"
+_SCRATCHPAD = "__pregel_scratchpad"
+
+
+def saver_of(config: RunnableConfig) -> Any:
+    """Return the checkpointer of a run, ``None`` if it stores nothing.
+
+    Args:
+        config: Of a node; see :data:`SAVER`.
+    """
+    saver = config.get("configurable", {}).get(SAVER)
+    return saver if isinstance(saver, BaseCheckpointSaver) else None
+
+
+def channels_of(config: RunnableConfig) -> Callable[[str], Any] | None:
+    """Return the function that reads the channels of a graph as they are now.
+
+    Why: a node gets the state of the beginning of its step, and the update of a ``Command`` that
+    resumes it comes after. Without the function a cancellation in such an update is not seen.
+
+    Args:
+        config: Of a node.
+    """
+    read: Callable[[str], Any] | None = config.get("configurable", {}).get(_READ)
+    return read
+
+
+# -- the answers for a node --------------------------------------------------
+
+
+def scratchpad_of(config: RunnableConfig) -> Any:
+    """Return the notes of the present execution of a task; another execution has other notes.
+
+    Why: LangGraph executes a task again from its beginning when a question is answered, and no
+    public value tells one execution from the other. Without the notes an answer that is there
+    already is not expected, and may reach a later question.
+
+    Args:
+        config: Of a node.
+    """
+    return config.get("configurable", {}).get(_SCRATCHPAD)
+
+
+def answers_in(notes: Any) -> int | None:
+    """Return how many answers a task has received for its questions, in their order.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+
+    Returns:
+        ``None`` if the run was resumed with an answer for whichever question comes first, and
+        stays so after that question has consumed it.
+    """
+    # False: do not consume it.
+    if notes.get_null_resume(False) is not None:  # noqa: FBT003 - its only parameter
+        return None
+    return len(notes.resume)
+
+
+def update_of(command: Command[Any]) -> Mapping[str, Any]:
+    """Return the update of a command by channel.
+
+    Why: it may be a mapping, a list of pairs or an object with annotations, and LangGraph alone
+    knows how it reads the last. Without the method no ``Command`` is accepted as an input.
+
+    Args:
+        command: Input of an agent.
+    """
+    return dict(command._update_as_tuples())  # noqa: SLF001 - see above
+
+
+# -- the run of a node --------------------------------------------------
+
+Run = PregelLoop
+"""Run of a graph.
+
+Why: LangGraph gives nodes no access to their run. But it stores the input of a run before the first
+node, resumes a thread from the newest checkpoint whoever put it, and reports the end of a run to
+nobody, so that of two runs on one thread one would be lost. Each function below says what it needs.
+"""
+
+
+def run_of(config: RunnableConfig) -> Run | None:
+    """Return the run that a node belongs to.
+
+    Tasks that a node starts go through the run's loop, so the configuration holds a bound method of
+    it. A version of LangGraph that keeps it elsewhere has no runs here: two runs of a thread in one
+    process are not kept apart, and answers that a caller gives are not found.
+
+    Args:
+        config: Of a node.
+    """
+    call = config.get("configurable", {}).get(_CALL)
+    run = getattr(getattr(call, "keywords", {}).get("schedule_task"), "__self__", None)
+    return run if isinstance(run, PregelLoop) else None
+
+
+def input_of(config: RunnableConfig) -> Any:
+    """Return the input of a run as the caller wrote it; ``None`` if it is not known.
+
+    Why: channels hold what LangGraph has made of it, without tool messages of unknown calls.
+
+    Args:
+        config: Of its node.
+    """
+    return getattr(run_of(config), "input", None)
+
+
+def base_of(run: Run) -> str:
+    """Return the checkpoint that a run has read, empty if the thread had none.
+
+    Why: ``checkpoint_id`` of the configuration is the newest one that the run has put. Without it
+    claims fail with an ``AttributeError``, before anything is issued.
+    """
+    began = run._initial_checkpoint_config["configurable"].get("checkpoint_id")  # noqa: SLF001
+    return str(began or "")
+
+
+def newest_of(run: Run) -> str:
+    """Return the newest checkpoint that a run has made."""
+    return str(run.checkpoint["id"])
+
+
+def storing(run: Run) -> Any:
+    """Return the future of the newest checkpoint that a run has put, ``None`` without one.
+
+    Why: with durability ``async`` nothing else tells that a checkpoint could not be stored. Without
+    it the error is reported as a time-out.
+    """
+    return getattr(run, "_put_checkpoint_fut", None)
+
+
+def storing_error(config: RunnableConfig) -> BaseException | None:
+    """Return the error that kept a node's checkpoint, or one of a graph around it, from the store.
+
+    A checkpoint waits for the writes that led to it, and fails with them.
+
+    Args:
+        config: Of the node.
+    """
+    run = run_of(config)
+    while run is not None:
+        stored = storing(run)
+        ended = stored is not None and stored.done() and not stored.cancelled()
+        if ended and (error := stored.exception()):
+            return error  # type: ignore[no-any-return]
+        run = run_of(run.config)  # of the graph around it
+    return None
+
+
+def goes_back(run: Run) -> bool:
+    """Return True if a run was given a checkpoint to begin at, and continues no other run."""
+    return bool(run.config["configurable"].get("checkpoint_id"))
+
+
+def namespace_of_run(run: Run) -> str:
+    """Return the namespace of a run's checkpoints, task ids included."""
+    return "|".join(run.checkpoint_ns)
+
+
+def when_over(run: Run, act: Callable[..., object], *arguments: Any) -> None:
+    """Call a function when a run ends in any way: result, interrupt, error, cancellation, close.
+
+    Why: there is no event for it, and a node does not see the end. Without the stack a claim would
+    outlive its run; an ``AttributeError`` comes first.
+    """
+    run.stack.callback(act, *arguments)  # type: ignore[attr-defined]
+
+
+def store_nothing(config: RunnableConfig) -> None:
+    """Prevent that a refused run stores its state at its end.
+
+    Why: LangGraph stores at the end of any run whose durability is "exit", refused or not.
+
+    Args:
+        config: Of its node.
+    """
+    run = run_of(config)
+    if run is not None and run.durability == "exit":
+        run.durability = "async"
+
+
+# -- frames --------------------------------------------------
+
+INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001 - see below
+"""Code object of the method that injects values from the graph into the arguments of a tool.
+
+Why: only its frame in a traceback shows that the injection has failed, so that the tool was not
+called. Without the method the module cannot be imported, which the first test of a new LangGraph
+shows.
+"""

@@ -1,0 +1,295 @@
+"""Each private use of LangGraph, with whichever LangGraph is installed: CI runs this at both ends of the range."""
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import InjectedState, ToolNode
+from langgraph.runtime import get_runtime
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict, override
+
+from asyncguard.adapters.langgraph_internals import (
+    CHECKPOINTS,
+    DURABILITY,
+    INJECTION,
+    REPLAYED,
+    RESUMED,
+    answers_in,
+    base_of,
+    channels_of,
+    goes_back,
+    input_of,
+    namespace_of_run,
+    newest_of,
+    run_of,
+    saver_of,
+    scratchpad_of,
+    store_nothing,
+    storing,
+    storing_error,
+    update_of,
+    when_over,
+)
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+THREAD = RunnableConfig(configurable={"thread_id": "t"})
+
+
+class State(TypedDict, total=False):
+    value: int
+
+
+def graph_of(look: Callable[[RunnableConfig], Any], saver: Any = None) -> Graph:
+    """A graph of one node that looks at its configuration."""
+
+    def node(state: State, config: RunnableConfig) -> State:
+        look(config)
+        return {"value": state.get("value", 0) + 1}
+
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    graph.add_node("node", node)
+    graph.add_node("after", lambda _: {})
+    graph.add_edge(START, "node")
+    graph.add_edge("node", "after")
+    return graph.compile(checkpointer=saver)
+
+
+def around(child: Graph, look: Callable[[RunnableConfig], Any], saver: Any) -> Graph:
+    """A graph that runs another one in its node."""
+
+    def run(config: RunnableConfig) -> None:
+        look(config)
+        child.invoke({"value": 5}, config)
+
+    return graph_of(run, saver)
+
+
+def configured(config: RunnableConfig) -> dict[str, Any]:
+    """The private and public keys of a node's configuration."""
+    return config["configurable"]
+
+
+def newest_id(graph: Graph) -> str:
+    """The id of the thread's newest checkpoint, by the public interface."""
+    return str(graph.get_state(THREAD).config["configurable"]["checkpoint_id"])
+
+
+def test_a_run_has_its_checkpointer_and_a_nested_one_that_of_the_graph_around_it() -> None:
+    """A graph without one stores nothing."""
+    seen: list[Any] = []
+    look = lambda config: seen.append(saver_of(config))  # noqa: E731
+    saver = InMemorySaver()
+    around(graph_of(look), look, saver).invoke({"value": 1}, THREAD)
+    graph_of(look).invoke({"value": 1})
+    assert seen == [saver, saver, None]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [({}, "sync"), ({"durability": "exit"}, "exit")], ids=["kept", "asked"]
+)
+def test_the_durability_of_a_run_has_a_default_that_a_caller_may_override(
+    options: dict[str, Any], expected: str
+) -> None:
+    """The key sets it, and shows it to the node."""
+    seen: list[Any] = []
+    graph = graph_of(
+        lambda config: seen.append(configured(config).get(DURABILITY)), InMemorySaver()
+    )
+    bound = graph.with_config(RunnableConfig(configurable={DURABILITY: "sync"}))
+    bound.invoke({"value": 1}, THREAD, **options)
+    assert seen == [expected]
+    assert len(list(graph.get_state_history(THREAD))) == (1 if expected == "exit" else 4)
+
+
+def test_a_run_knows_the_checkpoints_that_it_stands_on() -> None:
+    """Its own, which the public runtime names, too, and those of the graphs around it."""
+    seen: list[dict[str, str]] = []
+    own: list[str] = []
+
+    def look(config: RunnableConfig) -> None:
+        seen.append(dict(configured(config)[CHECKPOINTS]))
+        info = get_runtime().execution_info
+        assert info is not None
+        own.append(info.checkpoint_id)
+        run = run_of(config)
+        assert run is not None
+        assert newest_of(run) == info.checkpoint_id
+        assert seen[-1][namespace_of_run(run)] == info.checkpoint_id
+
+    around(graph_of(look), look, InMemorySaver()).invoke({"value": 1}, THREAD)
+    assert [sorted(each.values()) for each in seen] == [own[:1], sorted(own)]
+    assert [namespace.split(":")[0] for namespace in sorted(seen[1])] == ["", "node"]
+
+
+def test_a_run_that_goes_back_in_time_says_so() -> None:
+    """By a key, and by the checkpoint that it was given."""
+    seen: list[tuple[bool, bool]] = []
+
+    def look(config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        seen.append((configured(config).get(REPLAYED) is not None, goes_back(run)))
+
+    graph = graph_of(look, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    before = next(found for found in graph.get_state_history(THREAD) if found.next == ("node",))
+    graph.invoke(None, before.config)
+    assert seen == [(False, False), (True, True)]
+
+
+@pytest.mark.parametrize("by_id", [False, True], ids=["whichever", "by-id"])
+def test_an_answer_is_seen_before_its_question_is_asked_again(*, by_id: bool) -> None:
+    """With what came beside it; such a run differs from one with an input, and has other notes."""
+    resumed: list[bool] = []
+    received: list[int | None] = []
+    notes: list[Any] = []
+    channel: list[Any] = []
+
+    def ask(config: RunnableConfig) -> None:
+        resumed.append(configured(config).get(RESUMED) is True)
+        notes.append(scratchpad_of(config))
+        read = channels_of(config)
+        assert read is not None
+        channel.append(read("value"))
+        received.append(answers_in(notes[-1]))
+        assert interrupt("may it?") == "yes"
+
+    graph = graph_of(ask, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    answer = {graph.get_state(THREAD).interrupts[0].id: "yes"} if by_id else "yes"
+    graph.invoke(Command(resume=answer, update={"value": 7}), THREAD)
+    assert resumed == [False, True]
+    assert received == [0, 1 if by_id else None]
+    assert notes[0] is not notes[1]
+    assert channel == [1, 7]
+
+
+@dataclass
+class Change:
+    value: int
+
+
+@pytest.mark.parametrize(
+    "update", [{"value": 1}, [("value", 1)], Change(1)], ids=["mapping", "pairs", "object"]
+)
+def test_the_update_of_a_command_is_read_as_langgraph_reads_it(update: Any) -> None:
+    """In each of the forms that it accepts."""
+    assert update_of(Command(update=update)) == {"value": 1}
+
+
+def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
+    """The input as it was given; the first run of a thread begins at none."""
+    inputs: list[Any] = []
+    bases: list[str] = []
+
+    def look(config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        inputs.append(input_of(config))
+        bases.append(base_of(run))
+
+    graph = graph_of(look, InMemorySaver())
+    given = {"value": 1}
+    graph.invoke(given, THREAD)
+    first = newest_id(graph)
+    graph.invoke({"value": 2}, THREAD)
+    assert inputs == [given, {"value": 2}]
+    assert bases == ["", first]
+
+
+class Broken(InMemorySaver):
+    """Checkpointer that cannot store."""
+
+    @override
+    def put(self, *args: Any, **options: Any) -> Any:
+        raise OSError("disk full")
+
+
+def test_a_checkpoint_that_could_not_be_stored_shows_its_error() -> None:
+    """With durability async the run goes on meanwhile, and a graph inside it sees the error, too."""
+    seen: list[BaseException | None] = []
+
+    def look(config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        with pytest.raises(OSError, match="disk full"):
+            storing(run).result(10)
+        seen.append(storing_error(config))
+
+    graph = around(graph_of(look), lambda _: None, Broken())
+    with pytest.raises(OSError, match="disk full"):
+        graph.invoke({"value": 1}, THREAD, durability="async")
+    assert [type(error) for error in seen] == [OSError]
+
+
+@pytest.mark.parametrize("how", ["result", "error", "closed", "interrupt"])
+def test_the_end_of_a_run_is_reported_however_it_comes(how: str) -> None:
+    """Once, and not before it."""
+    over: list[str] = []
+
+    def look(config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        when_over(run, over.append, how)
+        assert over == []
+        if how == "error":
+            raise LookupError
+        if how == "interrupt":
+            interrupt("may it?")
+
+    graph = graph_of(look, InMemorySaver())
+    steps = graph.stream({"value": 1}, THREAD)
+    if how == "error":
+        with pytest.raises(LookupError):
+            list(steps)
+    elif how == "closed":
+        next(steps)
+        assert over == []
+        steps.close()  # type: ignore[attr-defined]
+    else:
+        list(steps)
+    assert over == [how]
+
+
+@pytest.mark.parametrize("refused", [True, False], ids=["refused", "as-langgraph-is"])
+def test_a_refused_run_stores_nothing_at_its_end(*, refused: bool) -> None:
+    """If LangGraph stops storing at the end of a run that failed, the second case fails."""
+
+    def look(config: RunnableConfig) -> None:
+        if refused:
+            store_nothing(config)
+        raise LookupError
+
+    graph = graph_of(look, InMemorySaver())
+    with pytest.raises(LookupError):
+        graph.invoke({"value": 1}, THREAD, durability="exit")
+    assert len(list(graph.get_state_history(THREAD))) == (0 if refused else 1)
+
+
+def test_a_failed_injection_shows_in_the_traceback() -> None:
+    """The tool was not called."""
+    called: list[int] = []
+
+    @tool
+    def look(value: Annotated[int, InjectedState("missing")]) -> str:
+        """Look."""
+        called.append(value)
+        return "seen"
+
+    call = ToolCall(name="look", args={}, id="1", type="tool_call")
+    node = ToolNode([look], handle_tool_errors=False)
+    graph = graph_of(lambda config: node.invoke([call], config))
+    with pytest.raises(KeyError) as caught:
+        graph.invoke({"value": 1})
+    frames = [frame.f_code for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert INJECTION in frames
+    assert called == []
