@@ -129,8 +129,9 @@ Run = PregelLoop
 """Run of a graph.
 
 Why: LangGraph gives nodes no access to their run. But it stores the input of a run before the first
-node, resumes a thread from the newest checkpoint whoever put it, and reports the end of a run to
-nobody, so that of two runs on one thread one would be lost. Each function below says what it needs.
+node, resumes a thread from the newest checkpoint no matter which run put it, and has no event for
+the end of a run, so that of two runs on one thread one would be lost. Each function below says what
+it needs.
 """
 
 

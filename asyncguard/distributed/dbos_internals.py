@@ -42,7 +42,7 @@ def forbid_pickle() -> None:
     """Prevent that DBOS unpickles anything in this process.
 
     Why: the configured serializer is not the only one. Each row names its own, and DBOS unpickles
-    every row that names ``py_pickle``, so that whoever writes a row would run code in the worker.
+    every row that names ``py_pickle``, so that a row would run its writer's code in the worker.
     If DBOS keeps its default serializer elsewhere, such rows are unpickled again.
     """
     _serialization.DBOSDefaultSerializer = _NoPickle()
