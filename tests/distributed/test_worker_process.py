@@ -82,7 +82,7 @@ async def test_a_crafted_row_is_neither_unpickled_nor_answered(
     executor = place.executor(journal)
     waits = begin(executor, job_of("look", {"name": "a"}, key="order"))
     answered = begin(executor, job_of("look", {"name": "b"}, key="answer"))
-    await asyncio.sleep(0.3)
+    await eventually(lambda: len(place.rows()) == 2)
     with sqlite3.connect(place.database) as database:
         database.execute("UPDATE workflow_status SET serialization = 'py_pickle'")
         database.execute(
