@@ -17,7 +17,15 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
-from tests.distributed.bench import Shop, begin, check_takeover, job_of, new_key, result_of
+from tests.distributed.bench import (
+    Shop,
+    begin,
+    check_takeover,
+    eventually,
+    job_of,
+    new_key,
+    result_of,
+)
 
 ONCE = EffectClass.AT_MOST_ONCE
 
