@@ -50,6 +50,7 @@ class DbosRuntime:
                 serializer=PORTABLE,
                 application_version=version,
                 executor_id=owner,
+                # The tables were made by the worker's own look, with a message for its user.
                 run_migrations=False,
                 db_engine_kwargs={"hide_parameters": True},
                 sys_db_idle_transaction_timeout_sec=_IDLE_TRANSACTION,
@@ -64,6 +65,7 @@ class DbosRuntime:
                 "move it to where the tools do not import it, or keep these tools in the agent's "
                 "process (local=)."
             )
+        # Else this process would claim from all queues of the database, those of other tools too.
         DBOS.listen_queues([queue])
 
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=_MOST_CLAIMS)

@@ -82,6 +82,7 @@ class DbosExecutor:
             raise CallerError("application_version is empty; give the one that the workers have.")
         if poll <= 0:
             raise CallerError(f"poll must be > 0 seconds, not {poll}; give 0.02, for example.")
+        # The queue is real, so virtual time has no meaning here, and no clock is passed in.
         self._clock = LoopClock()
         self._journal = journal
         self._local = LocalExecutor(self._clock, journal)
@@ -118,6 +119,7 @@ class DbosExecutor:
             refused = _failure(
                 ErrorCode.CANCELLED if self._closed else ErrorCode.NOT_FOR_WORKERS, str(error)
             )
+            # Not at once: as for any other job, the completion comes after this method has returned.
             loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=refused))
             return
         carried = _Carried(job=job, order=order, done=done, loop=loop)
@@ -135,6 +137,7 @@ class DbosExecutor:
         with self._lock:
             name = self._latest.get(key)
             carried = self._carried.get(name) if name is not None else None
+            # Posted under the same lock: it is withdrawn here or cancelled there, never neither.
             posted = carried is not None and carried.posted
         if carried is None:
             return self._local.cancel(key)
@@ -172,6 +175,7 @@ class DbosExecutor:
         """
         if self._closed:
             return Health(alive=False, pending=len(self.pending()), detail=_CLOSED)
+        # A database that is away hides what the last look noticed.
         trouble, detail = self._client.trouble or self._journal_trouble, self._client.notice
         if trouble:
             detail = (
@@ -209,6 +213,7 @@ class DbosExecutor:
         if refused is not None:
             self._complete(carried.order.id, refused)
             return
+        # close() looks for unposted jobs under the lock, so none is posted after it.
         with self._lock:
             if self._closed:
                 refused = _failure(ErrorCode.CANCELLED, _CLOSED)
@@ -237,6 +242,7 @@ class DbosExecutor:
         return None
 
     def _stop(self, carried: _Carried) -> None:
+        # Another OS thread may close the executor, even after the agent's loop has ended.
         if carried.task is not None and not carried.loop.is_closed():
             carried.loop.call_soon_threadsafe(carried.task.cancel)
 
@@ -259,8 +265,10 @@ class DbosExecutor:
             self._complete(name, result)
 
     def _complete(self, name: str, result: Result) -> None:
+        # A job may end twice, withdrawn here and cancelled there; the first end is reported.
         with self._lock:
             carried = self._carried.pop(name, None)
+            # Its call may have a later attempt by now, which stays.
             if carried is not None and self._latest.get(carried.job.key) == name:
                 del self._latest[carried.job.key]
         if carried is not None:
@@ -279,6 +287,7 @@ def _result(ended: Ended, order: RemoteJob) -> Result:
         return _failure(
             ErrorCode.UNREADABLE_ANSWER, "The worker's answer cannot be read.", started=True
         )
+    # Claims are counted when a worker takes an order: without one nothing can have begun.
     if ended.state == CANCELLED and not ended.claims:
         return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
     if ended.state == CANCELLED:

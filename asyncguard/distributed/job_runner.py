@@ -88,6 +88,7 @@ class JobRunner:
 
         It may be called from any OS thread.
         """
+        # Marked before the look for its tool: one that begins meanwhile sees the mark, or is found.
         if name in self._accepted:
             self._cancelled.add(name)
         running = self._running.get(name)
@@ -113,6 +114,7 @@ class JobRunner:
         try:
             result = await self._result(order)
         finally:
+            # Also if it was cancelled: a drain waits for the accepted orders.
             self._accepted.pop(order.id, None)
             self._cancelled.discard(order.id)
         seconds = round(self._clock.now() - began, 3)
@@ -122,10 +124,16 @@ class JobRunner:
         return answer_to_json(order.fingerprint, result)
 
     async def _result(self, order: RemoteJob) -> Result:
-        refusal = self._refusal(order)
+        if order.effect is not None and order.effect.journal != self._journal.id:
+            refusal: str | None = (
+                "The worker writes another journal than the agent, so nobody could tell whether "
+                "the call was made before; give both the same one (--journal)."
+            )
+        else:
+            refusal = self._tools.refusal(order.tool)
         if refusal is not None:
             return _failure(ErrorCode.REFUSED_BY_WORKER, refusal)
-        if order.effect is None:
+        if order.effect is None:  # it may be repeated, so there is nothing to ask and to record
             return await self._made(order)
         answer = await self._begin(order)
         if answer is not None:
@@ -133,14 +141,6 @@ class JobRunner:
         result = await self._made(order)
         await self._end(order, result)
         return result
-
-    def _refusal(self, order: RemoteJob) -> str | None:
-        if order.effect is not None and order.effect.journal != self._journal.id:
-            return (
-                "The worker writes another journal than the agent, so nobody could tell whether "
-                "the call was made before; give both the same one (--journal)."
-            )
-        return self._tools.refusal(order.tool)
 
     async def _begin(self, order: RemoteJob) -> Result | None:
         """Ask the journal; return the known result, or ``None`` if the tool is to run."""
@@ -162,7 +162,7 @@ class JobRunner:
                 and answer.symptom.error == ErrorCode.JOURNAL_UNAVAILABLE
             )
             if not away or backoff.over:
-                return answer
+                return answer  # given up: the failure says that nothing was begun
             self._log.warning("journal unavailable", **_names(order))
             await backoff.pause()
 
@@ -177,6 +177,7 @@ class JobRunner:
         task = asyncio.ensure_future(self._tools.run(order))
         self._running[order.id] = _Running(loop=asyncio.get_running_loop(), task=task)
         try:
+            # Not wait_for(), which would cancel the tool when its time is over.
             await asyncio.wait({task}, timeout=order.timeout)
         except asyncio.CancelledError:
             task.cancel()

@@ -163,6 +163,7 @@ def order_to_json(order: RemoteJob) -> str:
         },
     }
     try:
+        # Other values than JSON raise here; written as texts they would be other arguments.
         return json.dumps(data)
     except (TypeError, ValueError) as error:
         raise CallerError(
@@ -179,6 +180,7 @@ def order_from_json(text: str) -> RemoteJob:
     """
     try:
         data = json.loads(text)
+        # Orders wait in the queue over an upgrade, so a worker may meet those of another version.
         if data["format"] != _FORMAT:
             raise CallerError(
                 f"The order has the format {data['format']!r}, this worker knows {_FORMAT}; "
@@ -253,7 +255,7 @@ def answer_from_json(text: str, fingerprint: str) -> Result:
         raise CallerError(
             f"The answer of a worker cannot be read ({type(error).__name__})."
         ) from error
-    if answered in (fingerprint, ""):
+    if answered in (fingerprint, ""):  # empty: the worker could not read the order
         return result
     message = (
         "This call was sent to a worker before with another tool or other arguments; "

@@ -73,6 +73,7 @@ class QueueClient:
         self._changed = threading.Condition()
         """Guards operations, OS thread and closing; all else belongs to the OS thread alone."""
         self._operations: deque[_QueueOperation] = deque()
+        # An order is in one of the two: in an operation until it is posted, awaited afterwards.
         self._awaited: set[str] = set()
         """Names of the orders that were posted and whose end was not reported."""
         self._thread: threading.Thread | None = None
@@ -130,6 +131,7 @@ class QueueClient:
 
     def _start(self) -> None:
         if self._thread is None:
+            # A daemon: a process that ends does not wait for calls that workers run.
             self._thread = threading.Thread(
                 target=self._serve, name="asyncguard-queue", daemon=True
             )
@@ -138,6 +140,7 @@ class QueueClient:
     def _serve(self) -> None:
         pause = self._poll
         while self._rest(pause):
+            # The database is asked without the lock, so that no caller of post() waits for it.
             with self._changed:
                 batch = list(self._operations)
                 self._operations.clear()
@@ -167,6 +170,7 @@ class QueueClient:
                     return self._over()
                 self._changed.wait_for(lambda: self._closing, pause)
             elif not self._operations:
+                # Closing has put its operations in first, so all that could be cancelled is.
                 if self._closing:
                     return self._over()
                 self._changed.wait(pause if self._awaited else _IDLE)
@@ -194,6 +198,7 @@ class QueueClient:
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
+            # The database works, and one of the orders has made the transaction fail.
             for order in orders:
                 self._post_alone(*order)
         for operation in batch:
@@ -203,6 +208,7 @@ class QueueClient:
     def _post(self, orders: list[tuple[str, str]]) -> None:
         if orders:
             names = {name for name, _ in orders}
+            # Before the transaction: if the answer to its commit is lost, the orders may be there.
             self._tried |= names
             self._tables.post(orders, queue=self._queue, version=self._version)
             self._tried -= names
@@ -246,9 +252,16 @@ class QueueClient:
         reason = "" if waiting is None else self._reason(waiting)
         # A thread that began before a deployment may wait for an order under the former version.
         others = self._tables.misaddressed(self._awaited, self._version)
-        parts = [] if waiting is None or not reason else [self._sentence(waiting, reason)]
+        parts = []
+        if waiting is not None and reason:
+            age = f", the oldest for {waiting.longest:.0f} s; {reason}."
+            parts.append(self._sentence(waiting.orders, self._version) + age)
         parts += [
-            self._sentence_of_other(version, count) for version, count in sorted(others.items())
+            f"{self._sentence(count, version)}: sent by an agent of that version, while this one "
+            f"is of version {self._version!r}. Keep a worker of that version until the call is "
+            "made, or, if the present tools can make it, start one with "
+            f"--application-version {version}."
+            for version, count in sorted(others.items())
         ]
         self._notice = " ".join(parts)
         causes = (reason, *sorted(others)) if parts else ()
@@ -274,24 +287,12 @@ class QueueClient:
             "or give both the same application version"
         )
 
-    def _sentence(self, waiting: Waiting, reason: str) -> str:
-        what = "1 call waits" if waiting.orders == 1 else f"{waiting.orders} calls wait"
-        return (
-            f"{what} in queue {self._queue!r} for workers of version {self._version!r}, "
-            f"the oldest for {waiting.longest:.0f} s; {reason}."
-        )
-
-    def _sentence_of_other(self, version: str, count: int) -> str:
+    def _sentence(self, count: int, version: str) -> str:
         what = "1 call waits" if count == 1 else f"{count} calls wait"
-        return (
-            f"{what} in queue {self._queue!r} for workers of version {version!r}: "
-            f"sent by an agent of that version, while this one is of version {self._version!r}. "
-            "Keep a worker of that version until the call is made, or, if the present tools can "
-            f"make it, start one with --application-version {version}."
-        )
+        return f"{what} in queue {self._queue!r} for workers of version {version!r}"
 
     def _fail(self, error: Exception) -> None:
-        if not self._trouble:
+        if not self._trouble:  # logged once, however often it is tried meanwhile
             _log.warning(
                 "the queue's database cannot be asked (%s); calls are kept until it can",
                 type(error).__name__,

@@ -101,11 +101,18 @@ class JobTables:
         if self._client is not None:
             return
         if self._sqlite:
-            _make_private(Path(self._url.removeprefix("sqlite:///")))
+            file = Path(self._url.removeprefix("sqlite:///"))
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # For this user only, as it holds the arguments of calls; an existing file stays as it
+            # is. SQLite gives the files that it makes beside it the same mode.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with self._engine.connect() as connection:
                 # The mode is stored in the file. With it, readers do not wait for a writer.
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
         DBOS.migrate(self._url)
+        # DBOS would wait inside a call until the database is back; the callers have back-offs of
+        # their own, and report the trouble meanwhile.
         self._client = DBOSClient(
             system_database_engine=self._engine,
             serializer=PORTABLE,
@@ -143,6 +150,8 @@ class JobTables:
             version: Version of the workers that may claim them.
         """
         client = self._open_client()
+        # One transaction: an unconfirmed commit is posted again as a whole. DBOS leaves a workflow
+        # whose id exists as it is, so an order that was committed is not written twice.
         with self._engine.begin() as connection:
             for name, text in orders:
                 options = EnqueueOptions(
@@ -152,11 +161,19 @@ class JobTables:
 
     def ended(self, names: Collection[str]) -> list[Ended]:
         """Return those of the orders that ended."""
-        rows = self._each(dbos_internals.ENDED, names, open=dbos_internals.OPEN)
-        return [
-            Ended(id=name, state=state, claims=claims or 0, answer=_readable(serialization, output))
-            for name, state, claims, serialization, output in rows
-        ]
+        sql, found = self._sql(dbos_internals.ENDED), []
+        with self._engine.connect() as connection:
+            for chunk in _chunks(names):
+                values = {"names": chunk, "open": dbos_internals.OPEN}
+                for name, state, claims, form, output in connection.execute(sql, values):
+                    try:
+                        # A row in another form than ours has no answer, whatever it holds.
+                        said = PORTABLE.deserialize(output) if form == PORTABLE.name() else None
+                    except ValueError:
+                        said = None
+                    answer = said if isinstance(said, str) else None
+                    found.append(Ended(id=name, state=state, claims=claims or 0, answer=answer))
+        return found
 
     def present(self, names: Collection[str]) -> set[str]:
         """Return those of the orders that exist."""
@@ -285,12 +302,6 @@ class JobTables:
                 workflow_ids=chunk, status=status, load_input=False, load_output=False
             )
 
-    def _each(self, text: str, names: Collection[str], **values: Any) -> Iterator[Any]:
-        sql = self._sql(text)
-        with self._engine.connect() as connection:
-            for chunk in _chunks(names):
-                yield from connection.execute(sql, {"names": chunk, **values}).fetchall()
-
     def _change(self, text: str, **values: Any) -> int:
         with self._engine.begin() as connection:
             return connection.execute(self._sql(text), values).rowcount
@@ -302,28 +313,9 @@ def _chunks(names: Collection[str]) -> Iterator[list[str]]:
         yield ordered[start : start + _CHUNK]
 
 
-def _make_private(path: Path) -> None:
-    """Create the file for this user only, because it holds the arguments of calls.
-
-    An existing file stays as it is.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
-def _readable(serialization: str | None, output: str | None) -> str | None:
-    """Return the text that a worker answered; ``None`` for a row in another form than ours."""
-    if serialization != PORTABLE.name():
-        return None
-    try:
-        value = PORTABLE.deserialize(output)
-    except ValueError:
-        return None
-    return value if isinstance(value, str) else None
-
-
 def _engine(url: str) -> sa.Engine:
+    # Errors are logged, and parameters hold the arguments of calls. The ping replaces a connection
+    # that a restarted server has closed, before a statement fails on it.
     options: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True, "pool_size": 3}
     if not is_sqlite(url):
         made = sa.make_url(url).set(drivername="postgresql+psycopg")

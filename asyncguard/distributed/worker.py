@@ -79,6 +79,7 @@ class Worker:
             log: A structlog logger.
         """
         self._settings, self._journal, self._log = settings, journal, log
+        # Runs on DBOS's event loop, while all else here runs on the OS thread that called run().
         self._serving = JobRunner(journal, tools, LoopClock(), log)
         self._tables = JobTables(settings.url)
         self._reaper = Reaper(self._tables, journal, log)
@@ -106,11 +107,22 @@ class Worker:
             CallerError: The database cannot be reached or prepared.
         """
         dbos_log, handler = logging.getLogger(_LOGGER), ToStructlog(self._log)
+        # Else the root logger of the user's tools would write each record once more.
         propagated, dbos_log.propagate = dbos_log.propagate, False
         dbos_log.addHandler(handler)
         try:
             self._prepare()
-            carrier = self._launch()
+            settings = self._settings
+            carrier = DbosRuntime(
+                settings.url,
+                queue=settings.queue,
+                version=settings.application_version,
+                owner=self._owner,
+                serve=self._serving.serve,
+            )
+            carrier.launch()
+            self._state = "serving"
+            self._log.info("worker ready", **self._names(), concurrency=settings.concurrency)
             while not stop.wait(_LOOK):
                 self._tend(carrier)
             return self._drain(carrier)
@@ -118,20 +130,6 @@ class Worker:
             dbos_log.removeHandler(handler)
             dbos_log.propagate = propagated
             self._tables.close()
-
-    def _launch(self) -> DbosRuntime:
-        settings = self._settings
-        carrier = DbosRuntime(
-            settings.url,
-            queue=settings.queue,
-            version=settings.application_version,
-            owner=self._owner,
-            serve=self._serving.serve,
-        )
-        carrier.launch()
-        self._state = "serving"
-        self._log.info("worker ready", **self._names(), concurrency=settings.concurrency)
-        return carrier
 
     def _prepare(self) -> None:
         settings = self._settings
@@ -173,14 +171,18 @@ class Worker:
     def _tend(self, carrier: DbosRuntime) -> None:
         """Do once all duties besides the orders; a database that does not answer is waited for."""
         try:
+            # The name first: to the reaper, orders under a lost id are those of a dead worker.
             self._keep_name(carrier)
             self._reaper.reap()
-            self._stop_cancelled()
+            accepted = [order.id for order in self._serving.accepted()]
+            for name in self._tables.cancelled(accepted):
+                self._serving.cancel(name)
             if self._due("report", _REPORT):
                 self._report_others()
             if self._due("prune", _PRUNE):
                 self._tables.prune(_KEPT)
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException, JournalError) as error:
+            # Other workers may seem dead only because they lost the same database.
             self._reaper.hold()
             if not self._away:
                 self._log.warning("database away", error=type(error).__name__)
@@ -200,17 +202,14 @@ class Worker:
         process_id = self._journal.process_id
         if process_id == self._owner:
             return
+        # The server has restarted, perhaps; the others need time to get their new ids, too.
         self._reaper.hold()
+        # Before the transfer, so that no order is claimed under the old id after it.
         carrier.rename(process_id)
         names = [order.id for order in self._serving.accepted()]
         kept = self._tables.adopt(names, old=self._owner, new=process_id) if names else 0
         self._log.warning("worker renamed", before=self._owner, after=process_id, orders=kept)
         self._owner = process_id
-
-    def _stop_cancelled(self) -> None:
-        names = [order.id for order in self._serving.accepted()]
-        for name in self._tables.cancelled(names) if names else ():
-            self._serving.cancel(name)
 
     def _report_others(self) -> None:
         """Log which orders wait for another version than this one, whenever that changes."""
