@@ -204,7 +204,7 @@ class Worker:
             return
         # The server has restarted, perhaps; the others need time to get their new ids, too.
         self._reaper.hold()
-        # Before the transfer, so that no order is claimed under the old id after it.
+        # Before the transfer: at most a look that is under way claims under the old id after it.
         carrier.rename(process_id)
         names = [order.id for order in self._serving.accepted()]
         kept = self._tables.adopt(names, old=self._owner, new=process_id) if names else 0
