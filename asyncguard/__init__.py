@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncguard.core.calls import CallState
     from asyncguard.core.faults import Anomaly, Diagnosis, HazardKind, Symptom
     from asyncguard.core.footprints import EffectClass
-    from asyncguard.core.tool_spec import Fallback, Mode, Source, ToolSpec
+    from asyncguard.core.tool_spec import Fallback, Mode, Retry, Source, ToolSpec
     from asyncguard.distributed.executor import DbosExecutor
     from asyncguard.errors import (
         AsyncguardError,
@@ -44,7 +44,7 @@ _HOMES = {
     "core.calls": ("CallState",),
     "core.footprints": ("EffectClass",),
     "core.faults": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
-    "core.tool_spec": ("Fallback", "Mode", "Source", "ToolSpec"),
+    "core.tool_spec": ("Fallback", "Mode", "Retry", "Source", "ToolSpec"),
     "runtime.engine": ("Ports",),
     "distributed.executor": ("DbosExecutor",),
     "runtime.inbox": ("Inbox",),
@@ -101,6 +101,7 @@ __all__ = [
     "Observation",
     "Observer",
     "Ports",
+    "Retry",
     "SignalKind",
     "Source",
     "Symptom",

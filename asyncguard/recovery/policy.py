@@ -7,19 +7,15 @@ repetition. Actions that query another tool (the contract, a source, the verifie
 pure calls and are made once each; after their answer the table is tried again.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponential
-
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
-from asyncguard.core.faults import ErrorCode, HazardKind, Symptom
+from asyncguard.core.faults import ErrorCode, HazardKind
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.records import CallRecord
 from asyncguard.core.tool_spec import Fallback, ToolSpec
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
@@ -30,6 +26,7 @@ from asyncguard.recovery.messages import (
     mark_of_consensus,
     mark_of_doubt,
 )
+from asyncguard.recovery.retry import exponential, plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +39,8 @@ class Row:
     """Reason, for the log."""
     applies: Callable[[Case, GuardConfig, Spent], bool]
     """Predicate: True if the row applies to the case."""
-    then: Callable[[Case, GuardConfig], Attempt | End]
-    """Function that returns the attempt or end that follows."""
+    then: Callable[[Case, GuardConfig], Attempt | End | None]
+    """Function that returns the attempt or end that follows; ``None`` if retries have ended."""
 
 
 def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
@@ -62,10 +59,15 @@ def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
         enabled = switch is None or bool(getattr(config, switch))
         if enabled and row.applies(case, config, spent):
             then = row.then(case, config)
-            if exhausted and isinstance(then, Attempt):
+            if then is None or (exhausted and isinstance(then, Attempt)):
                 continue  # no further attempt, but a later row may still end the call well
-            changes = _changes(row.action, case)
-            return Recovery(action=row.action, reason=row.reason, then=then, changes=changes)
+            complaint = then.complaint if isinstance(then, Attempt) else ""
+            return Recovery(
+                action=row.action,
+                reason=f"{row.reason}; {complaint}" if complaint else row.reason,
+                then=then,
+                changes=_changes(row.action, case),
+            )
     return Recovery(
         action=RecoveryAction.GIVE_UP, reason=_why_given_up(case), then=_end(case, config)
     )
@@ -125,10 +127,7 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     if asked > config.timing.retry_after_max and symptom.error != ErrorCode.CIRCUIT_OPEN:
         return False  # a retry earlier than the server asked for would be refused, too
     limits = config.limits
-    left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
-    if symptom.error == ErrorCode.CIRCUIT_OPEN:
-        return left  # no attempt was made; max_recoveries bounds how often the call comes back
-    return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
+    return spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
 
 
 def _happened(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -207,9 +206,20 @@ def _always(_: Case, __: GuardConfig, ___: Spent) -> bool:
 # -- consequences of the rows ----------------------------------------------------------------------
 
 
-def _again(case: Case, config: GuardConfig) -> Attempt:
-    delay = back_off(case.seen.symptom, case.record, config)
-    return Attempt(tool=case.attempted.name, arguments=case.record.answer_arguments, delay=delay)
+def _again(case: Case, config: GuardConfig) -> Attempt | None:
+    # If a circuit is open, no attempt was made; max_recoveries bounds how often the call comes
+    # back.
+    symptom = case.seen.symptom
+    refused_here = symptom is not None and symptom.error == ErrorCode.CIRCUIT_OPEN
+    planned = plan(case, config, refused_here=refused_here)
+    if planned is None:
+        return None
+    return Attempt(
+        tool=case.attempted.name,
+        arguments=case.record.answer_arguments,
+        delay=planned.delay,
+        complaint=planned.complaint,
+    )
 
 
 def _read_contract(case: Case, _: GuardConfig) -> Attempt:
@@ -237,9 +247,7 @@ def _ask_probe(case: Case, _: GuardConfig) -> Attempt:
 
 
 def _ask_probe_later(case: Case, config: GuardConfig) -> Attempt:
-    timing = config.timing
-    wait = min(timing.retry_max, timing.retry_initial * 2.0 ** (case.probes - 1))
-    return replace(_ask_probe(case, config), delay=wait)
+    return replace(_ask_probe(case, config), delay=exponential(config, case.probes))
 
 
 def _ask_verifier(case: Case, _: GuardConfig) -> Attempt:
@@ -476,23 +484,7 @@ STRANGE: tuple[Row, ...] = (
 """Rows for an answer that does not match its declaration."""
 
 
-# -- back-off, and calls of lost processes ---------------------------------------------------------
-
-
-def back_off(symptom: Symptom | None, record: CallRecord, config: GuardConfig) -> float:
-    """Return the seconds before the next attempt.
-
-    The server's own request counts first; else the wait is exponential with jitter. The jitter is
-    drawn from key and attempt, so that a replay waits as long as the run did and two calls do not
-    wait in step.
-    """
-    timing = config.timing
-    if symptom is not None and symptom.retry_after is not None:
-        return max(0.0, symptom.retry_after)
-    wait = wait_exponential(multiplier=timing.retry_initial, max=timing.retry_max)
-    digest = hashlib.sha256(f"{record.key}|{record.attempts}".encode()).digest()
-    jitter = int.from_bytes(digest[:8], "big") / 2**64 * timing.retry_jitter
-    return float(wait(_state(record))) + jitter
+# -- calls of lost processes -------------------------------------------------------------------------
 
 
 def lost_outcome(spec: ToolSpec) -> Outcome | None:
@@ -500,9 +492,3 @@ def lost_outcome(spec: ToolSpec) -> Outcome | None:
     if spec.effect.repeatable or spec.interrupts:
         return None
     return Outcome.IN_DOUBT if spec.effect is not EffectClass.PURE else Outcome.FAILED
-
-
-def _state(record: CallRecord) -> RetryCallState:
-    state = RetryCallState(retry_object=Retrying(), fn=None, args=(), kwargs={})
-    state.attempt_number = max(1, record.answer_attempts)
-    return state

@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
 _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 _NOT_HERE = ("demo-report/", ".asyncguard/effects.db")
 _FOREIGN = {
+    "RetryCallState": "tenacity",
     "HumanInTheLoopMiddleware": "langchain.agents.middleware",
     "ToolRetryMiddleware": "langchain.agents.middleware",
     "ToolException": "langchain_core.tools",

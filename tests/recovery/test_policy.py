@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tenacity import RetryCallState
 
 from asyncguard.config import RECOVERY_NAMES, GuardConfig, Limits, Timing
 from asyncguard.core.calls import Call
-from asyncguard.core.events import Aim, Outcome, RecoveryAction
+from asyncguard.core.events import Aim, CallFound, CallStarted, Outcome, RecoveryAction
 from asyncguard.core.faults import (
     Anomaly,
     AnomalyKind,
@@ -23,7 +24,7 @@ from asyncguard.core.faults import (
 )
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord, Finding
-from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
+from asyncguard.core.tool_spec import Fallback, Retry, Source, ToolSpec
 from asyncguard.recovery.consensus import Candidate, Consensus
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.failure_case import CallObservation, Case, Probed
@@ -31,7 +32,6 @@ from asyncguard.recovery.policy import (
     FAILED,
     STRANGE,
     Row,
-    back_off,
     decide,
     lost_outcome,
 )
@@ -483,23 +483,52 @@ def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.Data
 # -- timing and lost processes -------------------------------------------------------------------------------------
 
 
+def delay_of(case: Given, config: GuardConfig = CONFIG) -> float:
+    """Return the wait that the policy decides for a case."""
+    then = decide(case.case(), config, NOTHING).then
+    assert isinstance(then, Attempt)
+    return then.delay
+
+
 def test_a_back_off_doubles_and_has_a_limit() -> None:
-    """1, 2, 4 s ... up to the longest, and what a server asked for goes before it."""
-    waits = [
-        back_off(RESET, Given(symptom=RESET, tries=n).case().record, CONFIG) for n in (1, 2, 3, 20)
-    ]
-    assert waits == [1.0, 2.0, 4.0, 30.0]
-    record = Given(symptom=BUSY).case().record
-    assert back_off(replace(BUSY, retry_after=7.5), record, CONFIG) == 7.5
-    assert back_off(replace(BUSY, retry_after=-1.0), record, CONFIG) == 0.0
+    """It is 1, 2, 4 s ... up to the longest; a wait that the server asks for replaces it."""
+    many = replace(CONFIG, limits=Limits(max_attempts=5000))
+    waits = [delay_of(Given(symptom=RESET, tries=n), many) for n in (1, 2, 3, 20, 4000)]
+    assert waits == [1.0, 2.0, 4.0, 30.0, 30.0]
+    assert delay_of(Given(symptom=replace(BUSY, retry_after=7.5))) == 7.5
+    assert delay_of(Given(symptom=replace(BUSY, retry_after=-1.0))) == 0.0
 
 
 def test_the_jitter_is_the_same_in_a_replay() -> None:
     """It is drawn from key and attempt."""
     config = replace(CONFIG, timing=Timing(retry_initial=1.0, retry_jitter=0.5))
-    record = Given(symptom=RESET).case().record
     drawn = int.from_bytes(hashlib.sha256(b"k|1").digest()[:8], "big") / 2**64
-    assert back_off(RESET, record, config) == pytest.approx(1.0 + drawn * 0.5)
+    assert delay_of(Given(symptom=RESET), config) == pytest.approx(1.0 + drawn * 0.5)
+
+
+def test_the_time_since_the_first_attempt_begins_with_the_process() -> None:
+    """The clock of the process that made earlier attempts was another one."""
+    seen: list[tuple[int, float | None]] = []
+
+    def stop(state: RetryCallState) -> bool:
+        seen.append((state.attempt_number, state.seconds_since_start))
+        return False
+
+    given = replace(Given(symptom=RESET), spec={"retry": Retry(stop=stop)}).case()
+    for number, (process, at) in enumerate([("old", 9000.0), ("new", 3.0), ("new", 7.0)], start=1):
+        start = CallStarted(n=number, at=at, key="k", attempt=number, tool="t", epoch=process)
+        found = CallFound(n=number, at=at + 1, key="k", aim=Aim.ANSWER, tool="t", content={})
+        given.record.history.extend((start, found))
+    assert decide(given, CONFIG, NOTHING).action is A.RETRY
+    assert seen == [(3, 5.0)]
+
+
+def test_an_unreadable_answer_counts_as_an_attempt() -> None:
+    """With one attempt allowed, nothing is tried again, whatever the answer looked like."""
+    once = replace(CONFIG, limits=Limits(max_attempts=1))
+    case = Given(anomaly=_UNREADABLE)
+    assert decide(case.case(), CONFIG, NOTHING).action is A.RETRY
+    assert decide(case.case(), once, NOTHING).action is not A.RETRY
 
 
 @pytest.mark.parametrize(

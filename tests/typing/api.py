@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
+from tenacity import stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from asyncguard import (
     AsyncGuardMiddleware,
@@ -30,6 +31,7 @@ from asyncguard import (
     NewsStyle,
     Observer,
     Ports,
+    Retry,
     SignalKind,
     ThreadBusyError,
     Timing,
@@ -52,6 +54,17 @@ async def search(city: str) -> str:
     """Search flights."""
     if not city:
         raise ToolFault("the airline did not answer", transient=True, retry_after=2.0)
+    return city
+
+
+@guarded(
+    effect="pure",
+    retry=Retry(
+        wait=wait_random_exponential(max=60), stop=stop_after_attempt(8) | stop_after_delay(120)
+    ),
+)
+async def search_slowly(city: str) -> str:
+    """Search flights of an airline that is often busy."""
     return city
 
 

@@ -12,7 +12,7 @@ from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.argument_routes import check_passing
 from asyncguard.adapters.tools.schemas import fills, parameters_of
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Source, ToolSpec
+from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Retry, Source, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
 from asyncguard.validation import check_arguments, check_value
 
@@ -30,6 +30,7 @@ class Declaration(TypedDict, total=False):
     mode: Mode | str
     timeout: float
     grace: float
+    retry: Retry
     fallbacks: Sequence[str | Fallback]
     probe: str
     result_schema: Mapping[str, Any]
