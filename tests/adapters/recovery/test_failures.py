@@ -1,4 +1,4 @@
-"""Failing tools: what is tried again, when, and what everybody else notices of it."""
+"""Failing tools: which failures are retried, when, and the effect on other calls and tasks."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_http_errors_are_tried_again_where_that_may_help(
 
 
 def test_a_failure_that_is_not_transient_is_not_repeated(agent_of: AgentOf) -> None:
-    """A wrong value stays wrong."""
+    """A wrong value is not retried."""
     tool = look(ValueError("wrong"))
     outcome = one_call(agent_of, [tool], pure("look"))
     assert len(tool.calls) == 1
@@ -164,7 +164,7 @@ def test_an_effect_that_may_have_begun_is_in_doubt_and_not_repeated(agent_of: Ag
 
 
 def test_a_tool_can_say_that_its_effect_did_not_begin(agent_of: AgentOf) -> None:
-    """Then even a tool with effects is tried again."""
+    """A tool with effects is retried, too, if its failure says that the effect did not begin."""
     tool = look(ToolFault("queue full", transient=True, started=False), "paid", name="pay")
     outcome = one_call(agent_of, [tool])
     assert len(tool.calls) == 2
@@ -188,7 +188,7 @@ def test_a_timeout_of_a_pure_tool_is_tried_again(agent_of: AgentOf) -> None:
 
 
 def test_a_timeout_of_a_tool_with_effects_is_in_doubt(agent_of: AgentOf) -> None:
-    """Nobody knows what it did."""
+    """The call is in doubt: it may have had its effect before the timeout."""
     tool = look(after(100.0, "paid"), name="pay")
     outcome = one_call(agent_of, [tool], ToolSpec(name="pay", timeout=5.0))
     assert len(tool.calls) == 1

@@ -130,7 +130,7 @@ def test_a_sibling_of_a_tool_that_declares_nothing_is_told_with_its_units(
 
 
 def test_an_effect_of_a_sibling_is_converted_too(agent_of: AgentOf) -> None:
-    """What was done in its place answers in its own units."""
+    """The answer of the sibling's effect is converted from the sibling's unit."""
     pay = scripted_tool("pay", [ToolFault("closed", started=False)], args={"item": str})
     other = scripted_tool("other", [price(1240)], args={"item": str})
     specs = [
@@ -150,7 +150,7 @@ def test_an_effect_of_a_sibling_is_converted_too(agent_of: AgentOf) -> None:
 def test_another_derivation_in_another_unit_is_converted_and_marked(
     role: str, agent_of: AgentOf
 ) -> None:
-    """What is told in place of a failed answer is in the unit that the model knows."""
+    """A value that replaces a failed answer is shown in the unit that the model knows."""
     tools = [shop(ValueError("closed")), shop(price(1240), name="other")]
     helper: Any = (Source(tool="other"),) if role == "sources" else Fallback(tool="other")
     outcome, _ = ask(agent_of, tools, quoting(**{role: helper}), priced("other", CENTS))
@@ -181,7 +181,7 @@ def test_the_sources_of_a_tool_that_failed_agree_in_different_units(
 
 
 def test_calls_to_sources_in_different_units_are_no_conflict(agent_of: AgentOf) -> None:
-    """What the model asked two tools is compared after conversion."""
+    """Answers of two tools that the model asked are compared after conversion."""
     tools = [shop(price(12.4)), shop(price(1240), name="other")]
     steps = script(calls(("other", {"item": "nut"})), calls(("quote", {"item": "nut"})))
     specs = [quoting(sources=(Source(tool="other"),)), priced("other", CENTS)]

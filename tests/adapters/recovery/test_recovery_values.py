@@ -1,4 +1,4 @@
-"""What recovery hands on: values as data, marks that nobody forges, and nothing doubtful used unseen."""
+"""Values that recovery hands on: data, marks that cannot be forged, and no doubtful operands."""
 
 import json
 import math
@@ -214,7 +214,7 @@ def _resume(value: Any) -> Any:
 
 
 def test_an_internal_sibling_of_an_external_call_is_waited_for(agent_of: AgentOf) -> None:
-    """The run does not rest for a delivery that nobody owes."""
+    """The run waits for the sibling, not for a delivery that will not come."""
     bank = scripted_tool(
         "quote", [ToolFault("closed", started=False)], args={"item": str, "token": str}
     )
@@ -259,7 +259,7 @@ def test_a_lost_answer_is_no_null(agent_of: AgentOf) -> None:
 
 
 def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
-    """What the task may not call, recovery does not call for it."""
+    """Recovery does not ask a helper that the task may not call."""
     tool, other = shop(ValueError("closed")), shop(price(5.0), name="other")
     spec = quoting(fallbacks=(Fallback(tool="other"),), sources=(Source(tool="other"),))
     outcome, log = ask(
@@ -325,7 +325,7 @@ def test_helpers_that_recovery_could_not_use_are_refused(
     ids=lambda helpers: next(iter(helpers)),
 )
 def test_a_tool_cannot_help_itself(helpers: Any) -> None:
-    """It would answer for itself."""
+    """A tool that is named as its own helper is refused."""
     with pytest.raises(DeclarationError, match="names itself"):
         pure("a", **helpers)
 

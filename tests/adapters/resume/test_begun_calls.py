@@ -55,7 +55,7 @@ class Bank:
 
     @property
     def effects(self) -> int:
-        """How often somebody was charged."""
+        """Number of charges that took effect; charges with one key count once."""
         return len(set(self.keys))
 
 
@@ -101,7 +101,7 @@ async def left_by_a_dead_process(
 async def test_the_next_message_does_not_make_a_begun_call_a_failed_one(
     machine: Machine, effect: EffectClass
 ) -> None:
-    """It is made again under its key, as after ``None``, and its result is told: nobody has to ask for it again."""
+    """The call is made again under its key, as after ``None``, and its result is shown."""
     bank = Bank()
     await left_by_a_dead_process(machine, bank, effect)
     heir = machine.process([bank.tool(effect), LOOK], declared(effect), "Let me see.", "It is.")
@@ -312,7 +312,7 @@ def test_a_keyed_call_that_may_have_begun_does_not_fail(
 
 
 def test_what_an_idempotent_call_does_may_be_done_again(agent_of: AgentOf) -> None:
-    """It is told as failed: by its declaration a repeat by the model does no harm."""
+    """An idempotent call is reported as failed: by its declaration the model may repeat it."""
     bank = Bank(*[RESET] * 5)
     bank.hangs = False
     it = agent(agent_of, bank, None, IDEMPOTENT, "p", CHARGE, CHARGE, "Done.")
@@ -335,7 +335,7 @@ def test_a_keyed_call_that_began_nothing_fails(agent_of: AgentOf, error: Excepti
 
 
 def test_a_reader_that_stands_in_and_fails_leaves_the_doubt(agent_of: AgentOf) -> None:
-    """What the keyed tool may have done is not forgotten because another tool was asked last."""
+    """The keyed tool may have had its effect, although the tool that was asked last has none."""
     bank = Bank(*[RESET] * 5)
     look = scripted_tool("look", lambda _: 1 / 0, args={"item": str})
     specs = declared(KEYED, fallbacks=(Fallback(tool="look"),))

@@ -93,7 +93,7 @@ def pays_what_is_said(messages: Any, tools: Any) -> Any:
 def test_an_answer_is_for_the_branch_that_asked(
     agent_of: AgentOf, asks: str, with_journal: bool, tmp_path: Path
 ) -> None:
-    """Two branches of one shape ask a person; whoever approves the older one pays what that one showed."""
+    """Two branches of one shape ask a person; approving the older one pays what it showed."""
     made: list[str] = []
 
     def pay(arguments: Any) -> str:

@@ -1,4 +1,4 @@
-"""Attempts that go on after they were given up: what they may still do, and what their own end is worth."""
+"""Attempts that continue after they were given up: effects that may still happen, late results."""
 
 import asyncio
 import json
@@ -184,7 +184,7 @@ def stubborn(
 def test_a_pure_call_fails_at_its_deadline_whatever_its_tool_does(
     mode: Mode, agent_of: AgentOf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What the tool answers late is ignored, and the log says so."""
+    """A late answer of the tool is ignored and logged."""
     ended: list[str] = []
     config = GuardConfig(timing=EXACT.timing, limits=Limits(max_attempts=1))
     agent = agent_of(
@@ -252,7 +252,7 @@ async def test_a_late_word_that_nothing_began_settles_the_doubt(agent_of: AgentO
 def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(
     asked: str, agent_of: AgentOf
 ) -> None:
-    """A helper that ignores its cancellation holds nobody."""
+    """A helper that ignores its cancellation delays no call beyond the deadline."""
     ended: list[str] = []
     price = {
         "type": "object",

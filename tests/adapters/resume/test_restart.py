@@ -184,7 +184,7 @@ def test_a_restart_after_a_deferred_effect_was_released_does_not_run_it_again(
 def test_a_message_after_a_restart_does_not_deny_an_effect_that_was_approved(
     agent_of: AgentOf,
 ) -> None:
-    """A person approved, the payment had begun, the process ended: nobody is told that it was not run."""
+    """A payment that was approved and had begun is not reported as not run."""
     saver = InMemorySaver()
 
     def process(prefix: str, *steps: Any) -> Agent:

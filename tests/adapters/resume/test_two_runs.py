@@ -1,4 +1,4 @@
-"""Two runs that meet on one thread of a process: the second is refused, and leaves nothing there."""
+"""Two runs that meet on one thread of a process: the second is refused and changes nothing."""
 
 import asyncio
 import gc
@@ -46,7 +46,7 @@ def agent_on(
 
 
 def said(messages: list[Any]) -> list[str]:
-    """What the user has said."""
+    """Return the messages of the user."""
     return [message.text for message in messages if message.type == "human"]
 
 
@@ -102,7 +102,7 @@ async def test_awaited_at_the_same_instant(
 
 
 def at_once(*calls_: Callable[[], Any]) -> list[Any]:
-    """What threads that start together come to."""
+    """Return the results of calls that OS threads make at the same moment."""
     gate = threading.Barrier(len(calls_))
     results: list[Any] = [None] * len(calls_)
 
@@ -187,7 +187,7 @@ class LateNodes(BaseCallbackHandler):
 def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(
     frontend: Frontend,
 ) -> None:
-    """What another run read on top of that input waits for it, instead of answering for it."""
+    """A run that read another run's stored input is refused and does not answer that input."""
     saver = InMemorySaver()
     late = LateNodes(0.4)
     agents = [agent_on(frontend, saver, latency=0.2) for _ in range(2)]
@@ -238,7 +238,7 @@ class LateReader(InMemorySaver):
 async def test_a_run_that_read_the_thread_before_another_ended(
     frontend: Frontend, known: bool
 ) -> None:
-    """It would go on from what the thread was, and the other's turn would be lost."""
+    """A run that read a state which is outdated by now is refused, so that no turn is lost."""
     saver = LateReader()
     agent = agent_on(frontend, saver)
     before = ["before"] if known else []
@@ -256,7 +256,7 @@ async def test_a_run_that_read_the_thread_before_another_ended(
 
 
 async def test_a_deleted_thread_begins_again(frontend: Frontend) -> None:
-    """What was is no reason to refuse what begins."""
+    """A new run on a deleted thread is not refused because of the former runs."""
     saver = InMemorySaver()
     agent = agent_on(frontend, saver)
     await agent.say("one", thread="t")
@@ -265,7 +265,7 @@ async def test_a_deleted_thread_begins_again(frontend: Frontend) -> None:
 
 
 async def test_going_back_in_time_is_no_meeting(frontend: Frontend) -> None:
-    """A run from an older checkpoint, after others have ended."""
+    """A run from an older checkpoint is allowed after others have ended."""
     agent = agent_on(frontend, InMemorySaver())
     await agent.say("one", thread="t")
     older = (await agent.graph.aget_state(PLACE)).config
@@ -311,7 +311,7 @@ async def test_a_failed_run_leaves_the_thread(frontend: Frontend) -> None:
 
 
 async def test_an_abandoned_stream_leaves_the_thread(frontend: Frontend) -> None:
-    """Who stops listening has ended the run."""
+    """A consumer that abandons a stream has ended the run."""
     agent = agent_on(frontend, InMemorySaver(), policy=look_first)
     for _ in agent.graph.stream(agent.input("one", None), PLACE):
         break
@@ -358,7 +358,7 @@ async def test_what_is_resumed_beside_itself_is_refused(frontend: Frontend) -> N
 
 @pytest.mark.parametrize("how", ["s", "a"])
 def test_how_a_thread_was_left_keeps_no_agent(frontend: Frontend, how: str) -> None:
-    """What is remembered of runs that ended lets their agent go."""
+    """The record of ended runs does not keep their agent in memory."""
     saver = InMemorySaver()
 
     def run() -> weakref.ref[Any]:

@@ -17,7 +17,7 @@ MINE = "the caller says so"
 DELIVERED = "approved by Kim"
 CALL = "call_1_1"
 YES = True
-"""What wakes a parked run means nothing; to a question it is the answer."""
+"""Value of a resume: it has no meaning for a parked run, and answers a question."""
 
 
 @dataclass(kw_only=True)
@@ -30,7 +30,7 @@ class Bank:
     made: list[Any] = field(default_factory=list)
 
     def deliver(self) -> None:
-        """The outside world answers."""
+        """Deliver the result, as the outside world does."""
         self.inbox.deliver(self.tokens[0], DELIVERED)
 
     async def begin(self) -> Outcome:

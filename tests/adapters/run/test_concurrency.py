@@ -35,7 +35,7 @@ def echo(messages: Any, _: Any) -> Any:
 
 @pytest.mark.parametrize("kept", [True, False], ids=["threads", "no checkpointer"])
 def test_many_runs_at_once_do_not_mix(kept: bool, agent_of: AgentOf) -> None:
-    """Each gets its own answer, and none waits for another."""
+    """Each run gets its own answer, and no run waits for another."""
     options: dict[str, Any] = {"checkpointer": InMemorySaver()} if kept else {}
     agent = agent_of(ScriptedChatModel(echo), [look()], specs=[pure("look")], **options)
 
@@ -134,7 +134,7 @@ def test_a_run_can_be_streamed_through_the_sync_entry(agent_of: AgentOf) -> None
 
 
 def test_state_between_runs_holds_plain_values_only(agent_of: AgentOf) -> None:
-    """What is kept beside the messages survives any serializer."""
+    """The values beside the messages survive any serializer."""
     agent = agent_of(
         ScriptedChatModel(script(BOTH)),
         [look()],

@@ -86,7 +86,7 @@ def test_a_run_does_not_park_before_the_work_was_started(agent_of: AgentOf) -> N
 
 @pytest.mark.parametrize("early", [0.5, 2.9])
 def test_a_result_may_come_while_the_work_is_started(early: float, agent_of: AgentOf) -> None:
-    """The answer of a quick other side is taken at once; the start that still runs holds nobody up."""
+    """An early result is used at once, and the start that still runs delays nothing."""
     it = Setup(agent_of, ONE, latency=3.0)
 
     async def main() -> None:
@@ -136,7 +136,7 @@ def test_a_resume_without_a_delivery_costs_no_turn(agent_of: AgentOf) -> None:
 
 
 def test_a_person_is_asked_once_though_a_result_comes_before_the_answer(agent_of: AgentOf) -> None:
-    """What is delivered between question and answer is told, and the answer counts."""
+    """A delivery between question and answer is shown, and the answer counts."""
     inbox, tokens = Inbox(), list[str]()
 
     def start(arguments: Any) -> str:
@@ -202,7 +202,7 @@ def test_a_token_is_good_for_one_delivery(agent_of: AgentOf) -> None:
 
 
 def test_a_delivery_from_another_thread_wakes_a_waiting_run(agent_of: AgentOf) -> None:
-    """Without a checkpointer nobody could resume a parked run, so it waits in memory."""
+    """Without a checkpointer a run cannot be resumed, so that it waits in memory."""
     it = Setup(agent_of, ONE, thread=False)
 
     def bring() -> None:
@@ -285,7 +285,7 @@ def test_a_result_is_not_held_back_for_an_external_call(agent_of: AgentOf) -> No
 
 
 def test_what_waits_for_an_external_call_holds_nothing_back(agent_of: AgentOf) -> None:
-    """A call is deferred behind the external one; the third result of the message is told meanwhile."""
+    """A call waits for the external one; the third result of the message is shown meanwhile."""
     behind = ("bank", {"q": "x"})
     it = Setup(
         agent_of,
