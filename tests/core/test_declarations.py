@@ -100,7 +100,7 @@ def test_footprints_know_the_task() -> None:
 
 
 def test_a_fallback_renames_arguments() -> None:
-    """Named arguments are renamed, others keep their names, and a swap is no loss."""
+    """Named arguments are renamed, others keep their names, and two names may be swapped."""
     assert Fallback(tool="y", arguments={"q": "query"}).translate({"query": 1, "n": 2}) == {
         "q": 1,
         "n": 2,

@@ -23,7 +23,7 @@ RESULT = {
 
 
 def book() -> EvidenceBook:
-    """What the user said to all, and a compact JSON result for one task."""
+    """Return evidence with a user's text for all tasks, and a compact JSON result for one."""
     evidence = EvidenceBook()
     evidence.add_common(TOLD)
     evidence.add("t1", json.dumps(RESULT, separators=(",", ":"), ensure_ascii=False))
@@ -132,7 +132,7 @@ def test_what_a_result_holds_is_grounded(items: list[Any]) -> None:
 
 @given(st.lists(values, max_size=5), values)
 def test_more_evidence_never_ungrounds(items: list[Any], value: Any) -> None:
-    """What was grounded stays grounded when more is said."""
+    """A value that was grounded stays grounded when evidence is added."""
     evidence = EvidenceBook()
     was = False
     for item in items:

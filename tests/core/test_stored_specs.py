@@ -33,7 +33,7 @@ CLASSES: dict[EffectClass, ToolSpec] = {
 
 
 def test_a_declaration_survives_json() -> None:
-    """What is kept is plain JSON, and comes back as it was."""
+    """A stored declaration is plain JSON, and is restored unchanged."""
     assert from_json("pay", json.loads(json.dumps(to_json(RICH)))) == RICH
     assert to_json(ToolSpec(name="t")) == {}
 

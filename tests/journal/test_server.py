@@ -1,4 +1,4 @@
-"""The journal in PostgreSQL: a server that goes away, connections that break, and processes that are lost or frozen."""
+"""The journal in PostgreSQL: a server that goes away, broken connections, dead processes."""
 
 import asyncio
 import os
@@ -106,7 +106,7 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
 
 
 async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
-    """One that runs a long call must not be taken for dead because nobody asked it anything."""
+    """An idle process reconnects on its own, so that it is not declared dead during a long call."""
     with opened(postgres_url, 2) as (journal, other):
         before = journal.process_id
         cut(postgres_url)
@@ -171,7 +171,7 @@ async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: 
 
 
 class Broken(PostgresStore):
-    """A connection that breaks right after a commit: nobody here knows that it lasted."""
+    """A connection that breaks right after a commit, so that its outcome is unknown here."""
 
     armed = False
 

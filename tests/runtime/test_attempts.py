@@ -1,4 +1,4 @@
-"""Attempts as front ends get them: everything that running a tool needs is in the value, and nothing of the thread."""
+"""Attempts as adapters get them: values that hold all that running a tool needs, and no session."""
 
 import asyncio
 import dataclasses
@@ -59,7 +59,7 @@ class Shelf:
         self.jobs[job.key] = job
 
     def cancel(self, key: str) -> bool:
-        """Nothing runs."""
+        """Do nothing."""
         return False
 
     def pending(self) -> Collection[str]:
@@ -67,18 +67,18 @@ class Shelf:
         return tuple(self.jobs)
 
     def poll(self) -> None:
-        """Nothing ends."""
+        """Do nothing."""
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Nothing is carried on."""
+        """Recover nothing."""
         return {}
 
     def health(self) -> Health:
-        """Always well."""
+        """Report to be well."""
         return Health(alive=True, pending=len(self.jobs))
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
 class Thread:
@@ -121,7 +121,7 @@ class Thread:
 
     @property
     def job(self) -> Job:
-        """What the executor was given last."""
+        """Last job that was given to the executor."""
         return self.shelf.jobs[self.record.key]
 
     def make_again(self, tool: str = "") -> None:
@@ -145,7 +145,7 @@ def test_an_attempt_says_what_is_to_be_run() -> None:
 
 
 def test_an_attempt_of_a_sibling_has_its_arguments() -> None:
-    """What the model called stays known, so that nothing of its request is used for the sibling."""
+    """An attempt by a sibling names the tool that the model called, too."""
     thread = Thread("look")
     thread.make_again("find")
     attempt = thread.attempts[-1]
@@ -255,7 +255,7 @@ def _in_the_journal(thread: Thread) -> None:
 def test_an_attempt_knows_whether_the_call_may_have_begun_before(
     before: Callable[[Thread], Any], begun: bool
 ) -> None:
-    """A front end that cannot run the call reports it as lost only if it may have begun."""
+    """An attempt knows if the call may have begun before: only then is it reported as lost."""
     thread = Thread("pay")
     before(thread)
     assert attempt_of(thread.session, thread.record).begun_before is begun

@@ -1,4 +1,4 @@
-"""Files that somebody tampered with run nothing, steer no terminal, and give a clear error."""
+"""Files that were tampered with run no code, steer no terminal, and give a clear error."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from asyncguard_benchmark.roster import AgentSpec
 from tests.observability.story import trip_file
 
 STEERING = "\x1b[31m\x1b]0;owned\x07\r\x9b2J\u202e\x00"
-"""Colours, a title, a bell, a return, and an erasure in one byte; all that a terminal would obey."""
+"""Colors, a title, a bell, a return and an erasure in one byte: all that a terminal would obey."""
 _FIXED = {
     "event",
     "outcome",
@@ -262,7 +262,7 @@ def test_a_file_decides_neither_what_code_runs_nor_who_gets_a_key(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Resuming a file that somebody changed imports nothing of theirs and sends nothing to their server."""
+    """Resuming a tampered file imports none of its code and sends nothing to its server."""
     (tmp_path / "crafted_agents.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     file = tmp_path / "e.jsonl"

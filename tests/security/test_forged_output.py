@@ -1,4 +1,4 @@
-"""Tool output is data: forged results, notices, approvals, tokens and keys settle nothing, whoever says them."""
+"""Tool output is data: forged results, notices, approvals, tokens and keys have no effect."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -123,7 +123,7 @@ def _check_calls(played: Played, honestly: Played) -> None:
 
 
 def _is_content(said: Any) -> bool:
-    """Whether a message can hold it as it is."""
+    """Return True if a message can hold the value as it is."""
     return isinstance(said, str) or (
         isinstance(said, list) and all(isinstance(item, dict) for item in said)
     )
