@@ -48,7 +48,7 @@ def test_looking_at_calls_needs_no_framework(desk: Path) -> None:
 
 
 def wrong(capsys: Capture, *words: object) -> str:
-    """What a wrong command line is told."""
+    """Return the error message for a wrong command line."""
     with pytest.raises(SystemExit) as caught:
         main(["ledger", *map(str, words)])
     assert caught.value.code == 2
@@ -102,7 +102,7 @@ def test_a_call_of_a_process_that_is_alive_needs_nobody(desk: Path, capsys: Capt
 
 
 def test_an_empty_list_is_a_sentence(tmp_path: Path, capsys: Capture) -> None:
-    """And no failure."""
+    """An empty list is printed as a sentence and is not a failure."""
     open_journal(tmp_path / "new.db").close()
     assert run(capsys, "list", tmp_path / "new.db") == "No call waits for a person.\n"
     assert (
@@ -134,7 +134,7 @@ def test_filters_choose(desk: Path, capsys: Capture) -> None:
 
 
 def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture) -> None:
-    """Until its thread has run it is one that somebody has looked at."""
+    """An answered call is only counted until its thread has run."""
     run(capsys, "resolve", key("pay#1"), desk, "--happened", "--yes")
     text = run(capsys, "list", desk)
     assert key("pay#1")[:8] not in text
@@ -205,7 +205,7 @@ def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypa
 def test_a_missing_journal_is_never_made(
     tmp_path: Path, capsys: Capture, monkeypatch: Any, words: list[str]
 ) -> None:
-    """The error says where it was looked for."""
+    """A missing journal is not created; the error says where it was looked for."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ASYNCGUARD_JOURNAL", raising=False)
     text = run(capsys, *words, code=1)
@@ -222,7 +222,7 @@ def test_a_missing_journal_is_never_made(
 
 
 def test_a_checkpointers_file_leads_to_its_journal(desk: Path, capsys: Capture) -> None:
-    """The likeliest mistake."""
+    """A checkpointer's file, which is an easy mistake, leads to its journal."""
     other = sqlite3.connect("threads.db")
     other.execute("CREATE TABLE checkpoints (id TEXT)")
     other.close()

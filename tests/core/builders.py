@@ -74,7 +74,7 @@ def make_call(
 
 
 class Scene:
-    """A scoreboard under construction; each event is one second later, each call has its message."""
+    """A scoreboard under construction; events are a second apart, calls each have a message."""
 
     def __init__(
         self,

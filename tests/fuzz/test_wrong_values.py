@@ -51,7 +51,7 @@ __all__ = ["frontend"]
 PATIENCE = 5.0
 """Seconds of the wall clock in which every run has ended."""
 NAMED = (AsyncguardError, InvalidUpdateError, EmptyInputError)
-"""Errors of ours; and LangGraph's for an input that is no mapping, where its graph is not ours."""
+"""Errors of ours, and LangGraph's for an input that is not a mapping, raised by its own graph."""
 CLASSES: tuple[tuple[type, Mapping[str, Any]], ...] = (
     (Limits, {}),
     (Timing, {}),
@@ -78,7 +78,7 @@ def drawn(count: int) -> Callable[[Any], Any]:
 
 
 def _fits(hint: Any, kind: str) -> bool | None:
-    """Whether a kind is right for a plain hint; ``None`` where that is not for this file to say."""
+    """Return True if a kind fits a plain hint, and None if this file cannot tell."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     if kind == "zero" or not all(option in FITTING or option is type(None) for option in options):
         return None
@@ -97,7 +97,7 @@ def _configure(field: tuple[type, Mapping[str, Any], str], value: tuple[str, Any
 
 
 def _refusal(make: Callable[[], Any]) -> str:
-    """What an error of ours says; empty if there is none. Any other error is the test's."""
+    """Return the text of our error, empty if none was raised; other errors pass."""
     try:
         make()
     except CallerError as error:
@@ -201,7 +201,7 @@ def _agent(frontend: Frontend, *tools: BaseTool, specs: Any = (), **options: Any
 def _ends(
     agent: Agent, payload: Any, thread: str | None, allowed: tuple[type[BaseException], ...] = NAMED
 ) -> bool:
-    """Whether a run ends as a run ends; an error that is not allowed is the test's."""
+    """Return True if a run ends regularly and False after an allowed error; other errors pass."""
     began = time.monotonic()
     try:
         run_virtual(agent.go(payload, thread))
@@ -213,7 +213,10 @@ def _ends(
 
 
 def _plain_error(payload: Any) -> tuple[type[BaseException], ...]:
-    """What ``create_agent`` without us raises: its own channels are read before anything of ours is asked."""
+    """Return the error that plain ``create_agent`` raises for an input, if any.
+
+    LangGraph reads its own channels before anything of ours is called.
+    """
     try:
         create_agent(ScriptedChatModel(["Hello."]), [], checkpointer=InMemorySaver()).invoke(
             payload, {"configurable": {"thread_id": "plain"}}
@@ -282,7 +285,7 @@ def _try_resume(frontend: Frontend, value: Any) -> None:
 @drawn(15)
 @given(anything())
 def test_wrong_answers_to_a_question_refuse(frontend: Frontend, value: Any) -> None:
-    """What is no approval is none, and no error either."""
+    """An answer that is not a documented approval refuses, and raises nothing."""
     _try_resume(frontend, value)
 
 

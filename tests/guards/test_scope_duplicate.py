@@ -82,7 +82,7 @@ def test_of_two_equal_calls_the_earlier_stays() -> None:
 
 @pytest.mark.parametrize("outcome", [ev.Outcome.DONE, ev.Outcome.FAILED])
 def test_a_call_that_ended_may_be_made_again(outcome: ev.Outcome) -> None:
-    """Polling and trying again are no duplicates."""
+    """A call that ended may be made again, for polling or as another try."""
     scene = Scene(ANY)
     scene.end(scene.start("any", {"n": 1}), outcome)
     assert scene.judge(duplicate.judge, "any", {"n": 1}) == ADMIT

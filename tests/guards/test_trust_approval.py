@@ -1,4 +1,4 @@
-"""Trust and approval: what a person has to see first."""
+"""Trust and approval: calls that a person has to see first."""
 
 import pytest
 
@@ -15,7 +15,7 @@ BOTH = ToolSpec(name="both", approval=True, destructive=True)
 
 
 def verdict(tool: str, tainted: bool, config: GuardConfig | None = None, **values: bool) -> Verdict:
-    """What all guards together say about a call."""
+    """Return the joint verdict of all guards on a call."""
     scene = Scene(WIPE, READ, BUY, BOTH, config=config)
     scene.board.tainted = tainted
     return scene.admit(scene.propose(tool, **values), enabled(scene.board.config))

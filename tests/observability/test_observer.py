@@ -149,6 +149,6 @@ async def coroutine_function(details: Details) -> None:
 
 @pytest.mark.parametrize("observer", [coroutine_function, AsyncCallable(), "a string"])
 def test_what_cannot_observe_is_refused_at_once(observer: Callable[[Details], None]) -> None:
-    """Coroutine functions, which nobody would await, and things that cannot be called."""
+    """Coroutine functions, which would not be awaited, and non-callable values are refused."""
     with pytest.raises(CallerError, match=r"plain function|not callable"):
         ObserverSet([observer])

@@ -283,7 +283,7 @@ def test_a_held_call_is_drawn_differently(tmp_path: Path) -> None:
 
 
 def test_an_empty_trace_says_so(tmp_path: Path) -> None:
-    """A head without events is no error."""
+    """An empty trace is drawn as a sentence and is not an error."""
     assert render_timeline(traced(tmp_path, lambda story: None)) == "The trace holds no events.\n"
 
 

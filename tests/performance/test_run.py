@@ -80,7 +80,7 @@ def test_an_unknown_section_is_refused_by_name() -> None:
 
 
 def test_help_names_every_section() -> None:
-    """What can be measured is told without measuring it."""
+    """The help names all sections without measuring anything."""
     done = run("--help")
     assert done.returncode == 0
     assert all(

@@ -1,4 +1,4 @@
-"""Circuit breakers: when calls of a failing tool are let through."""
+"""Circuit breakers: the conditions under which calls of a failing tool are let through."""
 
 from dataclasses import dataclass
 
@@ -113,7 +113,7 @@ def _failing(*causes: str, at: float = 0.0) -> Circuit:
 
 
 def test_failures_of_one_cause_hold_nobody_else_back() -> None:
-    """What is wrong may be those arguments alone: all others go through, and their answers do not wake it."""
+    """Failures of one set of arguments hold back only calls with these arguments."""
     circuit = _failing(*["bad"] * LIMIT)
     assert not admits(circuit, 0.0, COOLDOWN, "bad")[0]
     assert admits(circuit, 0.0, COOLDOWN, "good") == (True, circuit)
@@ -195,7 +195,7 @@ def test_an_open_circuit_never_admits_before_its_cooldown(at: Reached, pause: fl
 
 @given(at=reached(), waits=st.lists(st.floats(0, COOLDOWN, exclude_max=True), max_size=5))
 def test_exactly_one_call_probes(at: Reached, waits: list[float]) -> None:
-    """However many ask within a cooldown of the probe, nobody follows it before it has ended."""
+    """Any number of calls may ask; none follows the probe before it has ended."""
     circuit = at.circuit
     while circuit.state is CircuitState.CLOSED:
         circuit = after_failure(circuit, at.now, LIMIT)

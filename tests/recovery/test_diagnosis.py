@@ -1,4 +1,4 @@
-"""Diagnosis: which hazard a symptom means, by which rule, on what evidence."""
+"""Diagnosis: the hazard that a symptom means, the rule that says so, and its evidence."""
 
 import sqlite3
 from dataclasses import replace
@@ -247,7 +247,7 @@ def test_failures(symptom: Symptom | None, rule: str, hazard: HazardKind) -> Non
 def test_a_refusal_is_told_by_arguments_and_live_contract(
     fit: bool, differs: bool | None, hazard: HazardKind, confidence: float
 ) -> None:
-    """Who broke the contract: the caller, the tool, or something in between."""
+    """A refused call's arguments and the live contract tell whether caller or tool is at fault."""
     found = diagnose(
         _seen(symptom=_failed(status=400), arguments_fit=fit, contract_differs=differs)
     )
@@ -256,7 +256,7 @@ def test_a_refusal_is_told_by_arguments_and_live_contract(
 
 
 def test_missing_permission_is_told_and_not_transient() -> None:
-    """Nobody should repeat it, or change the arguments."""
+    """A missing permission is diagnosed, and neither transient nor a refusal of the arguments."""
     symptom = _status(403)
     assert not is_transient(symptom)
     assert not refused(symptom)
@@ -350,7 +350,7 @@ def test_evidence_names_fields_and_sources() -> None:
 
 
 def test_the_users_rule_is_asked_first() -> None:
-    """What it says stands; what it leaves goes to the table."""
+    """The user's rule is asked first; a case that it leaves open goes to the table."""
     own = Diagnosis(hazard=_H.CONFLICT, rule="own", evidence=("quota",), confidence=1.0)
     seen = _seen(symptom=_failed(status=503))
     assert diagnose(seen, lambda each: own if each.tool == "quote" else None) is own

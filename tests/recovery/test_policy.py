@@ -58,7 +58,7 @@ LIVE = Contract(parameters={"type": "object"}, returns=None)
 
 
 def bound(*, firm: bool = True, decided: bool = True) -> Consensus:
-    """What sources came to."""
+    """Return a consensus of sources."""
     own = Candidate(source="t", value=1, trusted=False, date=None)
     return Consensus(
         decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",)
@@ -309,7 +309,7 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
 
 
 def comes_to(decided: Recovery) -> Aim | Outcome:
-    """What follows, in one word."""
+    """Return the aim or outcome that follows."""
     return decided.then.aim if isinstance(decided.then, Attempt) else decided.then.outcome
 
 

@@ -1,4 +1,4 @@
-"""Inspection: what is wrong with an answer, and what is not."""
+"""Inspection of answers: the anomalies that are found, and what is not one."""
 
 import json
 from collections.abc import Mapping
@@ -97,7 +97,7 @@ def test_a_renamed_field_is_missing_and_unexpected() -> None:
     "text", ["The total is 12.50.", '{"total": 12.5, "sta', '{"total": 1, "total": 2}', "{'a': 1}"]
 )
 def test_a_text_that_is_no_json_is_unreadable(text: str) -> None:
-    """Prose, a document that breaks off, and one that gives a field twice are no JSON."""
+    """Prose, a document that breaks off, and one that gives a field twice are not JSON."""
     assert found(text) == [(AnomalyKind.UNREADABLE, "")]
 
 
@@ -126,7 +126,7 @@ def test_another_unit_in_the_answer_is_seen(beside: dict[str, Any]) -> None:
 
 
 def test_a_field_that_is_called_unit_may_be_a_ward() -> None:
-    """A declared field whose text is no unit of the kind is no anomaly, even beside a single number."""
+    """A declared text field called unit may hold other texts than a unit of that kind."""
     fields = {"dose": {"type": "number", "unit": "mg"}, "unit": {"type": "string"}}
     spec = ToolSpec(name="dose", result_schema={"type": "object", "properties": fields})
     assert [found({"dose": 5, "unit": unit}, spec) for unit in ("cardiology", "C", "mg")] == [
@@ -154,7 +154,7 @@ def test_the_declared_unit_in_another_spelling_is_no_anomaly(beside: dict[str, A
 
 
 def test_invariants_see_arguments_and_result() -> None:
-    """What a rule says becomes a finding; a rule that raises is one, too, without what it raised."""
+    """A rule's message becomes a finding, and so does a rule that raises, without its message."""
 
     def adds_up(arguments: Mapping[str, Any], result: Any) -> str | None:
         return (

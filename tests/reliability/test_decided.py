@@ -1,4 +1,4 @@
-"""What killed agents decided, put beside each other."""
+"""Decisions of killed agents, compared with each other."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The judge: nothing speaks against a sound case, and each promise is found broken where it is."""
+"""The judge: it finds nothing in a sound case, and each promise that is broken."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -94,7 +94,7 @@ def told_of(*answers: str) -> Evidence:
 
 
 def refused_without_reason() -> Evidence:
-    """The payment was not begun, and nobody said no."""
+    """Return evidence in which the payment was not begun, without a refusal that explains it."""
     told = [*EVENTS[:2], {"kind": "call_rejected", "n": 3, "key": "k1"}]
     return replace(sound(), calls=thread_calls(told), journal=(), lines=())
 
@@ -354,7 +354,7 @@ def test_a_doubt_that_a_delivery_settled_has_a_reason(
 def test_a_call_of_a_lost_message_is_another_call(
     effect: str, call_id: str, pid: int, excused: bool
 ) -> None:
-    """A call without effect begins before its message is stored; made anew after a kill, it may end without running."""
+    """A call without effect of a message that was lost with its process may end without running."""
     made = deepcopy(EVENTS[0])
     made["call"]["call_id"] = call_id
     squashed = {"kind": "call_squashed", "n": 2, "key": "k1"}
@@ -409,7 +409,7 @@ NO: tuple[What, dict[str, Any]] = (What.PROBED, {"note": "no"})
 
 
 def fails(evidence: Evidence) -> bool:
-    """Whether the failure is held against the runtime."""
+    """Return True if the failure is held against the runtime."""
     return any("told as failed" in violation.text for violation in judge(evidence))
 
 
@@ -464,7 +464,7 @@ def lagging(place: int, **changes: Any) -> Evidence:
 
 
 def test_a_journal_may_lag_behind_the_last_step_of_a_run() -> None:
-    """Its process died before it had told the journal, and the run was over: nobody entered the thread again."""
+    """The process died before it told the journal, and its thread was not entered again."""
     assert judge(lagging(1)) == []
 
 

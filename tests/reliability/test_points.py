@@ -30,7 +30,7 @@ def test_a_killed_agent_keeps_its_promises(point: Point, effect: Effect, play: P
     "broken", [Broken.INTENT, Broken.DEDUP, Broken.FINGERPRINT], ids=lambda value: value.value
 )
 def test_a_broken_build_is_found_out(broken: Broken, play: Play) -> None:
-    """What is switched off shows as the violation that it exists to prevent."""
+    """A build with a protection switched off shows the violation that it prevents."""
     forks = broken is Broken.FINGERPRINT
     point = Point.C8 if forks else Point.C7
     case = Case(

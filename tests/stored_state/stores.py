@@ -39,7 +39,7 @@ class Opened:
 
     @property
     def journal(self) -> str:
-        """Where the journal is."""
+        """Address of the journal."""
         return self.url or str(self.folder / "threads.db.effects")
 
     @property

@@ -79,7 +79,7 @@ class TestCallsThatWereRunning:
     async def test_a_repeatable_call_is_made_again(
         self, opened: Open, front: str, case: str
     ) -> None:
-        """The second attempt has the first one's key, and nobody is asked once more."""
+        """The second attempt has the first one's key, and no person is asked again."""
         thread = opened(front, case)
         assert f"{CASES[case]} did order 17" in await thread.run(None)
         assert len(thread.effects) == 2
@@ -87,7 +87,7 @@ class TestCallsThatWereRunning:
 
     @pytest.mark.parametrize("case", ["probed", "waiting_probed"])
     async def test_a_probed_call_is_asked_about(self, opened: Open, front: str, case: str) -> None:
-        """The probe finds it."""
+        """The probe finds the effect."""
         thread = opened(front, case)
         assert "a probe found order 17" in await thread.run(None)
         assert len(thread.effects) == 1
@@ -95,7 +95,7 @@ class TestCallsThatWereRunning:
     async def test_a_call_that_may_not_be_repeated_is_in_doubt(
         self, opened: Open, front: str
     ) -> None:
-        """Nothing can be asked."""
+        """The call is in doubt, as no probe can be asked."""
         thread = opened(front, "once")
         assert "not known whether pay_once#1 took effect" in await thread.run(None)
         assert len(thread.effects) == 1
@@ -134,7 +134,7 @@ class TestCallsThatHadNotBegun:
     async def test_a_call_that_had_not_begun_is_made_once(
         self, opened: Open, front: str, case: str
     ) -> None:
-        """Whether it had been admitted already or not."""
+        """A call that had not begun is made once, whether it had been admitted or not."""
         if case not in cases_of(front):
             pytest.skip("the graph has no such state")
         thread = opened(front, case)

@@ -226,7 +226,7 @@ def _later(_: Details) -> Any:
 
 
 def test_a_broken_observer_is_caught() -> None:
-    """What is not callable, has to be awaited, or raises."""
+    """An observer is refused that is not callable, has to be awaited, or raises."""
     for broken, said in (
         (7, "not callable"),
         (_coroutine, "plain function"),

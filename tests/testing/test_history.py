@@ -41,7 +41,7 @@ def broken(
 
 @given(valid_histories())
 def test_valid_histories_pass_everywhere(history: History) -> None:
-    """What every provider accepts, every provider's rules accept, those of Gemini 3 included."""
+    """A history that every provider accepts passes all rules, those of Gemini 3 included."""
     check_history_all(history, gemini3=True)
 
 

@@ -175,7 +175,7 @@ REFUSED: dict[str, Any] = {
 
 @pytest.mark.parametrize("value", REFUSED.values(), ids=REFUSED)
 def test_two_readings_are_none(value: Any) -> None:
-    """What may mean two things, says too little, or takes something back is not mended."""
+    """An answer is refused that may mean two things, says too little, or takes something back."""
     assert outcome(value) == "refused"
 
 
@@ -218,7 +218,7 @@ def number(name: str, **field: Any) -> dict[str, Any]:
 def test_no_other_field_becomes_the_declared_one(
     answer: Any, declared: dict[str, Any], closed: bool
 ) -> None:
-    """What a word means, or that nothing else is there, is no evidence; an undeclared object wraps nothing."""
+    """The meaning of a word, or the lack of other fields, is not evidence of a rename."""
     assert (
         outcome(answer, {**declared, **({"additionalProperties": False} if closed else {})})
         == "refused"
@@ -268,7 +268,7 @@ def test_an_alias_that_may_name_another_unit_is_refused() -> None:
 
 
 def test_choices_are_told_apart_by_their_signs() -> None:
-    """A plus and a minus are no way of writing."""
+    """A plus or minus is part of a choice, not a way of writing it."""
     ratings = {"enum": ["A", "A+", "B"]}
     assert outcome("a-", ratings) == "refused"
     assert outcome("a+", ratings) == "A+"
@@ -323,7 +323,7 @@ def test_wrappers_are_names() -> None:
 
 
 def test_an_open_schema_makes_no_field_of_a_stranger() -> None:
-    """Where undeclared fields are allowed, a new one is no sign of a rename."""
+    """A new field of an open schema is not a sign of a rename."""
     schema = {
         "type": "object",
         "properties": {"total": {"type": "number"}, "n": {"type": "integer"}},
