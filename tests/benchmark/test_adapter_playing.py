@@ -45,7 +45,7 @@ def instance(workflow: str, folder: Path = SAMPLE) -> Instance:
 
 
 def naive(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
-    """Finds the order, counts its sheets, submits what it was told; reports a problem at the first error."""
+    """Find the order, count its sheets, submit the result; report a problem at the first error."""
     last = messages[-1]
     if not isinstance(last, ToolMessage):
         return calls(("find_order", {"order_id": "P-204"}))
@@ -64,7 +64,7 @@ def naive(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
 def played(
     playing: Playing, script: Any = naive, workflow: str = "sequential"
 ) -> tuple[Outcome, ScriptedChatModel]:
-    """What comes of a task of the sample."""
+    """Return the outcome of a task of the sample, and its model."""
     model = ScriptedChatModel(script)
     return play(instance(workflow), model, playing), model
 
@@ -184,7 +184,7 @@ def test_a_call_that_nothing_struck_carries_no_hint() -> None:
 
 
 def test_a_task_is_closed_once() -> None:
-    """What is submitted afterwards is refused, and the first answer stands."""
+    """An answer that is submitted after the first one is refused, and the first one stands."""
     twice = [calls((SUBMIT, {"answer": "1"})), calls((SUBMIT, {"answer": "3000"})), "Done."]
     outcome, model = played(NONE, twice)
     assert outcome.said == "1"
@@ -192,7 +192,7 @@ def test_a_task_is_closed_once() -> None:
 
 
 def test_an_agent_that_never_ends_is_stopped() -> None:
-    """After as many messages as it was given; nothing was submitted, so it is unfinished."""
+    """An agent is stopped after its limit of messages; its task is unfinished without an answer."""
     outcome, _ = played(
         replace(NONE, rounds=3), lambda *_: calls(("find_order", {"order_id": "P-204"}))
     )
@@ -201,7 +201,7 @@ def test_an_agent_that_never_ends_is_stopped() -> None:
 
 
 def test_an_episode_whose_sandbox_ended_is_marked_and_left_out(tmp_path: Path) -> None:
-    """A tool that never answers is no fault of the agent: no figure counts it."""
+    """A tool that never answers is not the agent's fault, so that no figure counts the episode."""
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     module = copy / "tools/sequential/Office_Supplies/Paper_orders/task_1.py"
     module.write_text(re.sub(r"    known = .*", "    while True: pass", module.read_text()))

@@ -174,7 +174,7 @@ def test_a_worker_that_ends_itself_is_told(module: Path) -> None:
 
 
 def test_a_tool_that_writes_into_the_pipe_ends_its_worker(module: Path) -> None:
-    """What comes through it is believed no more."""
+    """The output of a worker that wrote into the pipe is not used any more."""
     with (
         Sandbox(Load(module=module, names=NAMES), QUICK) as sandbox,
         pytest.raises(SandboxError, match="disturb disturbed the pipe"),
@@ -219,7 +219,7 @@ with Sandbox(Load(module=Path(sys.argv[1]), names=["loop", "add"])) as sandbox:
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs still."""
+    """Return True if a process is running."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -155,7 +155,7 @@ def test_the_seed_of_guesses_and_the_seed_of_delays_are_two() -> None:
 
 
 def test_a_plan_holds_no_value_of_a_result() -> None:
-    """Where the ground truth takes a value from a result, the plan has a hole, in every shipped composition."""
+    """A plan leaves out each value that the gold call takes from a result, in every composition."""
     for composition in EVERY:
         for task, planned in zip(composition.sub_tasks, plan_of(composition).tasks, strict=True):
             for call, step in zip(task.gold, planned.steps, strict=True):

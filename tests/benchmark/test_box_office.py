@@ -1,4 +1,4 @@
-"""What the box office must get right: who owns what, where money goes, and which seats are whose."""
+"""Rules of the box office: owners of seats, flows of money, sessions, queues and cases."""
 
 import json
 from typing import Any

@@ -47,7 +47,7 @@ def bench(*arguments: str, folder: Path | None = None) -> subprocess.CompletedPr
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """What the command prints with --json."""
+    """Return the output of the command with --json."""
     assert main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -216,7 +216,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(
 def test_what_is_no_file_of_episodes_is_refused(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With exit code 1 and a line that names the file; never a traceback or a score of nothing."""
+    """A file without episodes is refused in one line that names it, with exit code 1."""
     file = tmp_path / "odd.jsonl"
     file.write_bytes(content)
     assert main(["score", str(file)]) == 1
@@ -232,7 +232,7 @@ def test_what_is_no_file_of_episodes_is_refused(
 def test_failures_are_explained_on_demand(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Which argument, what was expected, what was found."""
+    """An explanation names the argument, the expected value and the value that was found."""
     file = tmp_path / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     capsys.readouterr()

@@ -140,7 +140,7 @@ def test_a_task_without_distractors_is_seen() -> None:
 
 
 def test_templates_are_seen() -> None:
-    """The same query with other values, five times, is no corpus."""
+    """Five tasks with the same query and other values are reported as made from a template."""
     task = SUB_TASKS["tb-07"]
     copies = [replace(task, id=f"t{n}", narration=Narration.IN_ORDER) for n in range(5)]
     found = "; ".join(corpus_problems(copies))

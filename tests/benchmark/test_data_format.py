@@ -244,5 +244,5 @@ def test_what_is_encoded_comes_back(text: str, scheme: str) -> None:
     ("text", "scheme"), [("a===", "base64"), ("abc", "hex"), ("/w==", "base64"), ("%ff", "percent")]
 )
 def test_what_is_not_encoded_is_refused(text: str, scheme: str) -> None:
-    """Also bytes that are no text."""
+    """Text in another scheme is refused, and so are bytes that are not text."""
     assert "not written" in ask("decode_text", text=text, scheme=scheme)["error"]

@@ -83,7 +83,7 @@ def test_a_month_sheet_holds_each_day_once(year: int, month: int) -> None:
 
 
 def test_people_take_turns_and_the_next_is_named() -> None:
-    """Whoever is next after the last date, not after the last person."""
+    """The next person is the one after the last date, not after the last person."""
     found = ask(
         "duty_rota",
         people=["A", "B", "C"],
@@ -96,7 +96,7 @@ def test_people_take_turns_and_the_next_is_named() -> None:
 
 @pytest.mark.parametrize("size", range(2, 10))
 def test_everybody_meets_everybody_once(size: int) -> None:
-    """Nobody plays twice in a round, and with an odd number everybody rests once."""
+    """Each team plays once a round, and with an odd number each rests once."""
     teams = [f"T{n}" for n in range(size)]
     found = ask("fixture_rounds", teams=teams)
     pairs = [frozenset(match.values()) for matches in found["rounds"] for match in matches]

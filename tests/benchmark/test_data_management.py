@@ -50,7 +50,7 @@ def test_a_bound_is_inside_or_outside_as_the_relation_says(relation: str, kept: 
 
 
 def test_a_text_is_matched_whole_and_with_its_capitals() -> None:
-    """Neither part of a field nor another case will do, and a number is no text."""
+    """A part of a field, another case or a number does not match a text."""
     assert names(ask("filter_by_text", records=TEAMS, field="team", text="red")["records"]) == [
         "Ada",
         "Cy",
@@ -189,7 +189,7 @@ def test_buckets_hold_every_record_once(records: list[dict[str, Any]]) -> None:
 
 
 def test_a_changed_list_is_told_field_by_field() -> None:
-    """A field that is new on one side is no change of a value."""
+    """A field that is new on one side does not count as a change of a value."""
     before = [{"id": 1, "p": 5, "q": "x"}, {"id": 2, "p": 6}, {"id": 3, "p": 7}]
     after = [{"id": 3, "p": 7}, {"id": 1, "p": 4, "q": "y", "r": 1}, {"id": 4, "p": 8}]
     assert ask("compare_snapshots", before=before, after=after, key="id") == {

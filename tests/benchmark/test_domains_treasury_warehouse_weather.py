@@ -337,7 +337,7 @@ def _asks_again(
 
 
 def test_api_lists_hold_all_that_recovery_may_ask_and_some_distractors(domain: Domain) -> None:
-    """What the gold tools declare is on the list, and one to three tools that have nothing to do with them."""
+    """The list holds the tools that the gold tools declare, and one to three unrelated ones."""
     tools = TOOLSETS[domain].tools
     for run in _played(domain):
         listed = run.task["tools"]

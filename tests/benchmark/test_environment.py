@@ -167,7 +167,7 @@ def test_an_unknown_sub_task_is_the_players_fault() -> None:
 
 
 def test_environments_share_nothing() -> None:
-    """What one run changes, another does not see; nor does the data."""
+    """Changes of one run are seen neither in another run nor in the data."""
     for _ in range(2):
         environment = Environment(TWO, Regime.SYNC, 0)
         assert (

@@ -1,4 +1,4 @@
-"""Episodes on workers: what travels, what is refused, and in which order it comes back."""
+"""Episodes on workers: what is sent and refused, and the order of the results."""
 
 import json
 import sys
@@ -61,7 +61,7 @@ def text_of(played: Played) -> str:
 def answer(
     cells: Sequence[Cell], versions: Mapping[str, str] | None = None, *, keep_messages: bool = True
 ) -> str:
-    """What a worker says to a parcel that went over the wire."""
+    """Return a worker's answer to a parcel that was sent as JSON."""
     sent = json.loads(json.dumps([cell_to_json(cell) for cell in cells]))
     return play_episodes(
         dict(own_versions() if versions is None else versions), sent, keep_messages
@@ -114,7 +114,7 @@ def test_what_a_worker_played_is_what_is_played_here(keep_messages: bool) -> Non
 
 
 def test_a_worker_of_another_version_plays_nothing_and_says_which_it_has() -> None:
-    """Whatever differs: a release, the code, the data, or something that only one of them knows of."""
+    """A worker that differs in release, code or data plays nothing and says which it has."""
     for name in own_versions():
         found = answer_from_json(answer(CELLS[:1], {**own_versions(), name: "0.0"}), CELLS[:1])
         assert (found.played, found.error) == ([], None)
@@ -302,7 +302,7 @@ def test_a_run_ends_at_a_worker_of_another_version(
 
 
 def test_a_folder_of_workers_is_nobodys_else(tmp_path: Path) -> None:
-    """What a killed run left is emptied; what another run uses, and what is no such folder, is left alone."""
+    """Leftovers of a killed run are removed; folders of other runs and foreign ones are kept."""
     path = tmp_path / "deep" / "episodes.jsonl.workers"
     place = Workplace(path)
     (path / "queue.db").write_text("left")

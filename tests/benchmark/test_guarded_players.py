@@ -406,7 +406,7 @@ CALLS = st.lists(st.tuples(TOOLS, NATIVE_ARGUMENTS), min_size=0, max_size=2)
 
 
 def native(number: int, calls: list[tuple[str, dict[str, Any]]], broken: bool) -> AIMessage:
-    """A message with calls; the last one may hold arguments that are no JSON."""
+    """Return a message with calls; the last one may hold arguments that are not JSON."""
     made = [
         {"name": name, "args": args, "id": f"c{number}_{i}"} for i, (name, args) in enumerate(calls)
     ]
@@ -429,7 +429,7 @@ TURNS = st.lists(st.tuples(CALLS, st.booleans()), max_size=5)
 def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
     turns: Turns, regime: Regime
 ) -> None:
-    """Several calls at once, arguments that are no JSON, tools and tasks that do not exist."""
+    """Several calls, arguments that are not JSON, unknown tools and tasks are answered alike."""
     assert_native_calls_answered_alike(turns, regime)
 
 

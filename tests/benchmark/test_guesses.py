@@ -69,7 +69,7 @@ def test_what_looks_like_the_argument_is_recalled(
 def test_what_follows_from_a_call_is_foreseen(
     arguments: dict[str, Any], pointer: str, value: object
 ) -> None:
-    """What it is given under the same name, and where a moved thing ends up."""
+    """A value is foreseen if it is an argument of the same name or the place of a moved file."""
     assert foreseen(arguments, pointer) == value
 
 

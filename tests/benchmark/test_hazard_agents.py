@@ -1,4 +1,4 @@
-"""Agents of the hazard suite, each in conversations where a test decides what tools answer."""
+"""Agents of the hazard suite, each in conversations where a test chooses the tools' answers."""
 
 import json
 from typing import Any
@@ -56,12 +56,12 @@ def gold(task: str) -> list[str]:
 
 
 def effects(found: Talk, task: str) -> int:
-    """How many effects the conversation had."""
+    """Return the number of effects in the conversation."""
     return len(found.states[task]["effects"]) - len(TASKS[task].sub_task.initial_state["effects"])
 
 
 def answer(task: str) -> Any:
-    """What is to be submitted."""
+    """Return the answer that is to be submitted."""
     return TASKS[task].answer.value
 
 
@@ -97,7 +97,7 @@ def test_every_task_ends_once_whatever_is_broken(
 @surfaces
 @pytest.mark.parametrize("agent", ALL)
 def test_an_answer_that_is_sent_back_is_no_end(agent: type[HazardAgent], surface: Surface) -> None:
-    """Who looks at failures tries again or reports it; nobody goes on for ever."""
+    """An agent that looks at failures tries again or reports it, and ends all the same."""
     found = talk(agent, "tr-03", surface, {"submit_answer": [broken(BUSY)] * 40})
     assert found.ended
     assert found.closings.count("report_problem") == (agent is not OverTrustingAgent)
@@ -145,7 +145,7 @@ def test_notes_mean_nothing_to_the_naive_agent_and_much_to_others(surface: Surfa
     "told", [broken(BUSY), changed(lambda rate: {"fx_rate": rate["rate"]}), Told(text="11.2")]
 )
 def test_who_gives_up_early_reports_whatever_is_odd(surface: Surface, told: Told) -> None:
-    """A failure, a field that is not there, and a text that is no object."""
+    """A failure, a missing field, and a text that is not an object are reported at once."""
     found = talk(GivesUpEarlyAgent, "tr-08", surface, {"market_rate": [told]})
     assert found.closings == ["report_problem"]
     assert found.tools.count("market_rate") == 1
@@ -223,7 +223,7 @@ def test_the_competent_agent_asks_a_tool_like_one_that_stays_broken(
 
 @surfaces
 def test_the_competent_agent_takes_the_option_that_is_named(surface: Surface) -> None:
-    """Where a failure says what else there is, nothing is repeated."""
+    """An agent that is offered another tool after a failure uses it and repeats nothing."""
     words = "Three attempts timed out. You may ask recount_invoice instead, or report_problem."
     found = talk(CompetentAgent, "tr-02", surface, {"look_up_invoice": [broken(words)] * 40})
     assert found.tools[:2] == ["look_up_invoice", "recount_invoice"]
@@ -487,7 +487,7 @@ def test_a_hasty_reader_takes_the_first_thing_that_fits(
 
 @pytest.mark.parametrize("value", [{}, [], "no number here", {"a": None}])
 def test_a_hasty_reader_invents_nothing(value: Any) -> None:
-    """Where nothing fits, nothing is read."""
+    """A hasty reader raises if no value fits."""
     with pytest.raises(PointerError):
         read_hastily(value, "/total", NUMBER)
 
@@ -625,7 +625,7 @@ def test_what_does_not_plainly_tell_is_taken_to_do_something(
 
 
 def test_tools_of_an_api_list_are_told_apart_by_what_they_say() -> None:
-    """What plainly tells may be repeated; a probe says whether; a stand-in takes the same values."""
+    """A tool that only tells may be repeated; a probe and stand-ins with like values are found."""
     tools = {
         name: tool.function_schema() for name, tool in tools_of(TASKS["tr-02"].sub_task).items()
     }

@@ -25,7 +25,7 @@ RUN = ("hazards", "run", *FEW, "--quick", "--no-messages", "--out")
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """What the command prints with --json."""
+    """Return the output of the command with --json."""
     assert main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 

@@ -1,4 +1,4 @@
-"""Faults of tools: what each mode does, where it strikes, and that nobody escapes it by writing a call anew."""
+"""Faults of tools: effects and places of each mode; a rewritten call does not escape a fault."""
 
 import json
 from dataclasses import replace
@@ -55,7 +55,7 @@ def named(mode: Mode) -> str:
 
 
 def broken_keywords(value: Any, schema: Any) -> set[str]:
-    """Which keywords of a schema a value breaks."""
+    """Return the keywords of a schema that a value breaks."""
     errors = Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value)
     return {error.validator for error in errors}
 
@@ -74,7 +74,7 @@ def test_every_mode_finds_a_place(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", ARGUMENT_DRIFT, ids=named)
 def test_a_drifted_contract_refuses_the_old_call_and_takes_the_new_one(mode: Mode) -> None:
-    """What the live contract asks for becomes what the tool's code takes, value for value."""
+    """Arguments for the live contract become those of the tool's code, value for value."""
     for spot, call, _ in spots(mode):
         live = Draft202012Validator(mode.live(spot).parameters)
         new = bound(call.arguments, mode.live(spot).parameters)
@@ -299,7 +299,7 @@ def test_a_guided_fault_hints_once() -> None:
 
 
 def test_pairs_of_faults_act_in_the_order_of_the_failpoints() -> None:
-    """A call that is refused does not use up the breakdown behind the refusal."""
+    """A call that is refused does not use up the breakdown that would follow the refusal."""
     task = TASKS[0]
     tool, arguments = first(task, pure=True)
     faults = [fault_on(task, name, tool) for name in ("timeout", "argument_dropped", "explained")]

@@ -1,4 +1,4 @@
-"""Instances: drawn level, told apart by their ids, and put only where a fault is worth anything."""
+"""Instances: drawn evenly, with unique ids, and only at places where a fault matters."""
 
 from collections import Counter
 from dataclasses import replace
@@ -106,7 +106,7 @@ def test_what_was_asked_for_is_chosen() -> None:
 
 
 def test_the_saved_form_is_read_back_and_a_broken_one_is_refused() -> None:
-    """Nothing is lost; faults on two tasks, or on none that is known, are no instance."""
+    """Nothing is lost; faults on two tasks, or on an unknown one, are refused."""
     each = DEVELOPMENT[3]
     saved = instance_to_json(each)
     assert instance_from_json(saved, all_tasks(), "here") == each
@@ -127,7 +127,7 @@ def _fault(**changes: object) -> Fault:
 
 
 def test_a_fault_is_put_only_where_it_matters_shows_itself_and_can_be_survived() -> None:
-    """A field that nobody reads, and an effect that nobody can look up, are no places."""
+    """A field that is not read, and an effect that cannot be looked up, are not used as places."""
     task = all_tasks()["lg-01"]
     assert placed(task, (_fault(),), Part.DEVELOPMENT) is not None
     unread = _fault(
@@ -182,7 +182,7 @@ def test_in_company_every_injected_composition_has_its_clean_one() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_instances_are_what_the_seed_gives() -> None:
-    """Drawn anew from tasks and modes, they are the same, to the byte."""
+    """Drawn again from tasks and modes, the instances are the same, to the byte."""
     assert instances_to_json(list(drawn_instances())) == instances_to_json(
         list(shipped_instances())
     )

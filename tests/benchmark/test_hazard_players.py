@@ -1,4 +1,4 @@
-"""Players under faults: the same world for all, what a runtime is handed, and what the agent is told of it."""
+"""Players under faults: one world for all, and what runtime and agent see of a fault."""
 
 import asyncio
 import json
@@ -128,7 +128,7 @@ def test_a_single_task_is_played_in_the_background(play: Callable[..., Episode])
 
 
 def handed(composition: Composition, arguments: Any = None) -> Any:
-    """What a runtime gets for the first gold call without effect, or for another call of its tool."""
+    """Return the runtime's result of the first gold call without effect, or of a similar call."""
     executor = TickExecutor(Environment(composition, Regime.SYNC, 0))
     record = executor.environment.issue(
         TASK.id, PURE.tool, PURE.arguments if arguments is None else arguments
@@ -175,7 +175,7 @@ def test_a_request_that_was_not_sent_says_so() -> None:
 
 
 def test_a_tool_that_says_no_has_answered() -> None:
-    """Its outcome is known, and it is no exception."""
+    """A refusal is an answer with a known outcome, not an exception."""
     result, record = handed(alone(TASK), ABSENT)
     assert isinstance(result, Failure)
     assert (result.symptom.error, result.symptom.answered) == ("tool_error", True)
@@ -189,7 +189,7 @@ def test_a_drifted_answer_is_a_success() -> None:
 
 
 def test_errors_of_the_categories_stay_texts() -> None:
-    """What those tools refuse is a result there, as it always was."""
+    """An error of a category's tool is a result, not an exception."""
     composition = mixed()
     task = composition.sub_tasks[1]
     executor = TickExecutor(Environment(composition, Regime.SYNC, 0))
@@ -339,7 +339,7 @@ def book_of(composition: Composition, *jobs: Job) -> AnswerBook:
 
 
 def told(book: AnswerBook) -> CallRecord:
-    """What is told of the call."""
+    """Return the record of the call, as the agent sees it."""
     record = book.told("k")
     assert record is not None
     return record

@@ -1,4 +1,4 @@
-"""What judges a run does not import the library that it judges."""
+"""Modules that judge a run do not import the library that they judge."""
 
 import ast
 from pathlib import Path

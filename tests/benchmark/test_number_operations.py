@@ -137,7 +137,7 @@ def test_percentages_and_shares() -> None:
 
 
 def test_interest() -> None:
-    """What is paid is the rounded instalment times the months; a loan without interest costs nothing."""
+    """The total paid is the rounded instalment times the months; no interest, no cost."""
     assert ask("compound_growth", start=1000, percent=5, periods=2) == {
         "final": 1102.5,
         "gain": 102.5,

@@ -1,4 +1,4 @@
-"""Personas: what they see, what they draw, and that rehearsing them without messages is playing them."""
+"""Personas: their inputs and draws; a rehearsal without messages equals the played episode."""
 
 import ast
 import inspect
@@ -112,7 +112,7 @@ def test_garbled_calls_cost_rounds_and_no_score() -> None:
 
 
 def test_arms_share_their_draws() -> None:
-    """Where nothing is refused, a guarded run makes the calls of the plain one: guards change no draw."""
+    """Guards change no draw: if nothing is refused, a guarded run makes the plain one's calls."""
     rates = Rates(slip=0.4, distractor=0.5)
     for each in PAIRS:
         plain = played(each, rates, Regime.SYNC)
@@ -279,7 +279,7 @@ def test_no_agent_can_see_ground_truth_or_guards() -> None:
 
 
 def test_a_persona_says_the_same_if_results_are_changed_that_it_was_not_told() -> None:
-    """Its messages alone decide: another hidden state behind the same messages changes nothing until it is told."""
+    """Only its messages decide: a hidden state that differs changes nothing until it is shown."""
     composition = compose("fs-08", "tb-07")
     other = replace(
         composition,
@@ -310,6 +310,6 @@ def _renamed(state: Any) -> Any:
 
 
 def test_what_is_simulated_is_said() -> None:
-    """In the docstring that a reader of the class finds."""
+    """The docstring of the class says what is simulated."""
     text = inspect.getdoc(PersonaAgent) or ""
     assert "no model of how a language model works" in text

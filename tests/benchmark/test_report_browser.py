@@ -73,16 +73,16 @@ class Tab:
             self.problems.append(f"asked for {url}")
 
     def value(self, script: str) -> Any:
-        """What a script gives."""
+        """Return the value of a script."""
         return self.page.evaluate(script)
 
     def press(self, *keys: str) -> None:
-        """Presses keys one after the other."""
+        """Press keys one after the other."""
         for key in keys:
             self.page.keyboard.press(key)
 
     def focused(self) -> str:
-        """What has the focus, in words."""
+        """Return a name of the element that has the focus."""
         said: str = self.value(
             "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
         )
@@ -206,7 +206,7 @@ def test_compositions_are_walked_and_shown_by_keyboard(tab: Tab) -> None:
 
 
 def test_a_timeline_shows_what_was_played(tab: Tab) -> None:
-    """One block for each call, hatched time behind it, the guards' marks, and the gold chain with what is missing."""
+    """One block for each call, hatched time after it, the guards' marks, and the gold chain."""
     tab.page.select_option("#setup", label="eager · fixed1")
     tab.page.focus("#list button")
     tab.press("Enter")

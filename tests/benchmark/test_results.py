@@ -65,7 +65,7 @@ def section(text: str, title: str) -> str:
 
 
 def test_front_ends_stand_side_by_side() -> None:
-    """A study behind the middleware is laid beside the one behind the graph that it shares everything else with."""
+    """A study of the middleware stands beside that of the graph if all else is equal."""
     text = results([findings("eager", "confused"), behind_the_middleware("eager")])
     part = section(text, "Both front ends")
     told = "+88.0 (+85.6 to +90.4)"

@@ -225,7 +225,7 @@ def test_explanations_name_the_difference() -> None:
 
 
 def test_a_difference_of_states_names_nothing_else() -> None:
-    """What an agent did on top of the ground truth is all that the explanation shows, and so is what it left out."""
+    """The explanation shows only the values that an agent changed beyond the gold or left out."""
     extra = sub_task(REMOVE, SET, ("tb-07", "set_alert", {"symbol": "NUVO", "price": 3})).findings
     assert [(f.kind, f.place, f.expected, f.found) for f in extra] == [
         (FindingKind.DIFFERING_STATE, "/alerts/NUVO", None, "3")

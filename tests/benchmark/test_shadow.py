@@ -84,7 +84,7 @@ def test_the_ground_truth_is_never_irrecoverable() -> None:
 
 
 def test_the_call_after_which_nothing_helps_is_marked_once() -> None:
-    """A stray order in the account cannot be taken back; what follows is no second loss."""
+    """A stray order cannot be taken back; later calls do not count as a second loss."""
     found = False
     for task_id, task in SUB_TASKS.items():
         changing = [call for call in gold(task_id) if call[1] not in ("cat", "ls")]
@@ -166,7 +166,7 @@ def detection(shadow: Shadow, guard: str, truth: Truth) -> Detection:
 
 
 def test_precision_and_recall() -> None:
-    """Hits over objections, and hits over what there was to hit; nothing to hit is no figure."""
+    """Hits over objections, and hits over what there was to hit; with nothing to hit it is None."""
     runs: Sequence[JudgedRun] = [
         run_of((True, "reject"), (True, None), (False, "defer")),
         run_of((False, None), (True, "reject")),
@@ -185,7 +185,7 @@ def test_precision_and_recall() -> None:
 
 
 def test_labels_are_the_same_under_other_guards() -> None:
-    """What a call is judged by does not change with what guards said."""
+    """The labels of a call do not depend on the guards' verdicts."""
     composition = SOME[0]
     shadowed = episode(composition, "eager", SHADOW)
     silent = replace(shadowed, settings={**shadowed.settings, "interventions": []})

@@ -1,4 +1,4 @@
-"""What holds for the functions on numbers, texts and notations, on anything that their schemas allow."""
+"""Properties of the functions on numbers, texts and notations, for all arguments that fit."""
 
 import json
 from collections.abc import Mapping

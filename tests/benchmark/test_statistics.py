@@ -1,4 +1,4 @@
-"""Statistics against what is known, and against simulation."""
+"""Statistics against known values, and against simulation."""
 
 from collections.abc import Sequence
 from itertools import combinations, product
@@ -91,7 +91,7 @@ def test_coverage_under_clustering() -> None:
 
 
 def test_coverage_without_clustering() -> None:
-    """Where sources do not matter, the robust interval is not much wider than it has to be."""
+    """The robust interval is not much wider than needed where sources do not matter."""
     random = Random(4)
     held = 0
     rounds = 300
@@ -138,7 +138,7 @@ def test_harm_needs_data() -> None:
 
 
 def test_harm_is_seen() -> None:
-    """A tenth of the compositions lost is harm; it is no harm where as many are gained."""
+    """A tenth of the compositions lost is harm, unless as many are gained."""
     own = compositions(Random(6), 200, 700)
     assert is_harmful(paired_difference(paired(Random(7), own, 0.0, 0.1)), 0.01)
     assert not is_harmful(paired_difference(paired(Random(7), own, 0.1, 0.1)), 0.01)
@@ -260,13 +260,13 @@ def test_pass_hat_of_several() -> None:
 
 
 def test_no_observation() -> None:
-    """A mean of nothing is an error and not 0."""
+    """The mean of no observations is an error, not 0."""
     with pytest.raises(ValueError, match="needs an observation"):
         mean_of([], [])
 
 
 def test_seeds_that_change_nothing_do_not_make_harmless() -> None:
-    """An agent that does the same with every seed is no surer of no harm with more of them."""
+    """More seeds of an agent that does the same with each do not make harmlessness surer."""
 
     def agreeing(seeds: int) -> list[Pair]:
         return [

@@ -28,7 +28,7 @@ TOUCH_LINE = '{"role": "tool", "id": "fs-07", "function name": "touch(file=\'new
 
 
 def talk(regime: Regime, *texts: str) -> list[str]:
-    """What the environment answers to each message on the text surface."""
+    """Return the environment's answers to messages on the text surface."""
     environment, speech = Environment(PAIR, regime, 0), TextSpeech(PAIR)
     answers = []
     for text in texts:
@@ -96,7 +96,7 @@ def test_an_example_is_part_of_the_system_prompt() -> None:
 
 
 def native_talk(regime: Regime, *messages: AIMessage, parallel: bool = False) -> list[list[object]]:
-    """What the environment answers to each message on the native surface."""
+    """Return the environment's answers to messages on the native surface."""
     environment, speech = Environment(PAIR, regime, 0), NativeSpeech(PAIR, parallel=parallel)
     answers = []
     for message in messages:

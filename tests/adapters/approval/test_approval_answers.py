@@ -286,7 +286,7 @@ def test_each_question_gets_its_own_answer(
     assert paying == paid
 
 
-# -- answers that do not approve
+# -- answers that do not approve -------------------------------------------------------------------
 
 
 def held(*names: tuple[str, str, int]) -> list[CallRecord]:
