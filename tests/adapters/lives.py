@@ -1,6 +1,6 @@
 """One life of an agent as the README shows it, in a process of its own: ``python -m tests.adapters.lives CASE``.
 
-The case is JSON: the folder that outlives the processes, the front end, the entry, the life's number, what is told
+The case is JSON: the folder that outlives the processes, the adapter, the entry, the life's number, what is told
 about the tools, and what is said. In its first life every tool of the case hangs once it has begun, so that the parent
 can kill the process while ``before_model`` (or the node ``execute``) waits.
 """

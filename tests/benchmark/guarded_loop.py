@@ -1,4 +1,4 @@
-"""A stand-in for a guarded front end: drives environment and agent in its own way, with other messages.
+"""A stand-in for a guarded adapter: drives environment and agent in its own way, with other messages.
 
 It refuses a call of a sub-task that has a pending one with an error tool message, or holds it and issues it later;
 lets the clock run without model turns while nothing is ready; adds a status message before every turn; and delivers

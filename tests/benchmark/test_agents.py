@@ -295,7 +295,7 @@ def test_a_step_that_is_always_refused_is_given_up() -> None:
 
 
 def test_tools_without_the_task_argument_get_none() -> None:
-    """A front end with one task need not ask which."""
+    """An adapter with one task need not ask which."""
     plain = native_tools(PAIR)
     for tool in plain:
         tool["function"]["parameters"]["properties"].pop("task_id")
@@ -305,7 +305,7 @@ def test_tools_without_the_task_argument_get_none() -> None:
 
 
 def test_a_renamed_task_argument_is_used() -> None:
-    """A front end may call it otherwise."""
+    """An adapter may call it otherwise."""
     tools = json.loads(json.dumps(native_tools(PAIR)).replace('"task_id"', '"task"'))
     message = (
         OracleAgent(plan=plan_of(PAIR), task_argument="task")

@@ -202,7 +202,7 @@ def test_an_alarm_on_a_clean_run_is_a_false_one() -> None:
 
 @pytest.mark.slow
 def test_every_arm_plays_the_same_instances() -> None:
-    """The three arms of one action that fit, over both front ends, end alike."""
+    """The three arms of one action that fit, over both adapters, end alike."""
     for arm in ("only-retry", "without-breaker", "hint-only"):
         runs = [
             play(

@@ -94,7 +94,7 @@ def test_inferred_runs_are_the_runs(agent: str) -> None:
 def test_inferred_runs_are_the_runs_in_all_conditions(
     agent: str, player: str, regime: Regime
 ) -> None:
-    """Six guards, both front ends and surfaces, fixed and random delays, two tasks and three."""
+    """Six guards, both adapters and surfaces, fixed and random delays, two tasks and three."""
     guards = ("arguments", "scope", "duplicate", "grounding", "dependency", "completion")
     text = (player == "graph") is (regime is Regime.FIXED1)
     condition = Condition(

@@ -124,7 +124,7 @@ class Stand:
 
 
 def stand(front_end: str) -> Stand:
-    """Build the agent of a front end, ``graph`` or ``middleware``."""
+    """Build the agent of an adapter, ``graph`` or ``middleware``."""
     model, saver = MalformedModel(), InMemorySaver()
     executed: list[tuple[str, Mapping[str, Any]]] = []
     tools = [_tool(name, executed) for name in SCHEMAS]

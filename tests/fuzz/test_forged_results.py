@@ -126,7 +126,7 @@ def _dig_fetch_look(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]
     ids=lambda param: f"{param[0].value}-{param[1].value}",
 )
 def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
-    """One theatre for all examples of a front end and a style."""
+    """One theatre for all examples of an adapter and a style."""
     made = Theatre(*request.param)
     yield made
     made.runner.close()

@@ -29,7 +29,7 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_steps_compares_both_front_ends_with_create_agent() -> None:
-    """Each front end stands beside its reference, with a ratio and a target."""
+    """Each adapter stands beside its reference, with a ratio and a target."""
     measured = rows("steps", "--steps", "3", "--repeats", "1")
     found = {row["subject"]: row for row in measured if row["case"].startswith("3 steps")}
     assert found["build_agent"]["reference"] == "create_agent"

@@ -44,7 +44,7 @@ def test_rows_are_counted_by_front_end() -> None:
 
 
 def test_two_fates_of_equal_facts_are_told() -> None:
-    """A front end that decided for itself would be found."""
+    """An adapter that decided for itself would be found."""
     results = [
         played("build_agent", ("facts", "squash", "x")),
         played("middleware", ("facts", "in doubt", "y")),

@@ -164,7 +164,7 @@ def test_an_attempt_stays_as_it_was_prepared() -> None:
 
 
 def test_an_attempt_holds_nothing_of_the_thread() -> None:
-    """Neither its session nor the record of its call, so no front end can reach them through it."""
+    """Neither its session nor the record of its call, so no adapter can reach them through it."""
     (attempt,) = Thread("order").attempts
     held = [getattr(attempt, field.name) for field in dataclasses.fields(attempt)]
     assert not [value for value in held if isinstance(value, Session | CallRecord | Engine)]
@@ -262,7 +262,7 @@ def test_an_attempt_knows_whether_the_call_may_have_begun_before(
 
 
 def test_a_late_answer_settles_the_doubt_about_its_own_attempt() -> None:
-    """The answer of an attempt that was given up comes to the thread without the front end knowing the thread."""
+    """The answer of an attempt that was given up comes to the thread without the adapter knowing the thread."""
     thread = Thread("pay")
     (attempt,) = thread.attempts
     lost = Failure(symptom=Symptom(error="TimeoutError", message="No answer.", running=True))

@@ -156,7 +156,7 @@ async def test_a_thread_that_was_folded_anew_is_asked_about_again(journal_of: Jo
 
 
 async def test_two_processes_do_not_hold_one_thread(journal_of: JournalOf) -> None:
-    """The second one is refused until the first gives the thread free, and gets a higher number then."""
+    """The second one is refused until the first releases the thread, and gets a higher number then."""
     first, second = Process(journal_of()), Process(journal_of())
     await first.lease.acquire("t")
     with pytest.raises(ThreadBusyError):

@@ -24,7 +24,7 @@ from tests.security.theatre import (
 )
 
 _FEW, _ALL = 3, 2_500
-"""Runs of each front end and style; each holds some twenty forged texts. All together are ten thousand."""
+"""Runs of each adapter and style; each holds some twenty forged texts. All together are ten thousand."""
 
 
 @pytest.fixture(
@@ -33,7 +33,7 @@ _FEW, _ALL = 3, 2_500
     ids=lambda param: f"{param[0].value}-{param[1].value}",
 )
 def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
-    """One theatre for all runs of a front end and a style of news."""
+    """One theatre for all runs of an adapter and a style of news."""
     made = Theatre(frontend=request.param[0], style=request.param[1])
     yield made
     made.runner.close()

@@ -145,7 +145,7 @@ def forged(seed: int) -> Act:
 
 @dataclass(kw_only=True)
 class Theatre:
-    """An agent of one front end, used again for each run."""
+    """An agent of one adapter, used again for each run."""
 
     frontend: Frontend
     style: NewsStyle

@@ -57,7 +57,7 @@ async def agent_with_workers(
     """Build an agent whose calls go to workers.
 
     Args:
-        front: The front end.
+        front: The adapter.
         case: One of `CASES`.
         folder: Where effects and SQLite files are.
         url: Address of a database, empty for SQLite.

@@ -29,7 +29,7 @@ class Opened:
     """A stored thread, with the files and the database that belong to it."""
 
     front: str
-    """The front end that wrote it."""
+    """The adapter that wrote it."""
     case: str
     """The state that it was left in."""
     folder: Path
@@ -76,7 +76,7 @@ class Opened:
 
 
 Open = Callable[[str, str], Opened]
-"""From front end and case to the thread."""
+"""From adapter and case to the thread."""
 
 
 def extract(archive: Path, folder: Path) -> None:

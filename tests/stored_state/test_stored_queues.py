@@ -93,7 +93,7 @@ async def carried_on(place: Place, front: str, case: str, version: str = "") -> 
 
 
 def test_every_case_is_stored() -> None:
-    """Each front end and state has an archive and a dump, so that no test passes for want of one."""
+    """Each adapter and state has an archive and a dump, so that no test passes for want of one."""
     wanted = {f"{front}-{case}" for front in FRONT_ENDS for case in CASES}
     assert {each.name.removesuffix(".tar.gz") for each in QUEUES.glob("*.tar.gz")} == wanted
     assert {each.stem for each in QUEUES_ON_SERVER.glob("*.sql")} == wanted | {"schema"}

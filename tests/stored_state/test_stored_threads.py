@@ -14,7 +14,7 @@ YES: Command[bool] = Command(resume=True)
 
 
 def test_every_case_is_stored() -> None:
-    """Each front end and state has an archive and a dump, so that no test passes for want of one."""
+    """Each adapter and state has an archive and a dump, so that no test passes for want of one."""
     wanted = {f"{front}-{case}" for front in FRONT_ENDS for case in cases_of(front)}
     assert {each.name.removesuffix(".tar.gz") for each in RELEASE.glob("*-*.tar.gz")} == wanted
     assert {each.stem for each in ON_SERVER.glob("*.sql")} == wanted | {SCHEMA.removesuffix(".sql")}

@@ -77,7 +77,7 @@ def agent_of(
     ports: Ports | None = None,
     **more: Any,
 ) -> Any:
-    """An agent of a front end; ``options`` go to the binding of the tools."""
+    """An agent of an adapter; ``options`` go to the binding of the tools."""
     if front_end is FrontEnd.GRAPH:
         return build_agent(model, tools, config=config, bind_options=options, ports=ports, **more)
     outside: list[AgentMiddleware[Any, Any, Any]] = [_Settings(options)] if options else []

@@ -348,7 +348,7 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     first.begin("Pay x and z, then y.", durability="sync")
     await saver.reached.wait()
     next_one = first if same else second
-    if refused:  # it came before the thread was given free
+    if refused:  # it came before the thread was released
         first.journal.on_disk(f"UPDATE threads SET seen_at = seen_at + {leases.LEASE}")
         with pytest.raises(ThreadBusyError):
             await second.say("Thank you.", durability="sync")

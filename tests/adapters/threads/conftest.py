@@ -20,7 +20,7 @@ KINDS = [
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)
 def frontend(request: pytest.FixtureRequest) -> Frontend:
-    """Each front end in turn."""
+    """Each adapter in turn."""
     chosen: Frontend = request.param
     return chosen
 

@@ -449,7 +449,7 @@ def test_nothing_of_an_attempt_begins_after_its_end() -> None:
     assert effects == []
 
 
-# -- kinds of tools, both front ends ---------------------------------------------------------------
+# -- kinds of tools, both adapters ---------------------------------------------------------------
 
 
 def test_a_tool_that_checks_its_arguments_again_has_begun(agent_of: AgentOf) -> None:
@@ -470,7 +470,7 @@ def test_a_tool_that_checks_its_arguments_again_has_begun(agent_of: AgentOf) -> 
 
 
 def test_so_has_one_that_takes_the_state(agent_of: AgentOf) -> None:
-    """Such a tool goes through LangGraph's ToolNode in both front ends."""
+    """Such a tool goes through LangGraph's ToolNode in both adapters."""
     effects: list[str] = []
 
     @tool
