@@ -76,7 +76,7 @@ def test_importing_the_package_loads_no_framework() -> None:
     ],
 )
 def test_a_missing_extra_is_named(code: str, said: str, tmp_path: Path) -> None:
-    """Not the package that is missing, but what to install."""
+    """The error says which extra to install instead of naming the package that is missing."""
     (tmp_path / "shop.py").write_text(
         'def look(q: str) -> str:\n    """Look."""\n    return q\n\n\nTOOLS = [look]\n'
     )

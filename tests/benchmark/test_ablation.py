@@ -315,7 +315,7 @@ def test_one_lost_arm_does_not_spoil_the_family() -> None:
 
 
 def test_four_cells_by_hand() -> None:
-    """Of a gap of 80 points timing guards close 60, that is three quarters."""
+    """Timing guards close 60 points of a gap of 80, which is three quarters."""
     sync = arms("sync", none=[True] * 10, all=[True] * 10)
     late = arms(none=[True] * 2 + [False] * 8, all=[True] * 10, timing=[True] * 8 + [False] * 2)
     found = four_cells(sync, late)

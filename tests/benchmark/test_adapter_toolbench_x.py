@@ -351,7 +351,7 @@ def test_a_computed_profile_is_no_schedule_and_no_problem(copy: Path) -> None:
 
 
 def test_the_folder_names_the_hazard_where_nothing_else_does(copy: Path) -> None:
-    """Without manifest and hints."""
+    """Without manifest and hints the folder names the hazard."""
     (copy / MANIFEST).unlink()
     change(copy / CATALOGUE, lambda _: {})
     module = copy / FAULTY

@@ -91,7 +91,7 @@ def test_careful_agents_score_100(
 def test_interleaving_beats_one_task_after_the_other_in_rounds(
     compositions: Sequence[Composition], regime: Regime
 ) -> None:
-    """On every composition at no more rounds, and on the mean far fewer; without delay they are equal."""
+    """Interleaving takes no more rounds on any composition and far fewer on the mean."""
     oracle, serial = (
         scores(compositions, kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent)
     )
@@ -102,7 +102,7 @@ def test_interleaving_beats_one_task_after_the_other_in_rounds(
 def test_without_delay_every_agent_takes_one_round_a_call(
     compositions: Sequence[Composition],
 ) -> None:
-    """And one more to say that all is completed."""
+    """Every agent takes one round a call, and one more to say that all is completed."""
     for kind in KINDS:
         found = scores(compositions, kind, Regime.SYNC, Surface.TEXT)
         for each, composition in zip(found, compositions, strict=True):
@@ -133,7 +133,7 @@ def test_both_surfaces_lead_to_the_same_calls(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_seed_gives_the_same_trace(kind: type[SimulatedAgent]) -> None:
-    """Byte for byte, with one agent used twice: it keeps nothing between runs."""
+    """A trace is the same byte for byte, with one agent used twice, as it keeps nothing."""
     agent = kind(plan=plan_of(PAIR))
     first, second = (
         json.dumps(episode_to_json(run_episode(PAIR, agent, Regime.RANDOM01, Surface.NATIVE, 3)))
@@ -316,7 +316,7 @@ def test_a_renamed_task_argument_is_used() -> None:
 
 
 def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
-    """By id where there is one, by task and call where not; an unknown id says nothing."""
+    """Results are assigned by id, or by task and call without one; an unknown id is ignored."""
     calls = [
         {"name": "cat", "args": {"task_id": "fs-08", "file": name}, "id": f"c{n}"}
         for n, name in enumerate("ab")
@@ -341,7 +341,7 @@ def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
 
 
 def test_tagged_results_are_laid_to_the_calls_they_name() -> None:
-    """By task, tool and ordinal, refused calls counted; a squashed call is a refusal."""
+    """Results are assigned by task, tool and ordinal, refused calls counted."""
     calls = [
         {"name": "cat", "args": {"task_id": "fs-08", "file": n}, "id": f"c{i}"}
         for i, n in enumerate("abc")

@@ -128,7 +128,7 @@ def test_equations_are_solved(size: int, random: Random) -> None:
 
 
 def test_singular_equations_are_refused() -> None:
-    """They have no one solution."""
+    """Equations without a unique solution are refused."""
     with pytest.raises(ValueError, match="singular"):
         solve([[1.0, 1.0], [1.0, 1.0]], [[1.0], [2.0]])
 
@@ -226,7 +226,7 @@ def test_what_nobody_published_is_an_extrapolation() -> None:
     ids=["short", "long"],
 )
 def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Plan) -> None:
-    """On three compositions: the search halves the error of chance, and what was played is not played again."""
+    """The search halves the error of chance on three compositions and repeats no trial."""
     target = Troupe(stages_of(PAIRS)).figures(RATES, Regime.FIXED1, 0)
     models = [PublishedModel(key="made-up", name="Made up", by_regime={Regime.FIXED1: target})]
     effort = Effort(plan=plan, widening=1, extrapolated=1)
@@ -275,7 +275,7 @@ def test_the_file_of_personas_holds_what_was_fitted() -> None:
 
 
 def test_unknown_personas_and_members_are_named() -> None:
-    """With what there is instead."""
+    """The error for an unknown persona or member lists the known ones."""
     personas = Personas(
         corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(_member(0, 0),))}
     )
@@ -332,7 +332,7 @@ def test_a_shipped_persona_plays_by_its_name() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_figures_come_out_again() -> None:
-    """For the best fit of one model on the whole corpus, to the rounding of the file."""
+    """The best fit of one model gives the figures of the file again, on the whole corpus."""
     personas = shipped_personas()
     member = personas.ensemble("gpt-4.1").members[0]
     figures = Troupe(stages_of(shipped_compositions())).figures(

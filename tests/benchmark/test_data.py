@@ -128,7 +128,7 @@ def test_neighbours_that_can_change_places_are_seen() -> None:
 
 @pytest.mark.parametrize("words", ["get watchlist", "Get_Watchlist", "getwatchlist"])
 def test_a_query_that_names_a_tool_is_seen(words: str) -> None:
-    """However the name is spelt."""
+    """A tool's name in a query is found in any spelling."""
     task = SUB_TASKS["tb-02"]
     assert "names the tool" in said(replace(task, query=f"{task.query} Use {words}."))
 

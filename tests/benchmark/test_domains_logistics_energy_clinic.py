@@ -173,7 +173,7 @@ def test_workflow_labels_fit_the_dependencies(domain: str) -> None:
 
 @each_domain
 def test_states_and_results_satisfy_their_schemas(domain: str) -> None:
-    """Before and after every gold call."""
+    """States and results fit their schemas before and after every gold call."""
     state_schema = Draft202012Validator(TOOLSETS[domain].state_schema)
     checkers = {
         name: Draft202012Validator(dict(tool.remedies.returns or {}))

@@ -290,7 +290,7 @@ def test_gold_runs_are_grounded_and_give_the_answer(domain: Domain) -> None:
 
 
 def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
-    """Before, during and after a gold run."""
+    """States and results fit their schemas before, during and after a gold run."""
     toolset = toolset_of(domain)
     for run in runs(domain):
         assert complaints(toolset.state_schema, run.task.sub_task.initial_state) == []

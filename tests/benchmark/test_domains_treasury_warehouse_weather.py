@@ -172,7 +172,7 @@ def test_the_suite_loads_the_tasks_as_they_are(domain: Domain) -> None:
 
 
 def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
-    """Before, while and after the gold calls are made."""
+    """States and results fit their schemas before, during and after the gold calls."""
     schema = TOOLSETS[domain].state_schema
     for run in _played(domain):
         assert _broken_schema(schema, run.task["initial_state"]) == []

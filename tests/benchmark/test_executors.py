@@ -160,7 +160,7 @@ def test_calls_whose_footprints_do_not_meet_commute(
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_gold_calls_that_depend_on_each_other_have_footprints_that_meet(task: SubTask) -> None:
-    """From every state on the way: calls of the task that do not commute are not declared to."""
+    """Calls of a task that do not commute are not declared to, from every state on the way."""
     calls: list[Invocation] = [(call.tool, dict(call.arguments)) for call in task.gold]
     for before in range(len(calls)):
         for first in calls:

@@ -219,7 +219,7 @@ def test_an_error_is_laid_to_the_broken_call() -> None:
 
 
 def test_broken_native_calls_are_read_back() -> None:
-    """By the id of the call; the task is read out of what can be read."""
+    """A broken native call is read back by its id, with the task from what can be read."""
     broken = {"name": "cat", "args": '{"task_id": "fs-08", "file": "a"', "id": "c1", "error": None}
     messages = [
         AIMessage("", invalid_tool_calls=[broken | {"type": "invalid_tool_call"}]),  # type: ignore[list-item]
@@ -230,7 +230,7 @@ def test_broken_native_calls_are_read_back() -> None:
 
 
 def test_only_an_objection_is_a_reminder() -> None:
-    """Neither results that name a task nor a list that is only shown."""
+    """A result that names a task, or a list that is only shown, is not a reminder."""
     result = '{"role": "tool", "id": "fs-08", "function name": "cat()", "response": "{}"}'
     view = (
         "State of your tasks (kept by the runtime):\n- fs-08: 1 call answered\n- tb-07: not begun"
@@ -244,7 +244,7 @@ def test_only_an_objection_is_a_reminder() -> None:
 
 
 def test_agents_have_the_names_that_the_command_line_knows() -> None:
-    """And one of one's own is named by where it stands: one file is all that it takes."""
+    """Agents have the names of the command line; a foreign class is named by its place."""
     assert tuple(AGENTS) == AGENT_NAMES
     composition = SOME[0]
     own = AgentSpec(kind="asyncguard_benchmark.agents.keyword:KeywordAgent").make(composition, 0)

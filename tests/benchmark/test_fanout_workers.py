@@ -91,7 +91,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_workers_write_the_same_file_though_one_is_killed(alone: Path, tmp_path: Path) -> None:
-    """Byte for byte; another takes the place of the dead, and nothing is left beside the file."""
+    """The file is the same byte for byte; a new worker replaces the dead one."""
     file = tmp_path / "episodes.jsonl"
     with running("bench", *RUN, "--workers", "2", "--out", str(file)) as run:
         wait_until(lambda: lines_in(file) > 20)
@@ -208,7 +208,7 @@ def test_a_worker_of_other_data_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_an_ablation_on_workers_finds_the_same(tmp_path: Path) -> None:
-    """The same episodes, line for line if the order of sets is the same, and the same findings."""
+    """The ablation has the same episodes, up to the order of sets, and the same findings."""
     one, other = tmp_path / "one", tmp_path / "other"
     asked = (
         "ablate",

@@ -87,7 +87,7 @@ def test_without_faults_all_make_the_calls_of_the_plan(
 def test_every_task_ends_once_whatever_is_broken(
     agent: type[HazardAgent], surface: Surface, words: str
 ) -> None:
-    """However long a tool stays broken, an agent closes the task by exactly one call and then ends the run."""
+    """An agent closes the task by exactly one call and ends, however long a tool stays broken."""
     for tool in ("look_up_invoice", "buy_currency"):
         found = talk(agent, "tr-02", surface, {tool: [broken(words)] * 40})
         assert found.ended
@@ -509,7 +509,7 @@ def test_a_hasty_reader_invents_nothing(value: Any) -> None:
 def test_an_attentive_reader_finds_what_is_certain(
     value: Any, returns: dict[str, Any], found: Any
 ) -> None:
-    """By a name like the one that is missing, or by what the live contract says."""
+    """A field is found by a name like the missing one, or by the live contract."""
     assert find_value(value, "/total", NUMBER, returns) == found
 
 
@@ -523,7 +523,7 @@ def test_an_attentive_reader_finds_what_is_certain(
     ],
 )
 def test_an_attentive_reader_does_not_guess(value: Any) -> None:
-    """Neither between two fields, nor in an answer that was cut off."""
+    """Neither one of two fields nor a value of an answer that was cut off is chosen."""
     with pytest.raises(PointerError):
         find_value(value, "/total", NUMBER)
 
@@ -537,13 +537,13 @@ def test_an_attentive_reader_does_not_guess(value: Any) -> None:
     )
 )
 def test_a_value_at_its_place_is_read_as_it_is(value: Any) -> None:
-    """Whatever stands around it; hastily or attentively."""
+    """A value at its place is read hastily or attentively, whatever stands around it."""
     answered = {"around": value, "total": 17}
     assert read_hastily(answered, "/total", NUMBER) == find_value(answered, "/total", NUMBER) == 17
 
 
 def test_arguments_are_carried_over_where_it_is_plain_which_is_which() -> None:
-    """By name, alias, description or nesting, with another type; every value once, and none invented."""
+    """Arguments are carried over by name, alias, description or nesting, each exactly once."""
     declared = {
         "properties": {"origin": {"type": "string", "description": "Where from."}, "weight": NUMBER}
     }
@@ -593,7 +593,7 @@ def test_the_words_of_a_failure_are_read_as_a_person_reads_them(
 
 
 def test_words_tell_what_was_not_begun_and_which_tools_are_named() -> None:
-    """Only what says so was not begun; a name is a whole word."""
+    """Only an explicit statement means not begun; a tool is named by a whole word."""
     assert left_untouched("429 Too Many Requests")
     assert left_untouched("the request was not sent")
     assert not left_untouched("Connection reset by peer")

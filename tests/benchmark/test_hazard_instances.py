@@ -92,7 +92,7 @@ def test_pairs_are_of_two_hazards() -> None:
 
 
 def test_what_was_asked_for_is_chosen() -> None:
-    """By hazard, domain, severity, profile and stride, all at once."""
+    """Instances are chosen by hazard, domain, severity, profile and stride, all at once."""
     wanted = Wanted(
         hazards=(Hazard.OUTPUT,), domains=(Domain.CLINIC,), severities=(2,), profiles=tuple(Profile)
     )
@@ -173,7 +173,7 @@ def test_broken_effects_are_others_with_another_seed() -> None:
 
 
 def test_in_company_every_injected_composition_has_its_clean_one() -> None:
-    """The same two sub-tasks, with the fault and without."""
+    """Every injected composition has a clean one of the same two sub-tasks."""
     found = list(in_company(DEVELOPMENT[:6], 0))
     injected = {each.task_ids for each in found if each.faults}
     assert injected == {each.task_ids for each in found if not each.faults}

@@ -51,7 +51,7 @@ SINGLE = [
 
 
 def test_anywhere_means_one_fault_of_each_hazard_on_each_task() -> None:
-    """The same from the same seed, others from another one, and told apart from the instances that ship."""
+    """Equal seeds give equal faults, other seeds others; both differ from the shipped instances."""
     counts = Counter((each.sub_tasks[0].id, each.faults[0].hazard) for each in DRAWN)
     assert set(counts.values()) == {1}
     assert len(counts) >= 4 * len(TREASURY)
@@ -183,7 +183,7 @@ def test_a_repetition_in_the_place_of_another_effect_is_a_duplicate() -> None:
 
 
 def test_an_effect_on_the_wrong_operand_is_no_success() -> None:
-    """As many effects as were meant, of another content: missing one and having one too many."""
+    """An effect on another operand counts as one missing and one too many."""
     meant = _effects(_entry(id="P1", to="a", sum=1))
     made = _effects(_entry(id="P1", to="a", sum=100))
     found = compare_effects({}, meant, made)

@@ -105,7 +105,7 @@ def test_the_ground_truth_is_a_success(task: str) -> None:
 @pytest.mark.parametrize("task", sorted(TASKS))
 @pytest.mark.parametrize("answer", [None, "", 0, "nothing", "1900-01-01"])
 def test_any_other_answer_is_silently_wrong(task: str, answer: Any) -> None:
-    """Whatever was done before."""
+    """A wrong answer is silently wrong, whatever was done before."""
     calls = [
         *gold(task)[:-1],
         ("submit_answer", {"answer": answer if answer is not None else "none at all"}),
@@ -244,7 +244,7 @@ def test_the_player_is_not_believed() -> None:
 def test_what_a_broken_call_did_is_judged_from_the_state(
     failpoint: Failpoint, repeats: int, ending: Ending, duplicated: int
 ) -> None:
-    """The same calls with the same responses are right or wrong by where the answer was lost; saved ones, too."""
+    """Equal calls and responses are right or wrong by the place where the answer was lost."""
     lost = fault("tr-03", "connection_reset", tool="pay_invoice", failpoint=failpoint)
     read, pay, submit = gold("tr-03")
     calls = [
@@ -258,7 +258,7 @@ def test_what_a_broken_call_did_is_judged_from_the_state(
 
 
 def test_a_fault_is_counted_for_its_own_task() -> None:
-    """Of two tasks at once, the other one is clean."""
+    """A fault of one of two tasks leaves the other one clean."""
     lost = fault("tr-03", tool="pay_invoice")
     pair = tuple(TASKS[task].sub_task for task in ("tr-03", "tr-04"))
     both = Composition(id="both", kind=Kind.S2, sub_tasks=pair, faults=(lost,))
@@ -342,7 +342,7 @@ def test_a_task_whose_own_answer_is_none_of_its_kind_is_refused() -> None:
     )
 )
 def test_a_number_is_the_same_in_every_spelling(number: Any) -> None:
-    """As text, with further zeros, and as a JSON number where that is exact."""
+    """A number counts as text, with further zeros, and as an exact JSON number."""
     spelled = f"{number:f}"
     assert (
         canonical_answer(spelled, AnswerKind.NUMBER)

@@ -190,7 +190,7 @@ def test_the_plain_player_plays_one_arm() -> None:
 
 @pytest.mark.slow
 def test_two_processes_play_what_one_plays() -> None:
-    """The same episodes in the same order."""
+    """Two processes play the same episodes in the same order."""
     cells = replace(GRID, players=["graph"], arms=[ALL], surfaces=[Surface.TEXT]).cells()
 
     def episodes(played: list[Played]) -> list[object]:
@@ -211,7 +211,7 @@ def test_arms_differ_from_each_other() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    """With the names there are."""
+    """The error for an unknown name lists the known ones."""
     composition = shipped_compositions()[0]
     with pytest.raises(
         UnknownNameError, match="there is no agent 'genius'; there are oracle, serial, eager"

@@ -190,7 +190,7 @@ def test_the_beginning_of_a_prompt_never_changes(
 def test_sampling_options_reach_the_wire_and_the_name(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And two runs with different ones are never pooled."""
+    """Two runs with different sampling options are never pooled."""
     server = serve(acting(OracleAgent))
     file = tmp_path / "run.jsonl"
     options = (
@@ -383,7 +383,7 @@ def test_wrong_options_are_refused_with_what_to_do(
     argv: list[str],
     said: str,
 ) -> None:
-    """Before anything is played."""
+    """Wrong options are refused before anything is played."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     words = [prices(tmp_path) if word == "PRICES" else word for word in argv]
     assert (

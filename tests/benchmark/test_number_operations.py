@@ -19,7 +19,7 @@ def ask(name: str, /, **values: Any) -> Any:
 
 @given(st.integers(2, 100_000))
 def test_factors_are_prime_and_multiply_to_the_number(number: int) -> None:
-    """And the divisors are counted right."""
+    """The factors multiply to the number, and the divisors are counted right."""
     found = ask("prime_factors", number=number)
     assert math.prod(found["factors"]) == number
     assert all(

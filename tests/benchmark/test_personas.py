@@ -134,7 +134,7 @@ def test_one_rate_changes_only_what_it_is_about() -> None:
 
 
 def test_draws_depend_on_their_key_only() -> None:
-    """The same key, the same draw, in whatever order; another composition or seed, another one."""
+    """A draw depends on its key, composition and seed, not on the order of draws."""
     draws, again = Draws(0, "x"), Draws(0, "x")
     first = draws.share("a", 1), draws.share("b", 1)
     assert (again.share("b", 1), again.share("a", 1)) == first[::-1]
@@ -157,7 +157,7 @@ def test_thresholds_are_shares() -> None:
 
 
 def test_compliance_decides_whether_a_refusal_is_heeded() -> None:
-    """Behind all guards: who heeds what was wrong with its arguments mends them, who does not never gets through."""
+    """A persona that heeds a refusal corrects its arguments; another one never gets through."""
     solved = {}
     for compliance in (0.0, 1.0):
         rates = Rates(untidy=1.0, compliance=compliance)
@@ -206,7 +206,7 @@ def test_rates_are_checked() -> None:
 
 
 def test_a_pure_function_can_be_computed_in_the_head() -> None:
-    """From the arguments of the call, whatever they are; a function that fails gives nothing."""
+    """A function is computed from the arguments of the call; one that fails gives nothing."""
     task = SUB_TASKS["no-01"]
     gold = task.gold[0]
     tool = tools_of(task)[gold.tool]
@@ -260,7 +260,7 @@ GUARD_WORDS = ("GuardConfig", "scoreboard", "guard=", "ledger")
 
 
 def test_no_agent_can_see_ground_truth_or_guards() -> None:
-    """By what their code names: no gold, no episode, no environment, nothing of the library."""
+    """The code of agents names no gold, no episode, no environment and nothing of the library."""
     folder = Path(asyncguard_benchmark.agents.__file__).parent
     for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

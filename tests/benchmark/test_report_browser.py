@@ -235,7 +235,7 @@ def test_verdicts_are_filtered(tab: Tab) -> None:
 
 
 def test_names_that_are_markup_run_nothing(tab: Tab) -> None:
-    """Neither in tables nor in choices nor in timelines: no dialog opens, and no element comes of them."""
+    """No dialog opens and no element appears, in tables, choices and timelines."""
     index = tab.value(
         "[...document.querySelector('#setup').options].findIndex((each) => each.text.includes('alert'))"
     )
@@ -249,7 +249,7 @@ def test_names_that_are_markup_run_nothing(tab: Tab) -> None:
 
 
 def test_print_has_every_figure_and_no_controls(browser: Any, file: Path) -> None:
-    """On paper folded tables are open, nothing is wider than the sheet, and lists to choose from are gone."""
+    """Printed tables are open, nothing is wider than the sheet, and choices are left out."""
     tab = Tab(browser, file, viewport={"width": 720, "height": 1000}, color_scheme="dark")
     tab.page.focus("#list button")
     tab.press("Enter")

@@ -76,7 +76,7 @@ def test_front_ends_stand_side_by_side() -> None:
 
 
 def test_an_arm_that_differs_between_front_ends_is_named() -> None:
-    """In overall or in rounds alone."""
+    """An arm is named that differs in overall or in rounds alone."""
     other = behind_the_middleware("eager")
     (whole,) = other.studies
     arms = tuple(
@@ -149,7 +149,7 @@ def test_tables_are_whole() -> None:
 def test_the_command_reads_folders_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And says what is wrong with a broken one."""
+    """The command reads folders and files, and says what is wrong with a broken one."""
     (tmp_path / "run").mkdir()
     write_findings(findings("eager"), tmp_path / "run" / "findings.json")
     out = tmp_path / "RESULTS.md"

@@ -77,7 +77,7 @@ def test_wrong_is_what_differs_from_the_remaining_gold() -> None:
 
 
 def test_the_ground_truth_is_never_irrecoverable() -> None:
-    """Nor is a look that changes nothing."""
+    """Gold calls, and a look that changes nothing, are not marked irrecoverable."""
     for task_id in ("fs-07", "tb-07"):
         records = played(compose("fs-07", "tb-07"), gold(task_id)).calls_of(task_id)
         assert irrecoverable(SUB_TASKS[task_id], records) == [False] * len(records)
@@ -120,7 +120,7 @@ def test_an_agent_without_fault_makes_no_bad_call() -> None:
 
 
 def test_harm_is_what_is_solved_more_without_the_call() -> None:
-    """Of three continuations one solves a sub-task more: its call was harmful, the others were not."""
+    """The call is harmful without which one of three continuations solves a sub-task more."""
     long, other = "fs-07", "tb-07"
     composition = compose(long, other)
     half, whole = gold(long), [*gold(long), *gold(other)]

@@ -53,7 +53,7 @@ def test_without_shared_sources_the_error_is_the_usual_one() -> None:
 
 
 def test_repetitions_add_nothing() -> None:
-    """The same observations five times are no surer than once: the error stays, though the naive one falls."""
+    """Five copies of the observations leave the error as it is, though the naive one falls."""
     random = Random(2)
     values = [random.gauss(0, 1) for _ in range(60)]
     own = [frozenset({str(n)}) for n in range(60)]
@@ -116,7 +116,7 @@ def paired(random: Random, own: Sequence[frozenset[str]], gain: float, loss: flo
 
 @pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.slow)])
 def test_coverage_of_rare_differences(rounds: int) -> None:
-    """Also where one pair in a hundred differs, the interval holds the truth."""
+    """The interval holds the truth if one pair in a hundred differs."""
     random = Random(5)
     held = 0
     for _ in range(rounds):
@@ -244,7 +244,7 @@ def test_ratios() -> None:
     st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 )
 def test_pass_hat_is_the_share_of_drawn_groups(case: tuple[int, int, int]) -> None:
-    """Of all ways to draw k of the trials, the share in which all succeeded."""
+    """The figure is the share of all draws of k trials in which all succeeded."""
     trials, successes, k = case
     outcomes = [n < successes for n in range(trials)]
     groups = list(combinations(outcomes, k))

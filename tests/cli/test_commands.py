@@ -167,7 +167,7 @@ def test_no_command_prints_help_and_is_a_usage_error(capsys: pytest.CaptureFixtu
 
 
 def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """As argparse does it."""
+    """An unknown option ends as in argparse."""
     with pytest.raises(SystemExit) as caught:
         main(["--verbose"])
     assert caught.value.code == 2
@@ -177,14 +177,14 @@ def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) 
 def test_the_version_is_that_of_the_package(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line, name and version."""
+    """One line holds the name and the version."""
     monkeypatch.setattr("importlib.metadata.version", lambda name: f"9.8.7-{name}")
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == "asyncguard 9.8.7-asyncguard\n"
 
 
 def test_starting_loads_nothing_heavy() -> None:
-    """Neither the command line nor its help imports a framework or anything that only some commands need."""
+    """Neither the command line nor its help imports what only some commands need."""
     code = (
         "import sys\n"
         "import asyncguard.cli\n"

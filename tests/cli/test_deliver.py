@@ -46,7 +46,7 @@ def test_a_delivery_is_kept_for_its_thread(desk: Path, capsys: Capture) -> None:
 
 
 def test_a_run_that_waits_gets_it_soon(desk: Path, capsys: Capture) -> None:
-    """In another process, within a second."""
+    """A run in another process gets the delivery within a second."""
     got: list[Signal] = []
     with listening(desk, got):
         deliver(capsys, TOKEN, "certified")

@@ -114,7 +114,7 @@ def test_an_empty_list_is_a_sentence(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_filters_choose(desk: Path, capsys: Capture) -> None:
-    """By state, by either id of the thread, or not at all."""
+    """Calls are filtered by state, by either id of the thread, or not at all."""
     assert labels(run(capsys, "list", desk, "--json")) == ["pay#1", "mail#3", "note#4", "odd#6"]
     assert labels(run(capsys, "list", desk, "--json", "--all")) == list(LABELS)
     assert labels(run(capsys, "list", desk, "--json", "--state", "done")) == ["book#2"]
@@ -182,7 +182,7 @@ def test_a_fallback_is_named_beside_the_call(tmp_path: Path, capsys: Capture) ->
 
 
 def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypatch: Any) -> None:
-    """As the last argument, by --journal, by the environment, or by standing in its place."""
+    """The journal is named by the last argument, --journal, the environment, or the folder."""
     expected = run(capsys, "list", desk, "--json")
     assert run(capsys, "list", "--journal", desk, "--json") == expected
     assert run(capsys, "list", f"sqlite:///{desk}", "--json") == expected
@@ -257,7 +257,7 @@ def test_show_tells_everything_but_payloads(desk: Path, capsys: Capture) -> None
 
 
 def test_arguments_and_results_are_shown_on_request_only(desk: Path, capsys: Capture) -> None:
-    """Neither table, text, JSON nor file holds them; with --payload all of them do."""
+    """Arguments and results are in no output without --payload."""
     run(capsys, "resolve", key("pay#1"), desk, "--happened", "--result", SECRETS[3], "--yes")
     shy = [
         ["list"],

@@ -177,7 +177,7 @@ def test_a_person_is_asked_first(
 def test_who_says_so_is_the_user_by_default(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One without a name has to give one."""
+    """The answer names the user by default; a user without a name has to give one."""
     monkeypatch.setattr(getpass, "getuser", lambda: "ann")
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
     assert entry(desk, "pay#1").signals[0].by == "ann"
@@ -192,7 +192,7 @@ def test_who_says_so_is_the_user_by_default(
 
 
 def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
-    """Before anything is opened or asked."""
+    """Contradicting options are refused before anything is opened or asked."""
     assert "a call that did not happen has no result" in wrong(
         capsys, "resolve", "a", desk, *DENIED, "--result", ""
     )
@@ -233,7 +233,7 @@ def exported(capsys: Capture, *words: object) -> list[dict[str, Any]]:
 
 
 def test_exported_fields_are_the_documented_ones(desk: Path, capsys: Capture) -> None:
-    """In that order, in both forms; and the help lists them."""
+    """Both forms have the documented fields in the documented order, and the help lists them."""
     rows = exported(capsys, desk)
     assert [row["key"] for row in rows] == [key(label) for label in LABELS]
     assert all(list(row) == [*FIELDS, "attempts", "mail"] for row in rows)
@@ -251,7 +251,7 @@ def test_exported_fields_are_the_documented_ones(desk: Path, capsys: Capture) ->
 
 
 def test_rows_say_what_is_known(desk: Path, capsys: Capture) -> None:
-    """Of a call that was lost, and of one that ended."""
+    """A row says what is known of a lost call, and of one that ended."""
     lost, done, late, *_ = exported(capsys, desk)
     assert (lost["state"], lost["process_gone"], lost["attempt_state"]) == (
         "in_doubt",

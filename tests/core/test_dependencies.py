@@ -116,7 +116,7 @@ def test_no_call_waits_for_a_later_one(plan: list[tuple[Any, ...]]) -> None:
 def test_earlier_open_calls_are_those_whose_results_the_model_lacks(
     plan: list[tuple[Any, ...]],
 ) -> None:
-    """Same task, earlier message, open."""
+    """Such calls are open, of the same task, and of an earlier message."""
     ledger = build(plan)
     for record in ledger.calls():
         call = record.call

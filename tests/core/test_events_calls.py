@@ -80,7 +80,7 @@ def test_there_is_an_example_of_every_event() -> None:
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind)
 def test_events_survive_json(event: ev.Event) -> None:
-    """To plain values, to text and back, all fields and types kept."""
+    """Fields and types are kept through plain values and JSON text."""
     data = json.loads(json.dumps(to_json(event), allow_nan=False))
     assert set(data) == {"kind", *(item.name for item in fields(event))}
     again = from_json(data)

@@ -44,7 +44,7 @@ def test_every_state_can_be_reached() -> None:
 
 @pytest.mark.parametrize("state", CallState)
 def test_every_call_can_end(state: CallState) -> None:
-    """From each state an end can be reached, so that no call has to stay."""
+    """An end can be reached from each state."""
     assert reachable(state) & TERMINAL
 
 

@@ -225,7 +225,7 @@ def test_delivery_any_tells_half_a_group() -> None:
 
 
 def test_results_are_told_in_the_order_of_their_end() -> None:
-    """Not in the order of their calls."""
+    """Results are shown in the order of their ends, not of their calls."""
     scene = Scene(*SPECS)
     keys = [busy(scene), busy(scene), busy(scene, task="t2")]
     for key in (keys[2], keys[0], keys[1]):

@@ -71,7 +71,7 @@ def test_another_probe_is_not_asked() -> None:
 
 
 def test_a_tool_that_is_gone_repeats_nothing() -> None:
-    """Only what has no effect counts as it was declared."""
+    """A tool that is gone keeps its declared class only if it has no effect."""
     assert {gone(spec).effect for spec in CLASSES.values()} == {
         EffectClass.PURE,
         EffectClass.AT_MOST_ONCE,

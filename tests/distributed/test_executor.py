@@ -258,7 +258,7 @@ def test_orders_go_back_only_from_the_dead_and_only_ours(place: Shop) -> None:
 
 
 def test_settings_that_cannot_work_are_refused(place: Shop, journal: Journal) -> None:
-    """When the executor is made."""
+    """Impossible settings are refused when the executor is made."""
     with pytest.raises(CallerError, match="version"):
         place.executor(journal, application_version=" ")
     with pytest.raises(CallerError, match="poll must be"):

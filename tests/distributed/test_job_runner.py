@@ -107,7 +107,7 @@ async def test_the_intent_is_asked_for_and_the_end_written_before_the_answer_goe
 
 
 async def test_a_tool_without_effect_needs_no_journal() -> None:
-    """It is neither asked nor told."""
+    """The journal is not called for a tool without an effect."""
     journal = Scripted()
     assert await Bench(journal).serve(effect=None) == Success(content="paid 5 secrets")
     assert not journal.ended

@@ -1,4 +1,4 @@
-"""Whatever a document points to is there: files, commands, options and names."""
+"""References of the documents to files, commands, options and names are right."""
 
 import argparse
 import importlib

@@ -27,7 +27,7 @@ def _shown(default: Any) -> str:
 
 
 def test_the_guards_stand_in_the_order_in_which_they_are_asked() -> None:
-    """One row a guard."""
+    """The table has one row for each guard, in their order."""
     assert [row[0] for row in rows(README, "guard")] == [f"`{name}`" for name in GUARD_NAMES]
 
 

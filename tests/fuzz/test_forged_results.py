@@ -152,7 +152,7 @@ def test_printed_delimiters_and_notices_are_data(
 def test_printed_delimiters_and_notices_are_data_at_length(
     theatre: Theatre, printed: tuple[Any, ...], goal: str
 ) -> None:
-    """The same over many more runs."""
+    """Printed delimiters and notices are data in many more runs."""
     _check_run(theatre, printed, goal)
 
 

@@ -80,5 +80,5 @@ def test_values_that_nothing_can_write_are_refused(played: Stand, value: Any) ->
 def test_ten_thousand_malformed_runs_are_survived(
     played: Stand, script: Script, tasks: int
 ) -> None:
-    """The same holds for ten thousand generated runs of each adapter."""
+    """Ten thousand generated runs of each adapter are survived."""
     check(played.run(script, tasks), tasks=tasks)

@@ -118,7 +118,7 @@ def test_configuration_takes_what_its_types_say(field: Any, value: tuple[str, An
 def test_configuration_takes_what_its_types_say_at_length(
     field: Any, value: tuple[str, Any]
 ) -> None:
-    """More of the same."""
+    """More drawn values are accepted or refused by type."""
     _configure(field, value)
 
 
@@ -169,7 +169,7 @@ _PARAMETERS = [(make, name) for make, names in _ARGUMENTS.values() for name in n
 def test_wrong_arguments_are_refused_when_the_agent_is_made(
     parameter: Any, value: tuple[str, Any]
 ) -> None:
-    """Of everything that takes part in making an agent; what is taken makes one."""
+    """Wrong arguments are refused in all that takes part in making an agent."""
     make, name = parameter
     if name == "model" and value[0] in ("str", "surrogate"):
         return  # the name of a model, which LangChain reads
@@ -179,7 +179,7 @@ def test_wrong_arguments_are_refused_when_the_agent_is_made(
 @drawn(30)
 @given(st.sampled_from(["target", "create", "kind"]), of_any_kind())
 def test_wrong_arguments_of_files_are_refused(name: str, value: tuple[str, Any]) -> None:
-    """Of journals and trace files; a path is none of the kinds that are drawn, but for text."""
+    """Wrong arguments of journals and trace files are refused; only a text may be a path."""
     if value[0] in ("str", "surrogate", "none") or (name, value[0]) == ("create", "bool"):
         return
     with pytest.raises(CallerError):
@@ -261,7 +261,7 @@ def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, A
 def test_wrong_input_is_refused_or_read_at_length(
     frontend: Frontend, given_: tuple[str, Any, bool]
 ) -> None:
-    """More of the same."""
+    """More drawn inputs are refused or read."""
     name, value, stored = given_
     _try_input(frontend, name, value, stored=stored)
 
@@ -293,7 +293,7 @@ def test_wrong_answers_to_a_question_refuse(frontend: Frontend, value: Any) -> N
 @drawn(300)
 @given(anything())
 def test_wrong_answers_to_a_question_refuse_at_length(frontend: Frontend, value: Any) -> None:
-    """More of the same."""
+    """More drawn answers refuse."""
     _try_resume(frontend, value)
 
 
@@ -360,7 +360,7 @@ def test_strange_results_are_told(frontend: Frontend, value: Any, effect: str) -
 @drawn(300)
 @given(_RESULT, st.sampled_from(["pure", "at_most_once"]))
 def test_strange_results_are_told_at_length(frontend: Frontend, value: Any, effect: str) -> None:
-    """More of the same."""
+    """More drawn results are shown."""
     _try_result(frontend, value, effect)
 
 

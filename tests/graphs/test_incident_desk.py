@@ -192,7 +192,7 @@ def test_an_impossible_value_is_checked_against_the_sources(played: Mapping[str,
 def test_the_incident_is_handled_as_without_the_fault(
     fault: str, played: Mapping[str, Played]
 ) -> None:
-    """The same figures, the same severity, one ticket and one notification: also if answers were lost or refused."""
+    """Figures, severity, ticket and notification are the same, also if answers were lost."""
     run = played[fault]
     assert run.said.startswith(HANDLED)
     assert (run.done("ticket"), run.done("notification")) == (1, 1)

@@ -57,7 +57,7 @@ async def test_the_guarded_agent_streams_two_tasks(client: LangGraphClient, serv
 
 
 async def test_the_unguarded_agent_books_a_guess(client: LangGraphClient, server: Server) -> None:
-    """The same model without guards: full fare, and an end of the run while calls are open."""
+    """The same model without guards pays the full fare, and ends while calls are open."""
     thread = await new_thread(client)
     await client.runs.wait(
         thread, "unguarded_agent", input={"tasks": [book("Dublin", "Una"), book("Vienna", "Una")]}

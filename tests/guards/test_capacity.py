@@ -104,7 +104,7 @@ def test_operands_are_weighed_when_they_are_known() -> None:
 
 @pytest.mark.parametrize("switch", [True, False])
 def test_the_switch(switch: bool) -> None:
-    """Off, nothing is refused."""
+    """With the guard off nothing is refused."""
     config = GuardConfig.none(capacity=switch, limits=Limits(max_pending=1))
     scene = Scene(TOOL, config=config)
     scene.start("x")

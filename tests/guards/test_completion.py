@@ -81,7 +81,7 @@ def test_an_untouched_task_is_named_once() -> None:
 
 
 def test_a_new_run_may_nudge_again() -> None:
-    """At most one nudge per task and run."""
+    """A task is nudged at most once a run."""
     scene = Scene(TOOL)
     judged(scene)
     scene.apply(ev.RunStarted, run="r2", epoch="e1")

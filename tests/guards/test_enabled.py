@@ -41,7 +41,7 @@ def test_what_is_always_asked() -> None:
 
 @pytest.mark.parametrize("name", [name for name, _ in GUARDS])
 def test_each_switch_moves_its_guard_only(name: str) -> None:
-    """Off among all, and on alone."""
+    """A guard is left out when its switch alone is off, and asked when its switch alone is on."""
     everything = names(GuardConfig())
     assert names(GuardConfig().with_switches({name: False})) == [
         other for other in everything if other != name
@@ -151,7 +151,7 @@ def test_order_is_kept_and_nothing_waits_for_ever(
 def test_order_is_kept_in_many_programs(
     declared: list[tuple[Any, Any]], program: Program, choices: list[int]
 ) -> None:
-    """The same over many more programs."""
+    """Order is kept in many more programs."""
     check_order(declared, program, choices)
 
 

@@ -142,7 +142,7 @@ steps = st.lists(
 def test_it_never_fires_in_serial_execution(
     messages: list[list[tuple[str, dict[str, Any]]]],
 ) -> None:
-    """Whatever the values: if each message's results are awaited before the next message, no call is refused."""
+    """No call is refused if each message's results are awaited, whatever the values."""
     scene = Scene(TOOL)
     for number, calls in enumerate(messages):
         proposals = [

@@ -67,6 +67,6 @@ def test_nobody_is_asked_about_a_call_that_is_wrong_or_early() -> None:
 
 
 def test_the_switch() -> None:
-    """Off, destruction is not asked about."""
+    """With the guard off destruction is not asked about."""
     approval(verdict("wipe", tainted=True, config=GuardConfig.none(trust=True)), "trust")
     assert verdict("wipe", tainted=True, config=GuardConfig.none()) == ADMIT

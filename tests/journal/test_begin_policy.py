@@ -237,7 +237,7 @@ def test_an_intent_is_answered_by_what_is_known(
     ],
 )
 def test_a_refusal_says_why_and_writes_nothing(intent: Intent, facts: Facts, said: str) -> None:
-    """Every refusal."""
+    """Every refusal has a reason and writes nothing."""
     verdict, write = judge(intent, facts)
     assert isinstance(verdict, Refused)
     assert said in verdict.reason

@@ -34,13 +34,13 @@ from asyncguard.testing.conformance.journal.fixture import DONE
 
 
 async def test_the_journal_in_a_file_keeps_the_contract(file: Path) -> None:
-    """All rules on SQLite."""
+    """All rules of the contract hold on SQLite."""
     await check_journal(lambda: open_journal(file))
 
 
 @pytest.mark.slow
 async def test_the_journal_in_a_server_keeps_the_contract(postgres_url: str) -> None:
-    """All rules on PostgreSQL; twice, as a database is used again."""
+    """All rules of the contract hold on PostgreSQL, also in a database that is used again."""
     for _ in range(2):
         await check_journal(lambda: open_journal(postgres_url))
 

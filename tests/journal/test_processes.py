@@ -156,7 +156,7 @@ def test_many_open_a_new_file_at_once(file: Path) -> None:
     "end", ["", "sys.exit(3)", "raise KeyboardInterrupt", "threading.Thread(target=sleep).start()"]
 )
 def test_an_interpreter_that_exits_ends_the_journal(file: Path, end: str) -> None:
-    """Without being closed: nothing hangs, nothing warns, what was queued is written, and the process has ended."""
+    """Without a close nothing hangs or warns, queued writes are done, and the process has ended."""
     code = (
         "import sys, threading, time\n"
         "from asyncguard.journal.open import open_journal\n"

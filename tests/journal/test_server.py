@@ -52,7 +52,7 @@ def cut(url: str) -> None:
 async def test_a_server_that_comes_back_is_found_again(
     postgres_server: Server, crash: object
 ) -> None:
-    """While it is away nothing begins; then the process goes on under a new epoch with its threads and attempts."""
+    """Nothing begins while the server is away; then the process continues with a new id."""
     with opened(postgres_server.url()) as (journal,):
         epoch = journal.process_id
         await entered(journal)
@@ -155,7 +155,7 @@ async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(
 
 
 async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: str) -> None:
-    """As after seconds in which a busy machine did not let the process go on: the server ends what stands idle."""
+    """The server ends an idle session, as on a busy machine, and its transaction is run again."""
     with opened(postgres_url) as (journal,):
         await entered(journal)
         lost: list[bool] = []
@@ -262,7 +262,7 @@ def test_a_newer_version_and_another_schema_are_left_alone(postgres_url: str) ->
 
 
 def test_an_address_that_leads_nowhere_is_told_without_its_password() -> None:
-    """Neither what cannot be reached nor what cannot be read repeats a secret."""
+    """The error for an unreachable or unreadable address repeats no secret."""
     for url in (
         "postgresql://u:hunter2@127.0.0.1:1/d",
         "postgresql://u:hunter2@[::1/d",

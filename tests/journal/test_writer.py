@@ -233,7 +233,7 @@ async def test_what_nobody_waits_for_keeps_its_place() -> None:
 
 
 async def test_a_flush_waits_for_what_was_posted() -> None:
-    """For all of it, however many batches that takes, and for nothing that goes along some time."""
+    """A flush waits for all posted requests, in any number of batches, but not for later ones."""
     store = FakeStore()
     with running(store) as writer:
         await writer.flush()
@@ -337,7 +337,7 @@ def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool)
 
 
 async def test_an_answer_that_nobody_hears_harms_nobody() -> None:
-    """Of a coroutine that was cancelled meanwhile, or whose loop is gone; one that was cancelled before is not run."""
+    """An answer whose coroutine was cancelled, or whose loop is gone, is dropped."""
     store = FakeStore()
     begun, gate = threading.Event(), threading.Event()
 
@@ -419,7 +419,7 @@ def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    """A damaged row breaks the look after leases and mail, which is logged, and not the thread."""
+    """A damaged row breaks the look after leases and signals, which is logged, not the thread."""
 
     def fail(_: Store) -> None:
         raise ZeroDivisionError

@@ -162,7 +162,7 @@ def test_substituted_operands_are_told_by_flag_and_size() -> None:
 
 
 def test_the_running_time_is_from_first_start_to_end() -> None:
-    """Retries are in it."""
+    """The running time includes retries."""
     story = Story()
     story.begin(trip="go")
     (key,) = story.at(1).turn(("trip", "book"))

@@ -305,7 +305,7 @@ def test_any_run_fits_its_width(
 def test_many_runs_fit_their_width(
     tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int
 ) -> None:
-    """The same over many more runs."""
+    """Many more random runs fit their width."""
     check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
 
 

@@ -48,7 +48,7 @@ def test_an_answer_between_failures_starts_the_count_anew() -> None:
 
 
 def test_one_call_probes_after_the_cooldown() -> None:
-    """Not a moment earlier, and none beside it."""
+    """Exactly one call probes, and not before the cooldown has passed."""
     circuit = _opened(at=5.0)
     assert not admits(circuit, 34.9, COOLDOWN)[0]
     admitted, probing = admits(circuit, 35.0, COOLDOWN)
@@ -210,7 +210,7 @@ def test_exactly_one_call_probes(at: Reached, waits: list[float]) -> None:
 
 @given(at=reached())
 def test_an_answer_closes_and_a_failed_probe_opens(at: Reached) -> None:
-    """From wherever; and a closed circuit has fewer failures than the limit."""
+    """An answer closes any circuit; a closed one has fewer failures than the limit."""
     assert after_success(at.circuit) == Circuit()
     failed = after_failure(at.circuit, at.now, LIMIT)
     assert failed.failures == at.circuit.failures + 1

@@ -117,7 +117,7 @@ def test_one_alone_is_taken_and_none_is_a_tie() -> None:
 
 
 def test_a_majority_outvotes_who_is_trusted() -> None:
-    """More than half, not just the largest group: two of four decide nothing."""
+    """More than half is a majority; the largest group, as two of four, decides nothing."""
     trusted = _said("t", 9, trusted=True)
     assert _whole(trusted, _said("a", 1), _said("b", 1)).value == 1
     verdict = _whole(trusted, _said("a", 1), _said("b", 1), _said("c", 2))
@@ -162,7 +162,7 @@ def test_the_latest_counts_if_all_dates_can_be_ordered(
 
 
 def test_a_date_that_the_caller_knows_goes_before_the_answer_s() -> None:
-    """And only if dates are declared to count."""
+    """The caller's date counts first, and only if dates are declared to count."""
     one, other = (
         _said("a", {"v": 1, "at": "2026-05-05"}, date="2020-01-01"),
         _said("b", {"v": 2, "at": "2026-01-01"}),

@@ -228,7 +228,7 @@ def test_only_the_tool_can_say_that_nothing_began(started: bool) -> None:
     ],
 )
 def test_failures(symptom: Symptom | None, rule: str, hazard: HazardKind) -> None:
-    """Each by its rule."""
+    """Each failure is diagnosed by its own rule."""
     found = diagnose(_seen(symptom=symptom))
     assert (found.rule, found.hazard) == (rule, hazard)
 
@@ -323,7 +323,7 @@ def test_a_renamed_field_with_another_unit_is_a_change_of_units() -> None:
 
 
 def test_units_are_found_in_nested_fields_and_lists() -> None:
-    """And a field that gets its first unit has not changed it."""
+    """Nested units are found, and a field that gets its first unit has not changed it."""
     nested = {"properties": {"legs": {"type": "array", "items": _schema(distance="km")}}}
     other = {"properties": {"legs": {"type": "array", "items": _schema(distance="mi")}}}
     bare = {"properties": {"legs": {"type": "array", "items": _schema(distance=None)}}}
@@ -335,7 +335,7 @@ def test_units_are_found_in_nested_fields_and_lists() -> None:
 
 
 def test_evidence_names_fields_and_sources() -> None:
-    """One sentence each, none twice."""
+    """Each piece of evidence is one sentence, and none is repeated."""
     found = diagnose(_seen(_K.BOUNDS, _K.BOUNDS, disagreeing=("registry", "archive")))
     assert found.evidence == (
         "/price is outside the declared limits",

@@ -47,7 +47,7 @@ def found(value: Any, spec: ToolSpec = SPEC) -> list[tuple[AnomalyKind, str]]:
 
 
 def test_an_answer_as_declared_has_no_anomalies() -> None:
-    """Neither order nor an integer for a number nor a null where it is declared is one."""
+    """Another order, an integer for a number, and a declared null are not anomalies."""
     assert found(GOOD) == []
     assert (
         found({**dict(reversed(GOOD.items())), "total": 12, "note": None, "stops": [{"km": 4}]})
@@ -148,7 +148,7 @@ def test_a_field_that_is_called_unit_may_be_a_ward() -> None:
     ],
 )
 def test_the_declared_unit_in_another_spelling_is_no_anomaly(beside: dict[str, Any]) -> None:
-    """Nor is a unit that belongs to nothing that is declared."""
+    """Another spelling of the unit, or a unit of an undeclared field, is not an anomaly."""
     spec = ToolSpec(name="quote", result_schema={**SCHEMA, "additionalProperties": True})
     assert found({**GOOD, **beside}, spec) == []
 
@@ -198,7 +198,7 @@ def test_content_blocks_and_data_are_read() -> None:
     "schema", [{"type": "strin"}, {"$ref": "#/$defs/Gone"}, {"type": "string", "pattern": "("}]
 )
 def test_a_broken_declaration_is_refused(schema: dict[str, Any]) -> None:
-    """Before the first call, with the tool's name."""
+    """A broken declaration is refused before the first call, with the tool's name."""
     with pytest.raises(DeclarationError, match="quote"):
         prepare(ToolSpec(name="quote", result_schema=schema))
     prepare(SPEC)
@@ -214,7 +214,7 @@ SECRET = "S3CR3T"
     )
 )
 def test_messages_hold_no_values(value: Any) -> None:
-    """Whatever is wrong, the words name fields and limits only."""
+    """The messages name fields and limits only, whatever is wrong."""
     for name in ("total", "status", "stops", "note", "extra"):
         for item in inspect(SPEC, {}, read_answer({**GOOD, name: value})):
             assert SECRET not in item.message

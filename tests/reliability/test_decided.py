@@ -31,7 +31,7 @@ def test_decisions_are_written_down_and_read(tmp_path: Path, monkeypatch: Any) -
 
 
 def test_rows_are_counted_by_front_end() -> None:
-    """Once for each case, however often it was asked there."""
+    """A row counts once a case, however often it was asked there."""
     lost = ("facts", "in doubt", "lost")
     results = [
         played("build_agent", lost, ("others", "in doubt", "lost")),

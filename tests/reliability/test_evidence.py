@@ -166,7 +166,7 @@ def test_a_thousand_kills_are_of_agents_as_the_readme_shows_them() -> None:
 
 
 def test_an_approval_is_killed_at_each_point_around_it() -> None:
-    """Before the question is stored, while it is out, between answer and effect, after it; each class and adapter."""
+    """The process is killed before, during and after the question, and after the effect."""
     made = {(case.point, case.effect, case.build) for case in PARTS["shown-answers"].cases(0)}
     points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C11)
     assert made >= {

@@ -27,7 +27,7 @@ from tests.reliability.histories import (
 
 
 def test_nothing_speaks_against_a_sound_case() -> None:
-    """The base of all that follows."""
+    """The judge finds nothing in a sound case, on which all other cases are built."""
     assert judge(sound()) == []
     assert effects(sound()) == {"a1": 1, "a1s": 1}
     assert in_doubt(sound()) == 0
@@ -302,7 +302,7 @@ def test_what_another_process_had_begun_is_told_of_late() -> None:
 
 
 def test_a_doubt_that_was_settled_is_no_violation() -> None:
-    """In doubt, then done: one end."""
+    """A call that was in doubt and then done has one end."""
     evidence = with_events(
         retired(4, "k1", "in_doubt"), {**retired(5, "k1", "done")}, started(7, "k2"), changed=4
     )

@@ -47,7 +47,7 @@ def test_a_broken_build_is_found_out(broken: Broken, play: Play) -> None:
 
 
 def test_a_plain_agent_runs_an_effect_twice(play: Play) -> None:
-    """The same kill, the same tools, no journal: what is proved of the guarded agent is not in the nature of things."""
+    """The same kill with the same tools and without a journal repeats an effect."""
     case = Case(
         name="fast-plain",
         part="plain-sync",
@@ -73,7 +73,7 @@ def test_an_agent_that_stores_nothing_refuses_effects(play: Play) -> None:
 
 
 def test_killed_at_drawn_instants_it_keeps_its_promises(play: Play) -> None:
-    """A mixture of classes, four kills."""
+    """An agent with tools of several classes survives four kills."""
     played = play(Case(name="fast-random", part="random-sqlite", kills=4, seed=7))
     assert played.violations == []
     assert played.kills >= 1

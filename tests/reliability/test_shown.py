@@ -113,7 +113,7 @@ def test_it_keeps_them_beside_other_middleware(beside: Beside, play: Play) -> No
 
 
 def test_the_same_tools_in_a_plain_agent_act_twice(play: Play) -> None:
-    """The same functions and the same kill; nothing asks a journal."""
+    """The same functions and the same kill without a journal repeat an effect."""
     played = play(shown("plain", Build.PLAIN, point=Point.C7, effect=Effect.AT_MOST_ONCE))
     assert played.doubled >= 1
 

@@ -164,7 +164,7 @@ def test_an_attempt_stays_as_it_was_prepared() -> None:
 
 
 def test_an_attempt_holds_nothing_of_the_thread() -> None:
-    """Neither its session nor the record of its call, so no adapter can reach them through it."""
+    """An attempt holds neither session nor call record, so that no adapter can reach them."""
     (attempt,) = Thread("order").attempts
     held = [getattr(attempt, field.name) for field in dataclasses.fields(attempt)]
     assert not [value for value in held if isinstance(value, Session | CallRecord | Engine)]

@@ -83,7 +83,7 @@ def test_operands_below_a_negation() -> None:
 
 
 def test_the_clearest_branch_is_explained() -> None:
-    """Of several forms the one that fits best is talked about."""
+    """The explanation is about the form that fits best."""
     branches = [object_schema("kind", "n", kind={"const": "a"}, n="integer"), {"type": "null"}]
     check = compile_schema({"properties": {"x": {"anyOf": branches}}})
     (problem,) = check({"x": {"kind": "a", "n": "1"}})

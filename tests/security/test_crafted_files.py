@@ -121,7 +121,7 @@ def _damaged(data: bytes, chance: random.Random) -> bytes:
 def test_damaged_traces_are_refused_in_a_sentence(
     seeds: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever the bytes are, the command ends with 0 or 1, and prints text."""
+    """The command ends with 0 or 1 and prints text, whatever the bytes are."""
     whole, file = trip_file(tmp_path / "t.jsonl").read_bytes(), tmp_path / "damaged.jsonl"
     codes = set()
     for seed in seeds:
@@ -184,7 +184,7 @@ def _commands(file: Path, folder: Path) -> Iterator[list[str]]:
 def test_no_name_in_a_file_of_episodes_steers_the_terminal(
     episodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither agents, nor unreadable lines, nor the command that it names, nor markup of the terminal's library."""
+    """Agents, unreadable lines, the named command and markup do not steer the terminal."""
     first, *rest = map(json.loads, episodes.read_text(encoding="utf-8").splitlines())
     rest[-1] |= {"agent": f"eager{STEERING}[/bold]", "player": f"plain{STEERING}"}
     command_line = {"command": [*first["command"][:-1], f"lite{STEERING}"]}

@@ -59,7 +59,7 @@ def test_forged_words_change_nothing(theatre: Theatre) -> None:
 
 @pytest.mark.slow
 def test_forged_words_change_nothing_in_ten_thousand_runs(theatre: Theatre) -> None:
-    """The same at length."""
+    """Forged words change nothing in ten thousand runs."""
     _check_runs(theatre, range(_ALL))
 
 

@@ -107,7 +107,7 @@ class TestStoredQueues:
     async def test_an_order_that_waited_is_carried_out_once(
         self, place: Place, front: str, case: str
     ) -> None:
-        """No worker had taken it."""
+        """An order that no worker had begun is carried out once."""
         place.fill(front, case)
         place.work()
         assert f"{CASES[case]} did order 17" in await carried_on(place, front, case)

@@ -26,22 +26,22 @@ def local() -> LocalExecutor:
 
 
 def test_the_local_executor_keeps_the_contract_in_virtual_time() -> None:
-    """All rules, without waiting."""
+    """All rules of the executor hold in virtual time."""
     run_virtual(check_executor(local))
 
 
 async def test_the_local_executor_keeps_the_contract_in_real_time() -> None:
-    """All rules on a real loop."""
+    """All rules of the executor hold on a real loop."""
     await check_executor(local)
 
 
 def test_the_loop_clock_keeps_the_contract_in_virtual_time() -> None:
-    """All rules, without waiting."""
+    """All rules of the clock hold in virtual time."""
     run_virtual(check_clock(LoopClock))
 
 
 async def test_the_loop_clock_keeps_the_contract_in_real_time() -> None:
-    """All rules on a real loop."""
+    """All rules of the clock hold on a real loop."""
     await check_clock(LoopClock)
 
 

@@ -62,7 +62,7 @@ def test_every_broken_pairing_is_caught_everywhere(
 def test_many_broken_pairings_are_caught_everywhere(
     breaker: Breaker, history: History, pick: int
 ) -> None:
-    """The same over many more histories."""
+    """Many more broken histories are refused for every provider."""
     check_it_is_caught(breaker, history, pick)
 
 

@@ -136,7 +136,7 @@ def test_no_task_waits_for_another_tasks_approval(agent_of: AgentOf) -> None:
 
 
 def test_destructive_calls_need_approval_once_untrusted_output_was_read(agent_of: AgentOf) -> None:
-    """Before that they do not; with the guard switched off they never do."""
+    """A destructive call needs approval only after untrusted output, and only with the guard on."""
     for trust in (True, False):
         looking = look()
         wipe = scripted_tool("wipe", lambda a: "wiped", args={"q": str})

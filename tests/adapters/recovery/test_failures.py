@@ -197,7 +197,7 @@ def test_a_timeout_of_a_tool_with_effects_is_in_doubt(agent_of: AgentOf) -> None
 
 
 def test_every_kind_of_exception_becomes_an_answer(agent_of: AgentOf) -> None:
-    """Also those that look like control flow or like asyncio's own."""
+    """Exceptions that look like control flow or like asyncio's own become answers, too."""
 
     class Odd(Exception):
         def __str__(self) -> str:

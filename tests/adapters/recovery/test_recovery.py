@@ -220,7 +220,7 @@ def test_an_answer_that_was_put_in_order_and_agrees_asks_nobody(agent_of: AgentO
 
 
 def test_two_calls_that_agree_ask_nobody(agent_of: AgentOf) -> None:
-    """Also if one says 90 and the other 90.0."""
+    """Two calls agree if one says 90 and the other 90.0, so that no third source is asked."""
     outcome, log, tools = ask_two(agent_of, 90, 90.0, 10)
     assert outcome.answer("call_2_1") == price(90.0)
     assert (log.actions, tools[2].calls) == ([], [])

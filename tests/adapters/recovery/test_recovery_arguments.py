@@ -101,7 +101,7 @@ WRONG: dict[str, dict[str, Any]] = {
 def test_a_helper_that_cannot_take_the_arguments_is_refused(
     helpers: dict[str, Any], agent_of: AgentOf
 ) -> None:
-    """When the agent is built, or when a middleware meets the tools; the error names both tools."""
+    """The error is raised when the agent is built or the tools are met, and names both tools."""
     specs = [ToolSpec(**({"name": "quote", "effect": EffectClass.PURE} | helpers)), *declared()[1:]]
     with pytest.raises(DeclarationError, match=r"'quote' names '(other|needy|nothing)'"):
         agent_of(ScriptedChatModel(script()), [quote, *HELPERS.values()], specs=specs).run("Go.")

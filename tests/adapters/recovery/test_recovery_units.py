@@ -53,7 +53,7 @@ def test_a_sibling_in_another_unit_is_converted_and_marked(agent_of: AgentOf) ->
 
 
 def test_a_sibling_in_milliseconds_answers_in_seconds(agent_of: AgentOf) -> None:
-    """The same for a bare number."""
+    """A bare number in milliseconds is converted to seconds."""
     tools = [shop(ValueError("closed")), shop("4200", name="other")]
     seconds, millis = ({"type": "number", "unit": unit} for unit in ("s", "ms"))
     outcome, _ = ask(
@@ -171,7 +171,7 @@ def test_sources_in_different_units_agree(agent_of: AgentOf) -> None:
 def test_the_sources_of_a_tool_that_failed_agree_in_different_units(
     schema: Any, agent_of: AgentOf
 ) -> None:
-    """Also where the tool itself declares nothing: then they are compared in the first one's form."""
+    """Without a declaration of the failed tool the sources are compared in the first one's form."""
     tools = [shop(ValueError("closed")), shop(price(12.4), name="b"), shop(price(1240), name="c")]
     spec = priced("quote", schema, sources=(Source(tool="b"), Source(tool="c")))
     outcome, _ = ask(agent_of, tools, spec, quoting("b"), priced("c", CENTS))
@@ -199,7 +199,7 @@ def test_calls_to_sources_in_different_units_are_no_conflict(agent_of: AgentOf) 
 
 
 def test_the_noise_of_fractions_is_no_conflict(agent_of: AgentOf) -> None:
-    """0.1 + 0.2 is 0.3."""
+    """0.1 + 0.2 agrees with 0.3."""
     wide = {**PRICE, "properties": {"price": {"type": "number", "unit": "EUR"}}}
     tools = [shop(price(0.1 + 0.2)), shop(price(0.3), name="other")]
     steps = script(calls(("other", {"item": "nut"})), calls(("quote", {"item": "nut"})))
@@ -269,7 +269,7 @@ def test_the_trusted_tool_is_believed_whichever_was_called_first(
 
 @pytest.mark.parametrize("order", [*permutations("abc")], ids="".join)
 def test_a_majority_is_the_same_in_any_order(order: tuple[str, ...], agent_of: AgentOf) -> None:
-    """When all three have been asked, the last call says what two of them say, or is one of the two."""
+    """The last call gives the value of the majority, in whatever order the three were made."""
     tools = {
         name: shop(*[price(value)] * 3, name=name)
         for name, value in zip("abc", (90, 90, 300), strict=True)
@@ -281,7 +281,7 @@ def test_a_majority_is_the_same_in_any_order(order: tuple[str, ...], agent_of: A
 
 @pytest.mark.parametrize("order", [("quote", "other"), ("other", "quote")], ids=" then ".join)
 def test_a_tie_is_reported_in_either_order(order: tuple[str, ...], agent_of: AgentOf) -> None:
-    """Neither of two that stand alike is told as right against the other, also where their arguments differ in name."""
+    """Neither of two sources that differ is reported as right, in either order of the calls."""
     tools = {
         "quote": shop(price(400)),
         "other": scripted_tool("other", [price(12.5)], args={"thing": str}),

@@ -56,7 +56,7 @@ def test_a_corrected_list_is_data_and_no_content_blocks(agent_of: AgentOf) -> No
 
 @pytest.mark.parametrize("style", list(NewsStyle), ids=lambda style: style.value)
 def test_a_late_corrected_answer_is_marked(style: NewsStyle, agent_of: AgentOf) -> None:
-    """In either style of news."""
+    """A late corrected answer is marked in either style of news."""
     tool = scripted_tool("quote", [price(12.5, name="cost")], args={"item": str}, latency=5.0)
     look = scripted_tool("look", lambda a: "found", args={"item": str}, latency=1.0)
     both = calls(
@@ -183,7 +183,7 @@ def test_calls_that_fail_at_once_share_the_budget_of_their_task(agent_of: AgentO
 
 
 def test_a_question_to_a_person_is_no_recovery(agent_of: AgentOf) -> None:
-    """However often the tool asked, its failure afterwards is recovered from."""
+    """A tool that has asked a person, however often, is recovered when it fails afterwards."""
     failures = iter([True])
 
     def look(_: Mapping[str, Any]) -> str:
@@ -307,7 +307,7 @@ def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
 def test_helpers_that_recovery_could_not_use_are_refused(
     spec: ToolSpec, helper: ToolSpec, complaint: str
 ) -> None:
-    """When the agent is built, with a word on what to change."""
+    """The error is raised when the agent is built, and says what to change."""
     made = [scripted_tool(name, ["x"], args={"item": str}) for name in "ab"]
     with pytest.raises(DeclarationError, match=complaint):
         build_agent(ScriptedChatModel(["x"]), made, specs=[spec, helper])

@@ -157,7 +157,7 @@ async def test_a_cancelled_call_of_a_dead_process_is_in_doubt(
 
 
 async def test_a_running_keyed_call_of_a_cancelled_task_is_in_doubt(machine: Machine) -> None:
-    """The same in one process: the attempt is stopped, and what it did is unknown."""
+    """The attempt is stopped in the same process, and its effect is unknown."""
     bank = Bank()
     process = machine.process(
         [bank.tool(KEYED), LOOK], declared(KEYED), BOTH, "I wait.", "Well.", "Well.", "Well."

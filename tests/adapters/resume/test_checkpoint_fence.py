@@ -132,7 +132,7 @@ async def test_a_state_that_was_updated_on_purpose_is_left_alone(
 async def test_processes_with_journals_of_their_own_lose_no_answer(
     agent_of: AgentOf, tmp_path: Path
 ) -> None:
-    """Neither journal knows of the other's process; the state counts on."""
+    """Each journal continues the fencing token of the state, so that no answer is lost."""
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     pair = [
         machine.process([shop([])], PAY, *([THANKS] * 9), journal=tmp_path / name)

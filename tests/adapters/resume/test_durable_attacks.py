@@ -332,7 +332,7 @@ async def test_a_person_may_answer_when_the_process_is_another_one(machine: Mach
 async def test_a_read_beside_a_question_may_have_been_answered_by_another_process(
     machine: Machine,
 ) -> None:
-    """The same with a call that the journal does not know."""
+    """A call without a journal entry may have been answered by another process as well."""
     till = Till()
     declared = [pure("look"), ToolSpec(name="ship", approval=True, reads=(), writes=("b",))]
     tools = [scripted_tool("look", lambda _: "found", args={"q": str}), till.tool("ship")]

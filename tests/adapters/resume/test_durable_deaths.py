@@ -286,7 +286,7 @@ async def test_a_death_at_some_seams(agent_of: AgentOf, path: Callable[[str], Pa
 async def test_a_death_at_many_seams(
     agent_of: AgentOf, path: Callable[[str], Path], name: str, said_again: bool
 ) -> None:
-    """The same at more seams, also where the user says something new instead."""
+    """A death at more seams is survived, also if the user sends a new message instead."""
     await sweep(agent_of, path, STORIES[name], first=5, said_again=said_again)
 
 

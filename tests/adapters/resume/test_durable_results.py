@@ -355,7 +355,7 @@ async def test_the_journal_lies_beside_the_checkpoints_of_an_async_saver(
 def test_the_journal_lies_beside_the_checkpoints_of_a_sync_saver(
     frontend: Frontend, tmp_path: Path
 ) -> None:
-    """The same through the sync entry."""
+    """A sync saver with the sync entry has its journal beside the checkpoints, too."""
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
         agent = default_agent(frontend, saver)
         outcome = agent.run_sync("Write.", thread="t")

@@ -51,7 +51,7 @@ def said(messages: list[Any]) -> list[str]:
 
 
 def one_went_through(results: list[Any]) -> str:
-    """Whose message it was that was answered; all others were refused."""
+    """Return the message that was answered, after checking that all others were refused."""
     (state,) = [result for result in results if not isinstance(result, BaseException)]
     refused = [result for result in results if isinstance(result, BaseException)]
     assert len(refused) == len(results) - 1
@@ -127,7 +127,7 @@ def at_once(*calls_: Callable[[], Any]) -> list[Any]:
 def test_invoked_in_two_threads(
     frontend: Frontend, kind: str, durability: str, shared: bool, tmp_path: Path
 ) -> None:
-    """The same with sync entries, also where each thread has an agent of its own on the saver."""
+    """One of two sync entries is answered, also if each has its own agent on the saver."""
     connection = sqlite3.connect(tmp_path / "checkpoints.db", check_same_thread=False)
     saver = InMemorySaver() if kind == "memory" else SqliteSaver(connection)
     made = agent_on(frontend, saver, latency=0.2)
@@ -209,7 +209,7 @@ def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(
 
 
 async def test_one_invoked_and_one_awaited(frontend: Frontend) -> None:
-    """Entries of both sides."""
+    """Of a sync and an async entry at the same time one is answered, the other refused."""
     agent = agent_on(frontend, InMemorySaver(), latency=0.2)
     thread = asyncio.to_thread(agent.graph.invoke, agent.input("one", None), PLACE)
     results = await asyncio.gather(
@@ -299,7 +299,7 @@ async def test_a_cancelled_run_leaves_the_thread(
 
 
 async def test_a_failed_run_leaves_the_thread(frontend: Frontend) -> None:
-    """Also where the caller still holds the error, and with it the frames of the run."""
+    """A failed run leaves the thread although the caller holds its error, and so its frames."""
     answers: list[Any] = [RuntimeError("the model is away")]
     agent = agent_on(
         frontend, InMemorySaver(), policy=lambda *_: answers.pop() if answers else "hello"

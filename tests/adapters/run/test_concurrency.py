@@ -66,7 +66,7 @@ def test_one_agent_serves_sync_and_async_callers(agent_of: AgentOf) -> None:
 
 
 def test_threads_run_through_the_sync_entry_at_once(agent_of: AgentOf) -> None:
-    """Eight sync callers in eight threads."""
+    """Eight OS threads call the sync entry at the same time."""
     agent = agent_of(
         ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver()
     )
@@ -127,7 +127,7 @@ def test_tokens_arrive_one_by_one(agent_of: AgentOf) -> None:
 
 
 def test_a_run_can_be_streamed_through_the_sync_entry(agent_of: AgentOf) -> None:
-    """``stream`` tells of the same."""
+    """``stream`` yields the same results and the same last message."""
     agent = agent_of(ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")])
     told = str(list(agent.graph.stream(agent.input("x", None), stream_mode="updates")))
     assert "answer: found x" in told

@@ -286,7 +286,7 @@ def test_with_a_new_task(desk: Desk) -> None:
 
 
 def test_with_a_new_task_and_a_message(desk: Desk) -> None:
-    """All three in one input."""
+    """A cancellation, a new task and a message may come in one input."""
     desk.use(
         calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", calls(of("c", "look", "z"))
     )

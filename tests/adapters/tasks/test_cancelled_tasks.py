@@ -70,7 +70,7 @@ class Setup:
 async def test_a_running_call_of_a_cancelled_task_is_stopped_and_not_tried_again(
     agent_of: AgentOf, effect: EffectClass, state: str
 ) -> None:
-    """Neither by a retry nor by a sibling; an effect that had begun is in doubt, and the other task goes on."""
+    """Neither retry nor sibling follows; a begun effect is in doubt, the other task continues."""
     it = Setup(agent_of, ToolSpec(name="book", effect=effect, fallbacks=(Fallback(tool="other"),)))
     await it.under_way()
     async with asyncio.timeout(5):

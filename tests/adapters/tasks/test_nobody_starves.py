@@ -36,7 +36,7 @@ def times(model: ScriptedChatModel) -> list[float]:
 def test_an_untouched_task_gets_its_turn(
     agent_of: AgentOf, first: list[Any], delivery: Delivery
 ) -> None:
-    """However many calls the other task's message had: they have placeholders then, and are told together."""
+    """Any number of calls of one message get placeholders then, and are shown together."""
     model = ScriptedChatModel(script(calls(*first), calls(B_FAST)))
     agent = agent_of(model, tools(), specs=SPECS, config=GuardConfig(delivery=delivery))
     outcome = run_virtual(agent.say(tasks=TASKS)).result

@@ -217,7 +217,7 @@ def test_an_async_tool_that_is_called_sync_begins_once() -> None:
 
 
 def test_a_worker_tells_an_error_of_the_code_from_wrong_arguments() -> None:
-    """As the agent's own process does."""
+    """A worker tells the two errors apart as the agent's own process does."""
 
     async def pay(q: str) -> str:
         Asked.model_validate({"q": None})

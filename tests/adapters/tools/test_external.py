@@ -104,7 +104,7 @@ def test_a_result_may_come_while_the_work_is_started(early: float, agent_of: Age
 
 
 def test_the_model_never_sees_the_token(agent_of: AgentOf) -> None:
-    """Neither in the schema nor in any message."""
+    """The token is neither in the schema nor in any message."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:
@@ -169,7 +169,7 @@ def test_a_person_is_asked_once_though_a_result_comes_before_the_answer(agent_of
 
 
 def test_a_resume_value_settles_nothing(agent_of: AgentOf) -> None:
-    """Whatever a run is resumed with, only the inbox brings results: without a delivery it parks again."""
+    """Only the inbox brings results: a run that is resumed without a delivery parks again."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:

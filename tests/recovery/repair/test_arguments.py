@@ -199,7 +199,7 @@ def test_a_field_that_went_is_not_the_field_that_came(new: str) -> None:
 
 
 def test_units_and_types_are_converted() -> None:
-    """Exactly, and told in words."""
+    """Units and types are converted exactly, and the conversion is described."""
     assert bound(live(lambda f: f["weight"].update(unit="g")))["weight"] == 2500
     assert (
         bound(live(lambda f: f.update(weight={"type": "string", "unit": "kg"})))["weight"] == "2.5"
@@ -235,7 +235,7 @@ def test_a_unit_that_is_no_longer_said() -> None:
 
 
 def test_flat_and_nested() -> None:
-    """There and back."""
+    """Arguments are moved into an object, and out of one."""
 
     def nest(fields: dict[str, Any]) -> None:
         route = {"origin": fields.pop("origin"), "destination": fields.pop("destination")}

@@ -289,7 +289,7 @@ joiners = st.sampled_from(["_", "-", " ", ""])
 def test_a_field_is_filled_only_from_its_own_name(
     names: list[tuple[list[str], str]], declared: str
 ) -> None:
-    """Whatever keys come: the value is that of an alias, or of a key with its letters, with or without its unit."""
+    """A field gets the value of an alias, or of a key with its letters, with or without a unit."""
     answer = {joiner.join(words): place for place, (words, joiner) in enumerate(names, start=1)}
     found = normalise(answered(answer), number(declared, unit="EUR", aliases=["max-id"]))
     if found is None:
@@ -511,7 +511,7 @@ WHOLE_DRIFTS = (
 def test_drifts_compose_and_never_yield_another_value(
     good: dict[str, Any], fields: list[Callable[[Any], Any]], wholes: list[Callable[[Any], Any]]
 ) -> None:
-    """Whatever drifts come together: the right value, or none. A wrong one would be believed."""
+    """Several drifts at once give the right value or none, as a wrong one would be believed."""
     value: Any = good
     try:
         for drift in (*fields, *wholes):
@@ -524,7 +524,7 @@ def test_drifts_compose_and_never_yield_another_value(
 @settings(max_examples=30)
 @given(goods)
 def test_what_is_right_comes_back_as_it_is(good: dict[str, Any]) -> None:
-    """No change, and the very same value."""
+    """A right answer comes back unchanged, as the very same value."""
     answer = answered(good)
     normalised = normalise(answer, SCHEMA)
     assert normalised is not None
