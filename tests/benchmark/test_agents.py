@@ -224,7 +224,7 @@ def test_parallel_calls_are_refused_where_one_is_allowed() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_can_be_copied_between_turns(kind: type[SimulatedAgent]) -> None:
-    """A copy goes on where the messages are: an agent holds nothing else."""
+    """A copy continues where the messages are: an agent holds nothing else."""
     episode = run_episode(PAIR, kind(plan=plan_of(PAIR)), Regime.FIXED1, Surface.TEXT)
     said = [AIMessage if m["role"] == "assistant" else HumanMessage for m in episode.messages]
     messages = [make(m["content"]) for make, m in zip(said, episode.messages, strict=True)]

@@ -171,7 +171,7 @@ def test_the_retry_happy_agent_repeats_effects_blindly(surface: Surface) -> None
 
 @surfaces
 def test_the_over_trusting_agent_makes_up_what_it_does_not_get(surface: Surface) -> None:
-    """After a failure it goes on with a number of its own, and submits what follows from it."""
+    """After a failure it continues with a number of its own, and submits what follows from it."""
     found = talk(OverTrustingAgent, "tr-01", surface, {"central_bank_rate": [broken(BUSY)]})
     assert found.tools == gold("tr-01")
     (made_up,) = found.arguments("convert_amount")

@@ -45,7 +45,7 @@ def write(path: Path) -> bytes:
 
 
 def resume(path: Path) -> Journal:
-    """Goes on with the file: plays what it lacks."""
+    """Continues with the file: plays what it lacks."""
     with Journal(path) as journal:
         for cell, each in zip(CELLS, PLAYED, strict=True):
             if key_of(cell) not in journal.keys:

@@ -303,7 +303,7 @@ def test_a_run_stops_before_it_costs_more_than_allowed(
 def test_a_model_is_ablated_like_an_agent(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every arm is played and none inferred; a spent budget keeps what was paid for, and a second run goes on."""
+    """Every arm is played and none inferred; a spent budget keeps what was paid for, and a second run continues."""
     server = serve(acting(EagerAgent, Tokens(input_tokens=100, output_tokens=10)))
     two = ",".join(each.id for each in COMPOSITIONS[:2])
     what = (

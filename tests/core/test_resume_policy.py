@@ -245,7 +245,7 @@ def waits(f: Facts) -> bool:
 
 
 def resumed_held_back(f: Facts) -> Fate:
-    """A deferred or held call: with its wrapper, or where none is needed, it goes on being held back (P5)."""
+    """A deferred or held call stays held back with its wrapper, or where it needs none (P5)."""
     placeholder = f.history is History.PLACEHOLDER
     if f.tool is Tool.AT_HAND:
         return Fate.KEEP

@@ -235,7 +235,7 @@ def test_results_are_told_in_the_order_of_their_end() -> None:
 
 @pytest.mark.parametrize(("tasks", "step"), [(("t1",), Step.WAIT), (("t1", "t2"), Step.MODEL)])
 def test_auto_is_foreground_for_one_task(tasks: tuple[str, ...], step: Step) -> None:
-    """With a single task an undeclared tool is waited for; with two the model goes on."""
+    """With a single task an undeclared tool is waited for; with two the model continues."""
     scene = Scene(*SPECS, tasks=tasks)
     busy(scene, "auto")
     assert next_step(scene.board) is step

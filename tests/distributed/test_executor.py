@@ -116,7 +116,7 @@ async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(
 async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(
     place: Shop, journal: Journal
 ) -> None:
-    """No worker could know: it begins calls of threads that it does not hold. A pure call may go on."""
+    """No worker could know: it begins calls of threads that it does not hold. A pure call may continue."""
     journal.release("thread")
     await journal.flush()
     other = open_journal(place.journal)

@@ -119,7 +119,7 @@ class _Bomb:
 async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(
     place: Shop, journal: Journal
 ) -> None:
-    """A waiting call has not begun; a running one is stopped; one in a thread goes on, and its outcome is written."""
+    """A waiting call has not begun; a running one is stopped; one in a thread continues, and its outcome is written."""
     executor = place.executor(journal)
     waiting = job_of("pay", {"amount": 1}, effect=ONCE)
     future = begin(executor, waiting)

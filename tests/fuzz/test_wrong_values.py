@@ -250,7 +250,7 @@ _INPUT = st.tuples(
 @drawn(25)
 @given(_INPUT)
 def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, Any, bool]) -> None:
-    """Tasks, messages and cancelled tasks of every shape; the thread goes on with the next input."""
+    """Tasks, messages and cancelled tasks of every shape; the thread continues with the next input."""
     name, value, stored = given_
     _try_input(frontend, name, value, stored=stored)
 

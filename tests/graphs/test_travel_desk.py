@@ -34,7 +34,7 @@ def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _run(agent: str, goals: list[str]) -> VirtualRun[dict[str, Any]]:
     async def run() -> dict[str, Any]:
         state: dict[str, Any] = await getattr(load_desk(), agent).ainvoke({"tasks": goals})
-        await asyncio.sleep(5)  # what is under way goes on
+        await asyncio.sleep(5)  # what is under way continues
         return state
 
     return run_virtual(run())

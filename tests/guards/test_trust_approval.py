@@ -43,7 +43,7 @@ def test_destruction_in_a_tainted_context(
 
 
 def test_a_declared_approval_is_asked_for_whatever_is_off() -> None:
-    """It is the developer's word: no switch turns it off, and a person's yes settles it."""
+    """It is the developer's word: no switch turns it off, and a person's yes approves it."""
     for config in (GuardConfig(), GuardConfig.none()):
         assert "buy" in approval(verdict("buy", tainted=False, config=config), "approval").approval
         assert verdict("buy", tainted=False, config=config, approved=True) == ADMIT

@@ -221,7 +221,7 @@ class Unaware(Broken):
 
 
 class Deaf(Broken):
-    """Loses mail that comes later."""
+    """Loses signals that come later."""
 
     async def acquire(
         self,
@@ -241,7 +241,7 @@ class Deaf(Broken):
 
 
 class Amnesic(Broken):
-    """Loses mail that was there before."""
+    """Loses signals that were there before."""
 
     async def acquire(
         self,

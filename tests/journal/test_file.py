@@ -188,7 +188,7 @@ async def test_an_older_version_is_brought_up_to_date(
 
 
 async def test_a_full_disk_begins_nothing(file: Path) -> None:
-    """The intent is refused with an error that says so; when there is room again, it goes on."""
+    """The intent is refused with an error that says so; when there is room again, it continues."""
     journal = open_journal(file)
     await entered(journal)
     limit = "PRAGMA max_page_count = {}"
@@ -385,7 +385,7 @@ FORGED = {
 
 @pytest.mark.parametrize("statement", FORGED.values(), ids=FORGED.keys())
 async def test_a_forged_row_harms_its_call_only(file: Path, statement: str) -> None:
-    """It is an error that names the call; the next call goes on, and so does the thread."""
+    """It is an error that names the call; the next call continues, and so does the thread."""
     journal = open_journal(file)
     await entered(journal)
     for key in ("k", "other"):

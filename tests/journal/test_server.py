@@ -86,7 +86,7 @@ async def test_what_was_written_outlives_a_crash_of_the_server(postgres_server: 
 async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_more(
     postgres_url: str,
 ) -> None:
-    """Another process saw its lock free: the thread and the attempts are not carried on, but outcomes still count."""
+    """Another process saw its lock free: the thread and the attempts are not continued, but outcomes still count."""
     with opened(postgres_url, 2) as (journal, other):
         await entered(journal)
         await journal.begin(intent("k"))
@@ -212,7 +212,7 @@ async def test_an_intent_whose_commit_got_lost_is_taken_back(postgres_url: str) 
 async def test_mail_is_announced_and_found_without_announcement(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notification brings it within a look; one that got lost costs a few seconds, and no mail."""
+    """A notification brings it within a look; one that got lost costs a few seconds, and no signal."""
     for lost in (False, True):
         if lost:
             monkeypatch.setattr(PostgresStore, "notify", lambda _: None)
@@ -290,7 +290,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_forked_child_does_not_keep_a_dead_process_alive(postgres_url: str) -> None:
-    """It has the socket of its parent, and with it the lock; the parent goes on without noticing, and dies."""
+    """It has the socket of its parent, and with it the lock; the parent continues without noticing, and dies."""
     command = [sys.executable, "-c", FORKING, postgres_url]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

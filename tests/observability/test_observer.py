@@ -64,7 +64,7 @@ def test_every_event_reaches_every_observer_in_order() -> None:
 def test_an_observer_that_raises_is_removed_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is called until it raises, the others and the run go on, and the log says so once without its message."""
+    """It is called until it raises, the others and the run continue, and the log says so once without its message."""
     seen: list[str] = []
 
     def broken(details: Details) -> None:

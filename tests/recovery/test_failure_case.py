@@ -283,7 +283,7 @@ FINDINGS = st.builds(
 
 @given(st.data())
 def test_whatever_tools_say_there_is_a_case_and_a_decision(data: st.DataObject) -> None:
-    """Contracts that lie, probes that babble, sources that answer junk: the run goes on, within the five hazards."""
+    """Contracts that lie, probes that babble, sources that answer junk: the run continues, within the five hazards."""
     books = book(
         *(ToolSpec(name=name, effect=EffectClass.PURE) for name in ("describe", "b", "v", "check")),
         contract="describe",

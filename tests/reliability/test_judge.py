@@ -253,7 +253,7 @@ def test_a_doubt_with_a_reason_is_no_violation() -> None:
 
 @pytest.mark.parametrize("effect", ["pure", "idempotent", "keyed", "probed"])
 def test_a_doubt_is_needless_where_the_class_lets_one_find_out(effect: str) -> None:
-    """The call is counted, also if the doubt was settled later; that of an at-most-once call never is."""
+    """The call is counted, also if the doubt was resolved later; that of an at-most-once call never is."""
     evidence = in_doubt_as(effect)
     assert [call.label for call in needless_doubts(evidence)] == ["pay#1"]
     settled = replace(
@@ -293,7 +293,7 @@ def test_an_approval_that_comes_to_nothing_is_found_in_build_agent() -> None:
 
 
 def test_what_another_process_had_begun_is_told_of_late() -> None:
-    """The heir learns of the dependent call before it has the operand's result: it was begun in order all the same."""
+    """The successor learns of the dependent call early: it was begun in order all the same."""
     begun = replace(SHIPPED, attempts=(replace(SHIPPED.attempts[0], pid=99),))
     late = with_events(retired(9, "k1", "done"), changed=4)
     assert judge(late) != []
@@ -324,7 +324,7 @@ def test_a_doubt_that_was_settled_is_no_violation() -> None:
 def test_a_doubt_that_a_delivery_settled_has_a_reason(
     settled: bool, delivered: bool, pid: int, excused: bool
 ) -> None:
-    """The process died before it could say that the work went on outside; then its result came."""
+    """The process died before it could say that the work continued outside; then its result came."""
     rows = row("k1", "pay", "a1", "R3/pay/a1")
     evidence = with_row(0, replace(rows, attempts=(replace(rows.attempts[0], pid=pid),)))
     ends = [retired(4, "k1", "in_doubt"), *([retired(5, "k1", "done")] if settled else [])]
@@ -443,7 +443,7 @@ def test_other_probed_calls_may_not_be_given_up(
 
 
 def test_a_worker_may_have_made_a_call_for_an_agent_that_died() -> None:
-    """The heir learns of it before it has the operand's result; the log of the outside world tells the order."""
+    """The successor learns of it before it has the operand's result; the log of the outside world tells the order."""
     late = with_events(retired(9, "k1", "done"), changed=4)
     workers = replace(late, case={"workers": 2})
     assert any(violation.promise == "P5" for violation in judge(late))

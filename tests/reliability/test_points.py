@@ -18,7 +18,7 @@ FEW = [
 
 @pytest.mark.parametrize(("point", "effect"), FEW, ids=lambda value: value.value)
 def test_a_killed_agent_keeps_its_promises(point: Point, effect: Effect, play: Play) -> None:
-    """The process dies at the point, another one goes on, and the judge finds nothing."""
+    """The process dies at the point, another one continues, and the judge finds nothing."""
     played = play(
         Case(name=f"fast-{point}-{effect}", part="points-sqlite", point=point, effect=effect)
     )

@@ -288,7 +288,7 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def die(self) -> None:
-        """The process is killed while everything rests; another one goes on from the last checkpoint."""
+        """The process is killed while everything rests; another one continues from the last checkpoint."""
         self.now.die()
         self._start()
 

@@ -83,7 +83,7 @@ def pieces(text: str) -> Channel:
 
 
 def late(text: str) -> Channel:
-    """A result that arrives long after the placeholder, while another task goes on."""
+    """A result that arrives long after the placeholder, while another task continues."""
     tools = [scripted_tool("read", [text], latency=50.0), scripted_tool("look", ["nothing"])]
     both = calls(("read", {"task_id": "a"}), ("look", {"task_id": "b"}))
     return Channel(tools=tools, specs=[pure("read"), _trusted("look")], steps=[both], tasks=_TASKS)

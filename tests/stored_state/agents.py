@@ -1,6 +1,6 @@
-"""Agents whose threads are stored in one release and carried on in another.
+"""Agents whose threads are stored in one release and continued in another.
 
-The model reads what it is sent and remembers nothing, so that it goes on in another process. Only what both releases
+The model reads what it is sent and remembers nothing, so that it continues in another process. Only what both releases
 have is used here.
 """
 

@@ -60,7 +60,7 @@ class Opened:
             journal.close()
 
     async def run(self, *inputs: Any) -> str:
-        """Carry the thread on with each input, and return the texts of its last two messages.
+        """Continue the thread with each input, and return the texts of its last two messages.
 
         Args:
             *inputs: What is given to the agent, or functions that make it.

@@ -85,7 +85,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 async def carried_on(place: Place, front: str, case: str, version: str = "") -> str:
-    """Carry a thread on, and return the texts of its last two messages."""
+    """Continue a thread, and return the texts of its last two messages."""
     opened = orders.agent_with_workers(front, case, place.folder, place.url, version)
     async with asyncio.timeout(60.0), opened as (agent, _):
         state = await agent.ainvoke(None, THREAD, durability="sync")

@@ -1,4 +1,4 @@
-"""Threads that an earlier release stored are carried on: nothing is lost, and no effect happens that must not."""
+"""Threads that an earlier release stored are continued: nothing is lost, and no effect happens that must not."""
 
 import psycopg
 import pytest
@@ -65,7 +65,7 @@ class TestCallsAtRest:
         assert thread.effects == []
 
     async def test_a_call_in_doubt_stays_in_doubt(self, opened: Open, front: str) -> None:
-        """The thread goes on with other work, and the doubtful call is not made again."""
+        """The thread continues with other work, and the doubtful call is not made again."""
         thread = opened(front, "doubtful")
         await thread.run(ANOTHER)
         assert [each.split()[1] for each in thread.effects] == ["17", "18"]
@@ -114,7 +114,7 @@ class TestCallsThatWereRunning:
         "case", [case for case in CASES if case not in ("parked", "parked_pure", "held")]
     )
     async def test_a_new_message_repeats_nothing(self, opened: Open, front: str, case: str) -> None:
-        """The user says something else instead of letting the thread go on: no effect happens that must not."""
+        """The user says something else instead of letting the thread continue: no effect happens that must not."""
         if case not in cases_of(front):
             pytest.skip("the graph has no such state")
         thread = opened(front, case)

@@ -115,7 +115,7 @@ class Hoarding(LocalExecutor):
 
 class Unclosed(LocalExecutor):
     def close(self) -> None:
-        """Goes on as before."""
+        """Continues as before."""
 
 
 class Deaf(LocalExecutor):

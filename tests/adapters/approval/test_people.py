@@ -26,7 +26,7 @@ def look(latency: float = 0.0) -> Any:
 
 
 def test_an_approved_call_is_run_and_answered_in_place(agent_of: AgentOf) -> None:
-    """The run stops with a question that shows the call, and goes on with the answer."""
+    """The run stops with a question that shows the call, and continues with the answer."""
     tool_ = pay()
     model = ScriptedChatModel([calls(("pay", {"q": "x", "n": 5})), "done"])
     agent = agent_of(model, [tool_], specs=[PAY], checkpointer=InMemorySaver())
@@ -164,7 +164,7 @@ async def ask(question: str) -> str:
 
 
 def test_a_tool_that_asks_by_itself_gets_its_answer(agent_of: AgentOf) -> None:
-    """The run stops with the tool's question and goes on with the answer."""
+    """The run stops with the tool's question and continues with the answer."""
     agent = agent_of(
         ScriptedChatModel([calls(("ask", {"question": "Colour?"})), "done"]),
         [ask],

@@ -113,7 +113,7 @@ async def test_late_results_of_three_tasks(
 def test_late_results_by_the_sync_entry(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
 ) -> None:
-    """Background calls go on between the turns of a sync run."""
+    """Background calls continue between the turns of a sync run."""
     server = serve(ThreeTasks(tools))
     final = agent_of(front_end, chat_model(server, surface), tools.all()).invoke(
         tasks("ants", "bees", "cats")

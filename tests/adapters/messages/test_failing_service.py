@@ -96,7 +96,7 @@ async def test_a_failed_run_is_resumed_with_its_calls(
     failure: Answer,
     error: type[Exception],
 ) -> None:
-    """The exception reaches the caller; ``ainvoke(None)`` goes on, and the call that ran meanwhile is not run again."""
+    """The exception reaches the caller; ``ainvoke(None)`` continues and repeats no call."""
     server = serve(Failing(SlowAndFast(), [failure], at=2))
     model = chat_model(server, surface, max_retries=0)
     agent = agent_of(front_end, model, tools.all(), checkpointer=InMemorySaver())

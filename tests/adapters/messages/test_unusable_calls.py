@@ -70,7 +70,7 @@ async def test_arguments_that_are_no_object_are_told(
     *,
     streaming: bool,
 ) -> None:
-    """The client cannot even build such a message; the model is told all the same, and goes on."""
+    """The client cannot even build such a message; the model is told all the same, and continues."""
     server = serve(Corrected(Call(name="send", arguments=arguments)))
     agent = agent_of(front_end, chat_model(server, surface, streaming=streaming), tools.all())
     final = await agent.ainvoke(one("Send hello."))

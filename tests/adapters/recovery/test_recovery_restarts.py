@@ -156,7 +156,7 @@ def test_the_user_stops_a_recovery(at: float, agent_of: AgentOf) -> None:
     "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
 )
 def test_no_branch_repeats_an_effect(effect: EffectClass, agent_of: AgentOf) -> None:
-    """The call was refused, the contract was asked, the call was made again: going on from any point makes no third."""
+    """The call was refused, then made again: continuing from any point makes no third."""
     for pays in ([Pay.REFUSED], [Pay.BUSY, Pay.LOST], [Pay.RESET], [Pay.STRANGE], [Pay.LOST]):
         world = World(pays=list(pays))
         agent = process(agent_of, world, InMemorySaver(), effect, "p0", ALONE)

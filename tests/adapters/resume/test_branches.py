@@ -23,7 +23,7 @@ async def checkpoints(agent: Agent) -> list[Any]:
 
 
 def test_no_checkpoint_repeats_an_effect_that_was_retried(agent_of: AgentOf) -> None:
-    """The first attempt had not begun, the second had its effect; going on from any point makes no third."""
+    """The first attempt had not begun, the second had its effect; continuing from any point makes no third."""
     pay = scripted_tool(
         "pay", [ToolFault("busy", transient=True, started=False), "paid x"], args={"q": str}
     )

@@ -415,7 +415,7 @@ async def test_a_thread_that_another_live_process_works_on_is_refused(machine: M
 
 
 async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:
-    """A model that raises ends the run; another process may go on at once."""
+    """A model that raises ends the run; another process may continue at once."""
     shop = Shop()
 
     first = machine.process(

@@ -250,7 +250,7 @@ async def test_what_another_policy_would_have_done_does_not_end_a_doubt(machine:
 
 
 async def test_who_waits_for_an_attempt_of_another_does_not_end_it(tmp_path: Path) -> None:
-    """Two agents of one process share a journal; the one that only asked is cancelled, the other's effect goes on."""
+    """Two agents of one process share a journal; the one that only asked is cancelled, the other's effect continues."""
     journal = open_journal(tmp_path / "effects.db")
     await journal.acquire("session", "t", [], lambda _: None)
     intent = Intent(
@@ -361,7 +361,7 @@ async def test_a_held_call_that_was_never_begun_is_not_in_doubt(machine: Machine
     assert till.made.count("ship y") <= 1
 
 
-# -- mail ----------------------------------------------------------------------------------------------------------
+# -- signals ---------------------------------------------------------------------------------------------------------
 
 
 class Bank:

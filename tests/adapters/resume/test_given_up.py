@@ -83,7 +83,7 @@ async def stay(agent: Any, *, after: float, thread: str | None = None) -> Outcom
 
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
 async def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_of: AgentOf) -> None:
-    """The attempt goes on while its probe is asked: it is waited for, and paid once."""
+    """The attempt continues while its probe is asked: it is waited for, and paid once."""
     bank = Bank()
     model = ScriptedChatModel(script(PAY))
     agent = agent_of(

@@ -93,7 +93,7 @@ def shop(made: list[str]) -> Any:
 
 
 async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | None) -> None:
-    """Let a run stand still, another process do its work, and the first go on."""
+    """Let a run stand still, another process do its work, and the first continue."""
     saver.left, saver.reading = stored, stored is None
     late.begin("Pay x.", durability="sync")
     await saver.reached.wait()
@@ -112,7 +112,7 @@ async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | 
 async def test_a_late_run_begins_nothing_and_takes_nothing_away(
     agent_of: AgentOf, tmp_path: Path, stored: int | None
 ) -> None:
-    """It ends with an error, the effect is made once, and the thread goes on from what the other process did."""
+    """It ends with an error, the effect is made once, and the thread continues from what the other process did."""
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     script, declared = calls(("pay", {"item": "x"})), [ToolSpec(name="pay")]
@@ -149,7 +149,7 @@ async def test_who_goes_back_in_time_is_not_late(agent_of: AgentOf, tmp_path: Pa
 async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has entered the thread, is stopped for longer than the lease, and stores nothing when it goes on."""
+    """It has entered the thread, is stopped for longer than the lease, and stores nothing when it continues."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     made: list[str] = []
@@ -223,7 +223,7 @@ class Stopping:
 async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int, dies: bool
 ) -> None:
-    """Its checkpoint comes last when it goes on; whether it notices itself, or is killed, the heir's thread goes on."""
+    """The checkpoint that a stopped process stores last, or never, does not replace another's."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     saver, made = Halting(), list[str]()
@@ -268,7 +268,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     writing: bool,
     dies: bool,
 ) -> None:
-    """A process is stopped while it stores a step, for longer than the lease; its heir's thread stays as it was."""
+    """A step that is stored after its lease has ended does not change the successor's thread."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     saver, made = Halting(), list[str]()

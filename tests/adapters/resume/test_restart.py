@@ -234,7 +234,7 @@ def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(
 
 
 def test_an_answer_in_the_history_settles_an_approved_call(agent_of: AgentOf) -> None:
-    """Another process goes on from where the result had been written: it is the result, and nothing is in doubt."""
+    """Another process continues from where the result had been written: it is the result, and nothing is in doubt."""
     saver = InMemorySaver()
 
     def process(prefix: str, *steps: Any) -> Agent:

@@ -83,7 +83,7 @@ DURABILITIES = ["sync", pytest.param("async", marks=pytest.mark.slow), "exit"]
 async def test_awaited_at_the_same_instant(
     frontend: Frontend, kind: str, latency: float, durability: str, known: bool, tmp_path: Path
 ) -> None:
-    """One of them is answered, the thread holds that one only, and goes on."""
+    """One of them is answered, the thread holds that one only, and continues."""
     async with async_saver(kind, tmp_path) as saver:
         agent = agent_on(frontend, saver, latency=latency)
         before = ["before"] if known else []

@@ -91,7 +91,7 @@ INPUTS: dict[str, Callable[[], list[Any]]] = {
 def test_an_answer_in_the_input_is_refused(
     agent_of: AgentOf, tool: str, said: Callable[[], list[Any]]
 ) -> None:
-    """The error names the call and the ways that there are; the thread is as it was, and goes on."""
+    """The error names the call and the ways that there are; the thread is as it was, and continues."""
     bank = bank_of(agent_of, tool)
 
     async def main() -> Outcome:

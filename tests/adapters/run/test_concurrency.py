@@ -50,7 +50,7 @@ def test_many_runs_at_once_do_not_mix(kept: bool, agent_of: AgentOf) -> None:
 
 
 def test_one_agent_serves_sync_and_async_callers(agent_of: AgentOf) -> None:
-    """A thread that was begun by ``invoke`` goes on by ``ainvoke`` and back."""
+    """A thread that was begun by ``invoke`` continues by ``ainvoke`` and back."""
     agent = agent_of(
         ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver()
     )
@@ -153,7 +153,7 @@ def test_state_between_runs_holds_plain_values_only(agent_of: AgentOf) -> None:
 
 
 def test_two_runs_do_not_share_a_thread(agent_of: AgentOf) -> None:
-    """The second is refused while the first waits; the first ends as if it were alone, and the thread goes on."""
+    """The second is refused while the first waits; the first ends as if it were alone, and the thread continues."""
     tool = scripted_tool("look", lambda _: "found", args={"q": str}, latency=5.0)
     model = ScriptedChatModel(script(calls(("look", {"q": "x"})), ever="Done."), latency=1.0)
     agent = agent_of(model, [tool], specs=[pure("look")], checkpointer=InMemorySaver())

@@ -54,7 +54,7 @@ def text(state: Any) -> str:
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_human_approval_of_langchain_decides_about_admitted_calls(decision: str) -> None:
-    """An approved call runs; a refused one is answered by that middleware, and the run goes on."""
+    """An approved call runs; a refused one is answered by that middleware, and the run continues."""
     tool = book()
     model = ScriptedChatModel(script(calls(("book", {"q": "x"}))))
     agent = agent_with(

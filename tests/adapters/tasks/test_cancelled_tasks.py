@@ -1,4 +1,4 @@
-"""The user takes a task back: what has not begun never begins, what runs is asked to stop, the other tasks go on."""
+"""The user takes a task back: what has not begun never begins, what runs is asked to stop, the other tasks continue."""
 
 import asyncio
 import threading
@@ -156,7 +156,7 @@ def test_a_probe_that_is_asked_after_a_cancellation_is_believed(agent_of: AgentO
 
 
 async def test_a_cancelled_external_call_is_in_doubt_until_its_delivery(machine: Machine) -> None:
-    """The work outside goes on; the thread does not wait for it any more, and a delivery still counts."""
+    """The work outside continues; the thread does not wait for it any more, and a delivery still counts."""
     bank = Bank()
     process = machine.process([bank.tool()], [Bank.SPEC], Bank.ASK)
     assert (await process.say("Have x approved.")).interrupts

@@ -158,7 +158,7 @@ def test_linger_gathers_results_that_end_close_together(
 def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(
     agent_of: AgentOf,
 ) -> None:
-    """A tool declared with a grace of 2 s which needs 1.5 s is answered in place, though another task could go on."""
+    """A tool with a grace of 2 s that needs 1.5 s is answered in place, even beside another task."""
     model = ScriptedChatModel(
         [
             calls(("quick", {"q": "1", "task_id": "a"})),

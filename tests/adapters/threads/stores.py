@@ -90,7 +90,7 @@ class Store:
         await self.saver.setup()
 
     def reopen(self) -> None:
-        """Go on as another process would, with a connection of its own."""
+        """Continue as another process would, with a connection of its own."""
         self._disconnect()
         self.open()
 

@@ -56,7 +56,7 @@ def plainly(writes: Sequence[Sequence[Any]]) -> list[tuple[str | None, str]]:
 
 @given(MANY, MANY, MANY)
 def test_branches_of_a_history_do_not_meet(before: Any, one: Any, other: Any) -> None:
-    """Two ways to go on from one state know nothing of each other, and the state stays as it was."""
+    """Two ways to continue from one state know nothing of each other, and the state stays as it was."""
     base = fold_messages(None, before)
     kept = told(base)
     first = fold_messages(base, one)

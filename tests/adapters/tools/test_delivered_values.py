@@ -22,7 +22,7 @@ from tests.adapters.harness import AgentOf
     ],
 )
 def test_a_delivery_reaches_the_model(agent_of: AgentOf, content: Any, told: str) -> None:
-    """A webhook delivers what it has, and the run goes on whatever that is."""
+    """A webhook delivers what it has, and the run continues whatever that is."""
     inbox, tokens = Inbox(), []
 
     @guarded(mode="external", token_argument="token")

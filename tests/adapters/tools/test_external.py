@@ -52,7 +52,7 @@ ONE = calls(("bank", {"q": "x"}))
 
 
 def test_a_run_with_nothing_but_external_calls_parks_and_is_woken(agent_of: AgentOf) -> None:
-    """The run rests; after a delivery it goes on with the result as the call's answer."""
+    """The run rests; after a delivery it continues with the result as the call's answer."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:

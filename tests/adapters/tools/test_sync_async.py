@@ -230,7 +230,7 @@ def test_a_probe_is_called_by_the_callers_side(frontend: Frontend, runner: async
 def test_a_tool_that_runs_out_of_items_fails(
     frontend: Frontend, how: str, sync: bool, runner: asyncio.Runner
 ) -> None:
-    """``StopIteration`` fits in no future; the run goes on all the same."""
+    """``StopIteration`` fits in no future; the run continues all the same."""
 
     def look(q: str) -> str:
         return str(next(iter([])))

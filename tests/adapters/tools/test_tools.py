@@ -212,7 +212,7 @@ def test_what_the_runtime_fills_in_has_to_reach_the_tool(
 
 
 def test_a_refused_declaration_is_refused_again() -> None:
-    """The middleware meets the tools in a run; the next run does not go on with the tool that was refused."""
+    """The middleware meets the tools in a run; the next run does not continue with the tool that was refused."""
     tool_ = scripted_tool("pay", lambda a: "paid", args={"q": str})
     guard = AsyncGuardMiddleware(
         specs=[ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")]
