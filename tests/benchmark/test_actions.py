@@ -63,7 +63,7 @@ def test_the_first_balanced_object_counts(text: str) -> None:
     ],
 )
 def test_what_cannot_be_read_is_malformed(text: str, reason: str) -> None:
-    """Each defect is told, and none is taken for an action."""
+    """Each defect is reported, and none is taken for an action."""
     action = read_text(text, IDS)
     assert isinstance(action, Malformed)
     assert reason in action.reason

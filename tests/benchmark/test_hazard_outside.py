@@ -161,7 +161,7 @@ def test_false_words_of_an_effect_are_wrong() -> None:
 
 
 def test_news_of_a_late_result_count() -> None:
-    """A call that was in doubt is told as done later, within words of the runtime."""
+    """A call that was in doubt is reported as done later, within words of the runtime."""
     late = Told(text=f"pay#1 has ended: <result>{PAID}</result>", failed=False)
     assert verdict(PAYS, tells("unknown", failed=True, tool="pay"), late).ending is Ending.SERVED
 

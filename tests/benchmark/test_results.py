@@ -52,7 +52,7 @@ def test_figures_are_those_of_the_findings() -> None:
 
 
 def behind_the_middleware(*agents: str) -> Findings:
-    """The same ablation behind the other adapter."""
+    """The same ablation with the other adapter."""
     whole = findings(*agents)
     return replace(
         whole, studies=tuple(study(name, player="middleware") for name in agents), ensembles=()

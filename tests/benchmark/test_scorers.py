@@ -208,7 +208,7 @@ def test_a_state_dependency_is_harmless_by_value() -> None:
 
 
 def test_explanations_name_the_difference() -> None:
-    """Each kind of failure is told with expected and found."""
+    """Each kind of failure is reported with expected and found."""
     wrong = sub_task(REMOVE, ("tb-07", "set_alert", {"symbol": "TRSC", "price": 94.75})).findings
     assert {(f.kind, f.place, f.expected, f.found) for f in wrong} == {
         (FindingKind.DIFFERING_ARGUMENT, "set_alert.symbol", '"TRSK"', '"TRSC"'),

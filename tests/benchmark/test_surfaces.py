@@ -126,7 +126,7 @@ def test_native_calls_are_answered_at_once_and_results_follow() -> None:
 
 
 def test_native_sync_results_are_the_tool_message() -> None:
-    """At delay 0 nothing is told twice."""
+    """At delay 0 nothing is shown twice."""
     (answer,) = native_talk(
         Regime.SYNC, AIMessage("", tool_calls=[call("a", "fs-07", "touch", file="new.txt")])
     )

@@ -95,7 +95,7 @@ def test_what_nobody_said(value: Any, culprit: Any) -> None:
 
 
 def test_another_tasks_result_grounds_nothing() -> None:
-    """A task may use what everybody was told and its own results only."""
+    """A task may use what all tasks were told and its own results only."""
     evidence = book()
     assert evidence.ungrounded("t2", "ord_77") == "ord_77"
     assert evidence.ungrounded("t2", "LH-1234") is None

@@ -237,7 +237,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert set(keys(self.ledger.unanswered())) == set(self.states) - self.answered
         assert not set(keys(self.ledger.news())) & set(
             keys(self.ledger.unanswered())
-        )  # nothing is told twice
+        )  # nothing is shown twice
 
     def teardown(self) -> None:
         """The events of a file fold to the same ledger, with the same order in every view."""

@@ -174,7 +174,7 @@ def promised(f: Facts) -> Fate:
 
 
 def answered(f: Facts) -> Fate:
-    """P3: one end. What ran is told its answer, what did not run ends without one."""
+    """P3: one end. What ran ends with its answer, what did not run ends without one."""
     return {Open.QUEUED: Fate.CANCEL, Open.PENDING: Fate.ACCEPT_ANSWER}.get(f.state, Fate.KEEP)
 
 

@@ -216,7 +216,7 @@ def test_without_waiting_the_model_is_asked_instead(
 
 
 def test_delivery_any_tells_half_a_group() -> None:
-    """Each result is told as soon as it is there, or one message's results together."""
+    """Each result is shown as soon as it is there, or one message's results together."""
     for delivery, news in ((Delivery.ANY, True), (Delivery.ALL, False)):
         scene = Scene(*SPECS, config=GuardConfig(delivery=delivery))
         half_a_group(scene)

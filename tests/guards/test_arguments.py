@@ -64,7 +64,7 @@ def test_a_broken_schema_is_explained(given_values: dict[str, Any], words: str) 
 
 
 def test_missing_values_belong_to_clarification() -> None:
-    """With that guard on, a missing top-level value alone is left to it, and other problems are still told."""
+    """With that guard on, a missing top-level value alone is left to it, and other problems are still reported."""
     assert Scene(ORDER).judge(arguments.judge, "order", {"item": "tea"}) == ADMIT
     verdict = rejection(
         Scene(ORDER, config=OFF).judge(arguments.judge, "order", {"item": "tea"}), "arguments"

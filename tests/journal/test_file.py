@@ -329,7 +329,7 @@ async def test_a_transaction_that_somebody_holds_is_an_error_in_the_end(
 async def test_a_locked_file_is_a_named_error_within_one_wait(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A frozen process keeps it locked: all who ask are told together, without waiting one after the other."""
+    """A frozen process keeps the file locked: all callers get the error after one wait."""
     monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 0.5)
     journal = open_journal(file)
     await entered(journal)

@@ -412,7 +412,7 @@ observations = st.builds(
 @given(seen=observations)
 @example(seen=_seen(_K.TYPE, symptom=_failed(), contract_differs=True))
 def test_promises_for_every_observation(seen: Observation) -> None:
-    """An answer always, no value in it; what passes is execution and no refusal; a failure is told by itself alone."""
+    """Each observation has a diagnosis without values; a transient failure is not a refusal."""
     found = diagnose(seen)
     assert found.evidence
     assert 0 < found.confidence <= 1

@@ -85,7 +85,7 @@ def test_each_violation_has_its_kind_and_place(
 
 
 def test_a_renamed_field_is_missing_and_unexpected() -> None:
-    """Both sides of a rename are told."""
+    """Both sides of a rename are reported."""
     renamed = {("sum" if name == "total" else name): value for name, value in GOOD.items()}
     assert set(found(renamed)) == {
         (AnomalyKind.MISSING, "/total"),

@@ -100,7 +100,7 @@ def refused_without_reason() -> Evidence:
 
 
 def failed_after_its_effect() -> Evidence:
-    """The line was cut after the effect; the payment is told as failed, so the model may well pay once more."""
+    """The line was cut after the effect; the payment is reported as failed, so the model may well pay once more."""
     cut = (*LINES[:3], line(4, What.FAILED, tool="pay", item="a1", note="lost"))
     told = [*EVENTS[:3], retired(4, "k1", "failed"), {"kind": "call_squashed", "n": 5, "key": "k2"}]
     return replace(sound(), lines=cut, calls=thread_calls(told), journal=())
@@ -381,7 +381,7 @@ DEAD = 99
 
 
 def book(*lines: tuple[What, dict[str, Any]]) -> Evidence:
-    """A probed call that is told as failed, with these lines of the outside world."""
+    """A probed call that is reported as failed, with these lines of the outside world."""
     events = [
         {
             "kind": "call_proposed",
@@ -464,7 +464,7 @@ def lagging(place: int, **changes: Any) -> Evidence:
 
 
 def test_a_journal_may_lag_behind_the_last_step_of_a_run() -> None:
-    """The process died before it told the journal, and its thread was not entered again."""
+    """The process died before it wrote to the journal, and its thread was not entered again."""
     assert judge(lagging(1)) == []
 
 

@@ -117,7 +117,7 @@ def one_call(*, paid: bool = False) -> tuple[Ledger, str]:
 
 
 def intent(key: str) -> Intent:
-    """Return what the journal is told before the first attempt of a call."""
+    """Return the intent of the first attempt of a call."""
     return Intent(
         session="thread",
         namespace="",
@@ -210,7 +210,7 @@ async def test_mail_goes_to_the_tenant(journal_of: JournalOf) -> None:
 async def test_the_journal_is_told_of_calls_that_the_state_has_settled(
     journal_of: JournalOf,
 ) -> None:
-    """A process stored the end of a call and died before it told the journal: the next one tells it."""
+    """A process stored the end of a call and died before it wrote to the journal: the next one writes it."""
     first, second = Process(journal_of()), Process(journal_of())
     second.tenant.ledger, key = one_call(paid=True)
     await first.lease.acquire("t")

@@ -149,7 +149,7 @@ def test_operands_of_a_destructive_call_are_shown_to_a_person(agent_of: AgentOf)
 
 
 def test_suspicion_outlives_the_process(frontend: Frontend) -> None:
-    """A new process reads in the thread that untrusted output was told."""
+    """A new process reads in the thread that untrusted output was shown."""
     purse, saver = pay(), InMemorySaver()
 
     def agent(prefix: str, *steps: Step) -> Agent:

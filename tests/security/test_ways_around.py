@@ -95,7 +95,7 @@ def test_an_echo_of_an_operand_is_as_suspicious_as_its_source(agent_of: AgentOf)
 
 
 def test_a_summary_does_not_wash_a_thread(frontend: Frontend) -> None:
-    """Messages are replaced by their summary and the process ends: the ledger knows what the thread was told."""
+    """Messages are replaced by their summary and the process ends: the ledger knows what the model was shown."""
     harm, saver = wipe(), InMemorySaver()
     specs = [pure("look"), WIPE]
 

@@ -167,7 +167,7 @@ class TestRecoveries:
         assert len(thread.effects) == 1
 
     async def test_a_contract_that_was_read_is_read_again(self, opened: Open, front: str) -> None:
-        """The call was refused for its arguments, and is told as failed, not as in doubt."""
+        """The call was refused for its arguments, and is reported as failed, not as in doubt."""
         text = await opened(front, "reading_contract").run(None)
         assert "unknown field: order" in text
         assert "not known whether" not in text

@@ -68,7 +68,7 @@ def test_an_approved_call_is_run_and_answered_in_place(agent_of: AgentOf) -> Non
     ids=str,
 )
 def test_anything_but_a_yes_refuses(answer: Any, told: str, agent_of: AgentOf) -> None:
-    """The call is not run and the model is told, with the reason, or what the answer was if it is none."""
+    """The call is not run; the model is shown the reason, or the answer if it was not a refusal."""
     tool_ = pay()
     agent = agent_of(
         ScriptedChatModel(script(calls(("pay", {"q": "x", "n": 5})), ever="then not")),

@@ -102,7 +102,7 @@ def _requests(front_end: FrontEnd, provider: str, style: NewsStyle) -> list[list
 def test_every_request_is_one_that_the_provider_takes(
     front_end: FrontEnd, provider: str, style: NewsStyle
 ) -> None:
-    """Late results, unusable calls and silent messages are told in a form that each provider accepts."""
+    """Late results, unusable calls and silent messages are shown in a form that each provider accepts."""
     gemini3 = style is NewsStyle.NOTIFICATION  # the call of a pair has no signature
     for sent in _requests(front_end, provider, style):
         check_history(sent, NAMES[provider], gemini3=gemini3)

@@ -31,7 +31,7 @@ def look(*outcomes: Any, name: str = "look", latency: float = 0.0) -> Any:
 
 
 def test_an_exception_ends_and_delays_no_other_task(agent_of: AgentOf) -> None:
-    """The failure is told for its own call; the other task's call runs as long as it needs."""
+    """The failure is reported for its own call; the other task's call runs as long as it needs."""
     bad, good = (
         look(ValueError("no such thing"), name="bad"),
         look("found y", name="good", latency=3.0),
@@ -93,7 +93,7 @@ def test_a_failure_that_is_not_transient_is_not_repeated(agent_of: AgentOf) -> N
 
 
 def test_attempts_of_a_call_are_limited(agent_of: AgentOf) -> None:
-    """After the last attempt the failure is told."""
+    """After the last attempt the failure is reported."""
     tool = look(*[ConnectionError("reset")] * 5)
     outcome = one_call(agent_of, [tool], pure("look"), max_attempts=4)
     assert [call.started for call in tool.calls] == pytest.approx([0.0, 1.0, 3.0, 7.0])
@@ -142,7 +142,7 @@ def test_a_sibling_answers_when_the_tool_cannot(agent_of: AgentOf) -> None:
 
 
 def test_siblings_are_tried_in_order_each_once(agent_of: AgentOf) -> None:
-    """If all fail, the last failure is told."""
+    """If all siblings fail, the last failure is reported."""
     tools = [look(ValueError(f"no {name}"), name=name) for name in ("first", "second", "third")]
     spec = pure("first", fallbacks=(Fallback(tool="second"), Fallback(tool="third")))
     outcome = one_call(agent_of, tools, spec, pure("second"), pure("third"))

@@ -1,4 +1,4 @@
-"""Answers of other tools, in other units and in any order: converted and marked, or not told as right."""
+"""Answers of other tools, in other units and in any order: converted and marked, or not reported as right."""
 
 import json
 from itertools import permutations
@@ -31,7 +31,7 @@ def priced(name: str, schema: Any, **declaration: Any) -> ToolSpec:
 
 
 def told(outcome: Outcome, call_id: str = "call_1_1") -> tuple[Any, str]:
-    """The value that the model was told, and the mark beside it."""
+    """The value that the model was shown, and the mark beside it."""
     first, _, mark = outcome.answer(call_id).partition("\n")
     return json.loads(first), mark
 

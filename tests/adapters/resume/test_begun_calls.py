@@ -1,6 +1,7 @@
-"""A call that may have begun is never told as not run: not after a new message, a cancellation, a refusal or failures.
+"""A call that may have begun is never reported as not run, whatever follows it.
 
-What the service does is counted by the key that it was given, as a service does that honours keys.
+A new message, a cancellation, a refusal or failures may follow. Effects of the service are counted
+by the key that it was given, as a service does that honours keys.
 """
 
 import asyncio

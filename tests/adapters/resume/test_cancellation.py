@@ -48,7 +48,7 @@ async def cancelled(agent: Agent, payload: Any, at: float) -> None:
 
 @pytest.mark.parametrize("back_after", [0.0, 60.0], ids=["while tools run", "after they ended"])
 def test_a_cancelled_thread_can_be_used_again(back_after: float, agent_of: AgentOf) -> None:
-    """The next message gets an answer, the results of the calls are told, and nothing was started twice."""
+    """The next message gets an answer, the results of the calls are shown, and nothing was started twice."""
     made = tools()
     agent = agent_on(agent_of, InMemorySaver(), made, PAY_AND_LOOK)
 

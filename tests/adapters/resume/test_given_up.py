@@ -291,7 +291,7 @@ def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(
 def test_a_cancelled_task_does_not_wait_for_a_tool_that_ignores_it(
     effect: EffectClass, agent_of: AgentOf
 ) -> None:
-    """The user's word counts; what comes of an effect is told when it comes."""
+    """The user's word counts; the outcome of an effect is shown when it comes."""
     ended: list[str] = []
     spec = ToolSpec(name="act", effect=effect)
     model = ScriptedChatModel(script(calls(("act", {"q": "x"}))))

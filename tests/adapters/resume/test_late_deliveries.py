@@ -125,7 +125,7 @@ def test_many_threads_keep_their_doubts_apart(agent_of: AgentOf) -> None:
 
 
 def test_a_delivery_while_the_next_run_works(agent_of: AgentOf) -> None:
-    """It is told as soon as the model is due its turn."""
+    """The result is shown as soon as the model is due its turn."""
     bank = Bank(agent_of, calls(("bank", {"q": "x"})), calls(("look", {"q": "z"})))
 
     async def main() -> Outcome:

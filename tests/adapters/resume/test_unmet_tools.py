@@ -183,7 +183,7 @@ async def test_a_thread_that_keeps_no_declarations(
 async def test_pure_calls_are_made_again(
     agent_of: AgentOf, frontend: Frontend, tmp_path: Path, met: bool, said: bool
 ) -> None:
-    """One that ran and one that waits for an effect: neither is told as not run."""
+    """One that ran and one that waits for an effect: neither is reported as not run."""
     bank, machine = Bank(), Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     hangs = scripted_tool("slow", lambda _: asyncio.Event().wait(), args={"q": str})
     wanted = calls(

@@ -85,7 +85,7 @@ def test_results_out_of_order_are_bound_to_their_calls(agent_of: AgentOf) -> Non
 
 
 def test_one_turn_gets_every_result_that_is_ready(agent_of: AgentOf) -> None:
-    """Results that came in while the model spoke are told together."""
+    """Results that came in while the model spoke are shown together."""
     model = ScriptedChatModel(
         [
             calls(("quick", {"q": "1", "task_id": "a"}), ("slow", {"q": "2", "task_id": "b"})),
@@ -158,7 +158,7 @@ def test_linger_gathers_results_that_end_close_together(
 def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(
     agent_of: AgentOf,
 ) -> None:
-    """A tool with a grace of 2 s that needs 1.5 s is answered in place, even beside another task."""
+    """A tool with a grace of 2 s that needs 1.5 s is answered in place, also with another task."""
     model = ScriptedChatModel(
         [
             calls(("quick", {"q": "1", "task_id": "a"})),

@@ -21,7 +21,7 @@ def both(task: str, q: str) -> tuple[str, dict[str, str]]:
 
 
 def test_several_tasks_work_in_the_background(frontend: Frontend, store: Store) -> None:
-    """Results that come out of order are each told once, and what was returned is what is stored."""
+    """Results that come out of order are each shown once, and what was returned is what is stored."""
     desk = Desk(
         frontend,
         store,

@@ -91,7 +91,7 @@ KINDS = ["direct", "configured", "injected", "threaded", "threaded_injected"]
 def test_a_tool_that_exits_has_failed(
     error: type[BaseException], kind: str, entry: str, agent_of: AgentOf
 ) -> None:
-    """Neither run nor interpreter ends; the failure is told for the call, and an effect is in doubt."""
+    """Neither run nor interpreter ends; the failure is reported for the call, and an effect is in doubt."""
     agent = agent_of(
         ScriptedChatModel(script(calls(("leave", {"q": "x"})))),
         [leaving(kind, error)],

@@ -242,7 +242,7 @@ def test_a_delivery_during_the_run_is_told_when_it_comes(agent_of: AgentOf) -> N
 
 
 def test_a_user_message_to_a_parked_thread_is_heard_at_once(agent_of: AgentOf) -> None:
-    """The external call stays open, the run parks again, and the late result is told once."""
+    """The external call stays open, the run parks again, and the late result is shown once."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:
@@ -268,7 +268,7 @@ def test_the_sync_entry_parks_and_resumes(agent_of: AgentOf) -> None:
 
 
 def test_a_result_is_not_held_back_for_an_external_call(agent_of: AgentOf) -> None:
-    """Both are of one message and one task; the lookup is told before the run rests, and each is told once."""
+    """Both are of one message and one task; the lookup is shown before the run rests, and each is shown once."""
     it = Setup(agent_of, calls(("bank", {"q": "x"}), ("look", {"q": "y"})))
 
     async def main() -> None:

@@ -114,7 +114,7 @@ RECOVERABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("value", RECOVERABLE.values(), ids=RECOVERABLE)
 def test_one_reading_is_taken(value: Any) -> None:
-    """The declared value comes back, and what was done is told."""
+    """The declared value comes back, and what was done is described."""
     normalised = normalise(answered(value), SCHEMA)
     assert normalised is not None
     assert normalised.value == GOOD
@@ -311,7 +311,7 @@ def test_a_field_is_filled_only_from_its_own_name(
 
 
 def test_wrappers_are_names() -> None:
-    """A mistake in the declaration is told when the agent is built, wherever it stands."""
+    """A mistake in the declaration is reported when the agent is built, wherever it stands."""
     for wrong in ("data", {"data": 1}, [1], True):
         for schema in ({"wrappers": wrong}, {"properties": {"a": {"wrappers": wrong}}}):
             with pytest.raises(DeclarationError, match="must be a list of names"):
