@@ -1,4 +1,4 @@
-"""One way to speak to a guarded agent, whichever front end it was built with."""
+"""Common interface to a guarded agent, the same for both adapters."""
 
 import asyncio
 from collections import deque
@@ -28,7 +28,7 @@ NO_NONCE = "no thread has this nonce"
 
 
 class Frontend(Enum):
-    """How an agent is built."""
+    """Adapter with which an agent is built."""
 
     GRAPH = "build_agent"
     MIDDLEWARE = "create_agent"
@@ -36,7 +36,7 @@ class Frontend(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one run left."""
+    """Result of one run."""
 
     state: Mapping[str, Any]
     """The output of the graph."""
@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """How the run ended."""
+        """The run's report, with the reason for which it ended."""
         return self.state["report"]
 
     @property
@@ -86,7 +86,7 @@ class Outcome:
         ]
 
     def states(self, task: str) -> Mapping[str, int]:
-        """How many calls of a task ended in which state."""
+        """Return the number of calls of a task in each state."""
         return next(entry["calls"] for entry in self.report["tasks"] if entry["id"] == task)
 
 
@@ -113,7 +113,7 @@ class Agent:
     def input(
         self, said: str | Sequence[Any] | None, tasks: Sequence[Any] | None
     ) -> dict[str, Any]:
-        """What both front ends take; ``create_agent`` insists on messages."""
+        """Return a run's input; ``create_agent`` needs the key ``messages`` even if it is empty."""
         messages = [("user", said)] if isinstance(said, str) else list(said or ())
         given: dict[str, Any] = (
             {"messages": messages} if messages or self.frontend is Frontend.MIDDLEWARE else {}

@@ -21,6 +21,7 @@ CLEAN: tuple[str, ...] = (
     "asyncguard",
     "examples",
     "graphs",
+    "tests",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

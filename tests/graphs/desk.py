@@ -51,7 +51,7 @@ def check_next_request(messages: Sequence[Any]) -> None:
 
 
 def effects_in(path: Path) -> list[Mapping[str, Any]]:
-    """What was done to the world, in order."""
+    """Return the recorded effects, in order."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -62,9 +62,9 @@ class Server:
     url: str
     """Its address."""
     log: Path
-    """What it printed."""
+    """Output of the server."""
     effects: Path
-    """What its tools did."""
+    """Effects of its tools."""
     trace: Path
     """The structured log of its agents."""
 
@@ -77,7 +77,7 @@ class Server:
         ]
 
     def forms(self, traveller: str) -> int:
-        """How many forms for a visa were handed in for a traveller."""
+        """Return the number of visa forms that were handed in for a traveller."""
         return sum(
             e["effect"] == "requested" and e["traveller"] == traveller
             for e in effects_in(self.effects)

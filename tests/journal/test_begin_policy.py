@@ -1,4 +1,4 @@
-"""The rules as a table: what is known of an attempt, and what is answered and written."""
+"""The rules of the begin policy as a table: known facts, answer, and what is written."""
 
 from dataclasses import replace
 
@@ -69,12 +69,12 @@ def recorded(
 
 
 def mail(kind: SignalKind, *, attempt: int = 1, content: object = None) -> Signal:
-    """Something that was told of the call."""
+    """Return a signal about the call."""
     return Signal(kind=kind, key="k", attempt=attempt, content=content)
 
 
 def not_happened(*, again: bool) -> Known:
-    """The answer for what did not happen."""
+    """Return the answer for an effect that did not happen."""
     text = "Somebody looked, and found that it did not happen."
     return Known(
         result=Failure(
@@ -96,7 +96,7 @@ OTHER = Lost(process_id="other", other=True)
 
 
 def answered() -> Known:
-    """The verdict on an attempt that asked, and has another one behind it."""
+    """Return the verdict on an attempt that asked a person and is followed by another one."""
     symptom = Symptom(error="interrupt", message="A person was asked, and answered.", started=False)
     return Known(result=Failure(symptom=symptom))
 
@@ -237,7 +237,7 @@ def test_an_intent_is_answered_by_what_is_known(
     ],
 )
 def test_a_refusal_says_why_and_writes_nothing(intent: Intent, facts: Facts, said: str) -> None:
-    """Every refusal."""
+    """Every refusal has a reason and writes nothing."""
     verdict, write = judge(intent, facts)
     assert isinstance(verdict, Refused)
     assert said in verdict.reason
@@ -272,5 +272,5 @@ def test_an_ended_attempt_without_a_result_is_an_error() -> None:
 def test_what_is_in_doubt(
     state: CallState, resolution: str, latest: Recorded | None, expected: bool
 ) -> None:
-    """Its thread said so, or it was lost with its process and must not be repeated; a resolution ends it."""
+    """A call is in doubt by its thread's word or after a loss, until a resolution ends it."""
     assert in_doubt(state, resolution, latest) is expected

@@ -1,4 +1,4 @@
-"""What is done between requests: signs of life for held threads, and mail for whoever takes it, whatever that does."""
+"""Maintenance between requests: lease renewals, and signals to receivers that may raise."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from asyncguard.journal.sql.sqlite import SqliteStore
 
 
 class Times:
-    """Two clocks that stand still until they are told."""
+    """Two clocks that a test moves."""
 
     now = 1000.0
 
@@ -51,7 +51,7 @@ def signs(store: SqliteStore) -> dict[str, float]:
 def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
     store: SqliteStore, times: Times
 ) -> None:
-    """A run that waits for long is not taken for gone; one that died inside is."""
+    """A lease is renewed in time while it is held, and not after it was released."""
     upkeep = Maintenance(None, clock=times)
     for session in ("held", "entered", "let go"):
         enter(upkeep, store, session)
@@ -71,7 +71,7 @@ def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
 
 
 def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteStore) -> None:
-    """An idle journal in a file wakes nobody up."""
+    """An idle journal in a file makes no rounds."""
     upkeep = Maintenance(None)
     assert upkeep.pause() is None
     enter(upkeep, store, "s")
@@ -82,7 +82,7 @@ def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteSto
 
 
 def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, without what the mail says."""
+    """A receiver that raises is logged without the signal's content; others get their signals."""
     got: list[Signal] = []
 
     def receive(mail: Signal) -> None:
@@ -100,7 +100,7 @@ def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCapt
 
 
 def test_a_transaction_that_fails_is_undone(store: SqliteStore) -> None:
-    """The next one can begin."""
+    """A transaction that fails is rolled back, and the next one can begin."""
 
     def half() -> None:
         acquire(store, "s", "")

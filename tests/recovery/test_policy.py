@@ -58,7 +58,7 @@ LIVE = Contract(parameters={"type": "object"}, returns=None)
 
 
 def bound(*, firm: bool = True, decided: bool = True) -> Consensus:
-    """What sources came to."""
+    """Return a consensus of sources."""
     own = Candidate(source="t", value=1, trusted=False, date=None)
     return Consensus(
         decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",)
@@ -309,7 +309,7 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
 
 
 def comes_to(decided: Recovery) -> Aim | Outcome:
-    """What follows, in one word."""
+    """Return the aim or outcome that follows."""
     return decided.then.aim if isinstance(decided.then, Attempt) else decided.then.outcome
 
 
@@ -339,7 +339,7 @@ def test_no_row_is_untested(table: tuple[Row, ...], failed: bool) -> None:
     "switch", [name for name in RECOVERY_NAMES if name != "breaker"]
 )  # the breaker is asked by the engine, not by the table
 def test_an_action_that_is_off_is_never_decided(switch: str) -> None:
-    """By any row; and some row would have decided it."""
+    """No row decides an action that is off, although one of them would have."""
     off = replace(CONFIG, **{switch: False})
     actions = {"refresh": {A.REFRESH, A.REBIND}}.get(
         switch, {A(switch)} if switch in list(A) else set()
@@ -369,14 +369,14 @@ def test_all_switched_off_everything_ends_as_it_came() -> None:
     "case", [Given(symptom=RESET), Given(anomaly=_UNREADABLE)], ids=["failed", "unreadable"]
 )
 def test_budgets_of_run_and_task_end_retries(case: Given, spent: Spent) -> None:
-    """Reached, nothing is repeated."""
+    """Nothing is repeated once a budget is used up."""
     config = replace(CONFIG, limits=Limits(max_run_retries=3, max_task_retries=2))
     assert decide(case.case(), config, Spent(run=2, task=1)).action is A.RETRY
     assert decide(case.case(), config, spent).action is A.ASK
 
 
 def test_a_call_that_has_been_recovered_often_enough_ends() -> None:
-    """Whatever could still be asked; results that are known are accepted all the same."""
+    """A call that was recovered often enough asks no more; known results are accepted."""
     limit = (A.CROSS_CHECK,) * CONFIG.limits.max_recoveries
     for case, action, reason, then in ROWS:
         decided = decide(replace(case, recoveries=limit).case(), CONFIG, NOTHING)
@@ -403,7 +403,7 @@ def test_a_list_is_told_as_json() -> None:
 
 
 def test_an_answer_that_is_passed_on_although_it_is_strange_is_doubtful() -> None:
-    """So nothing is computed from it."""
+    """A strange answer that is passed on is doubtful, so that nothing is computed from it."""
     then = decide(
         Given(effect=EffectClass.AT_MOST_ONCE, anomaly=_UNREADABLE).case(), CONFIG, NOTHING
     ).then
@@ -452,7 +452,7 @@ EVERYTHING = {**TOLD, **SIBLING, **VERIFIER, **SOURCE}
 
 @given(st.data())
 def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.DataObject) -> None:
-    """Neither the tool nor a sibling is called, unless the tool said that nothing had begun, or the probe said so."""
+    """Neither tool nor sibling is called, unless the tool or its probe denied that it began."""
     effect = data.draw(st.sampled_from([EffectClass.AT_MOST_ONCE, EffectClass.PROBED]))
     symptom = data.draw(st.none() | SYMPTOMS)
     probed = data.draw(

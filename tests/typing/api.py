@@ -89,7 +89,7 @@ def count(details: Details) -> None:
 
 
 def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFile) -> None:
-    """Both front ends, with everything that can be set."""
+    """Both adapters, with everything that can be set."""
     observers: Sequence[Observer] = [count, log_events(console_logger()), trace]
     config = GuardConfig(
         grounding=False,
