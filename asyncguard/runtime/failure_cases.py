@@ -91,25 +91,23 @@ def seen_of(session: Session, record: CallRecord) -> CallObservation:
         answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
         found = next(answers)
         if found.error is not None:
-            known = CallObservation(symptom=_outlived(session, record, symptom_of_finding(found)))
+            symptom = symptom_of_finding(found)
+            attempt = session.lease.begun_before.get(record.key)
+            # An attempt does not outlive its process: the journal knows if it can still run.
+            if (
+                attempt is not None
+                and attempt.number == record.last_answer_attempt
+                and isinstance(attempt.result, Failure)
+            ):
+                running = symptom.running and attempt.result.symptom.running
+                symptom = replace(symptom, running=running)
+            known = CallObservation(symptom=symptom)
         else:
             known = CallObservation(
                 content=found.content, anomalies=anomalies_of(session, record, found.content)
             )
         session.live.saw(record.key, known)
     return known
-
-
-def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom:
-    """Return a symptom as the journal has it: an attempt does not outlive its process."""
-    known = session.lease.begun_before.get(record.key)
-    if (
-        known is None
-        or known.number != record.last_answer_attempt
-        or not isinstance(known.result, Failure)
-    ):
-        return symptom
-    return replace(symptom, running=symptom.running and known.result.symptom.running)
 
 
 def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from asyncguard.errors import CallerError
+from asyncguard.runtime.clock import running_loop
 
 T = TypeVar("T")
 
@@ -189,7 +190,7 @@ class Portal:
                 async entry there.
         """
         loop = self.loop()
-        around = _loop_around()
+        around = running_loop()
         if around is loop:
             coroutine.close()
             raise CallerError(
@@ -254,13 +255,6 @@ def _depth_of(loop: asyncio.AbstractEventLoop | None) -> int | None:
         return next(
             (depth for depth, portal in enumerate(_TOOL_LOOPS) if portal.loop() is loop), None
         )
-
-
-def _loop_around() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

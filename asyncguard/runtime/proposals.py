@@ -229,30 +229,24 @@ def release_ready(session: Session) -> None:
     A call that was begun elsewhere is not judged: its effect may have happened.
     """
     for record in session.ledger.ready():
-        failed = tuple(
-            key
-            for key in session.ledger.failed_blockers(record)
-            if not _withdrawn(session, record, key)
-        )
+        failed = []
+        for key in session.ledger.failed_blockers(record):
+            task = session.ledger.record(key).call.task
+            known = session.ledger.task(task)
+            stopped = known is not None and known.state is TaskState.STOPPED
+            # A call of another task was waited for because of the order alone, so its end with a
+            # stopped task does not fail this one.
+            if task == record.call.task or not stopped:
+                failed.append(key)
         labels = ", ".join(session.ledger.record(key).call.label for key in failed)
-        given = Circumstances(failed=failed, told=f"{labels} gave no usable result")
+        given = Circumstances(failed=tuple(failed), message=f"{labels} gave no usable result")
         if resolve(session, record, Why.RELEASED, given) is Fate.JUDGE:
             _judge(session, _again(session, record), released=True)
     _stop_tasks(session)
 
 
-def _withdrawn(session: Session, record: CallRecord, blocker: str) -> bool:
-    """Return True if a blocker belongs to another task, which was stopped.
-
-    The call waited for it because of the order only, so its end does not fail the call.
-    """
-    task = session.ledger.record(blocker).call.task
-    stopped = session.ledger.task(task)
-    return task != record.call.task and stopped is not None and stopped.state is TaskState.STOPPED
-
-
 def answer_approval(
-    session: Session, record: CallRecord, *, approved: bool, told: str = ""
+    session: Session, record: CallRecord, *, approved: bool, message: str = ""
 ) -> None:
     """Apply a person's decision about a held call; an approved call is judged by the guards again.
 
@@ -260,7 +254,7 @@ def answer_approval(
     as "not run": the existing attempt gives its result, and no further attempt is made.
     """
     why = Why.APPROVED if approved else Why.REFUSED
-    if resolve(session, record, why, Circumstances(told=told)) is Fate.JUDGE:
+    if resolve(session, record, why, Circumstances(message=message)) is Fate.JUDGE:
         _judge(session, _again(session, record, approved=True), released=True)
 
 

@@ -58,7 +58,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
         "the intent is not in entries()"
     )
     attempt = entry.attempts[0]
-    told = (
+    found = (
         entry.key,
         entry.session,
         entry.task,
@@ -77,7 +77,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
         intent.effect,
         intent.arguments,
     )
-    assert told == (*named, CallState.PENDING), f"the intent was written down as {told}"
+    assert found == (*named, CallState.PENDING), f"the intent was written down as {found}"
     assert (attempt.process_id, attempt.fingerprint) == (first.process_id, intent.fingerprint), (
         f"written down as {attempt}"
     )
@@ -87,7 +87,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
     )
 
 
-async def tells_what_is_lost(bench: Bench) -> None:
+async def reports_lost_attempts(bench: Bench) -> None:
     """Check that attempts of a dead process are lost unless they may be repeated.
 
     Repeatable ones are taken over.
@@ -111,7 +111,7 @@ async def tells_what_is_lost(bench: Bench) -> None:
         await bench.die(heir)
 
 
-async def repeats_only_what_was_declared_so(bench: Bench) -> None:
+async def repeats_only_declared_repeatable(bench: Bench) -> None:
     """Check that an effect is lost if it was declared repeatable only after its process died."""
     dead = await bench.process()
     intent = await bench.begun(dead)
@@ -167,7 +167,7 @@ async def keeps_the_first_outcome(bench: Bench) -> None:
         )
 
 
-async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
+async def accepts_outcomes_after_a_takeover(bench: Bench) -> None:
     """Check that the first outcome counts, also if another process has the attempt by then."""
     dead = await bench.process()
     intent = await bench.begun(dead, effect=EffectClass.KEYED)
@@ -182,7 +182,7 @@ async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
     assert verdict == Known(result=DONE), f"the outcome that came first is {DONE}, not {verdict}"
 
 
-async def asks_a_person_anew(bench: Bench) -> None:
+async def asks_a_person_again(bench: Bench) -> None:
     """Check that an attempt that asked a person is begun again with the answer, once.
 
     Another process may begin it.
@@ -220,7 +220,7 @@ async def holds_keys_to_their_fingerprints(bench: Bench) -> None:
         assert after == before, "a refused intent changed what is written down"
 
 
-async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
+async def allows_a_fallback_under_the_same_key(bench: Bench) -> None:
     """Check that a fallback is another attempt of the same call."""
     journal = await bench.process()
     intent = await bench.ended(journal, NOT_STARTED)
@@ -229,11 +229,11 @@ async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
         "a second attempt changed the first"
     )
     entry = await bench.entry(journal)
-    told = [(item.number, item.tool) for item in entry.attempts]
-    assert told == [(1, "pay"), (2, "pay_by_card")], f"two attempts of a call are told as {told}"
+    found = [(item.number, item.tool) for item in entry.attempts]
+    assert found == [(1, "pay"), (2, "pay_by_card")], f"two attempts of a call are told as {found}"
 
 
-async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
+async def refuses_equals_of_calls_in_doubt(bench: Bench) -> None:
     """Check that while a call is in doubt, its equal in the same thread and task does not begin.
 
     Other calls do.
@@ -265,7 +265,7 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
     )
 
 
-async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
+async def refuses_equals_of_lost_calls(bench: Bench) -> None:
     """Check that a call of a dead process is in doubt before its thread says so.
 
     A running call is not.
@@ -326,7 +326,7 @@ async def concludes_its_own_attempts(bench: Bench) -> None:
     assert await journal.begin(mine) == Known(result=NOT_STARTED), "conclude() was not written"
 
 
-async def notes_what_became_of_calls(bench: Bench) -> None:
+async def records_final_states(bench: Bench) -> None:
     """Check that entries() show the state given to record_final_state().
 
     A call without an intent is not recorded.
@@ -347,22 +347,22 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
     )
 
 
-async def tells_what_is_not_settled(bench: Bench) -> None:
+async def lists_unfinished_calls(bench: Bench) -> None:
     """Check that unfinished() has the calls of a thread that were begun or resolved.
 
     Calls whose final state was recorded since are left out.
     """
     journal = await bench.process()
     session = bench.session()
-    for name in ("running", "done", "doubtful", "resolved", "settled"):
+    for name in ("running", "done", "doubtful", "resolved", "recorded"):
         intent = await bench.begun(journal, name, arguments={"name": name})
         if name != "running":
             state = CallState.DONE if name == "done" else CallState.IN_DOUBT
             await journal.end(intent.key, 1, TIMEOUT)
             journal.record_final_state(intent.key, state)
-    for name in ("resolved", "settled"):
+    for name in ("resolved", "recorded"):
         await bench.resolve(journal, SignalKind.HAPPENED, "paid", name=name)
-    journal.record_final_state(bench.key("settled"), CallState.RESOLVED)
+    journal.record_final_state(bench.key("recorded"), CallState.RESOLVED)
     found, expected = (
         set(await journal.unfinished(session)),
         {bench.key("running"), bench.key("resolved")},
@@ -423,20 +423,20 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     begins_an_attempt_once,
     begins_once_however_many_ask,
     writes_the_intent_first,
-    tells_what_is_lost,
-    repeats_only_what_was_declared_so,
+    reports_lost_attempts,
+    repeats_only_declared_repeatable,
     remembers_outcomes,
     keeps_the_first_outcome,
-    takes_outcomes_of_what_was_taken_over,
-    asks_a_person_anew,
+    accepts_outcomes_after_a_takeover,
+    asks_a_person_again,
     holds_keys_to_their_fingerprints,
-    lets_another_attempt_be_another_tool,
-    refuses_equals_of_what_is_in_doubt,
-    refuses_equals_of_what_is_lost,
+    allows_a_fallback_under_the_same_key,
+    refuses_equals_of_calls_in_doubt,
+    refuses_equals_of_lost_calls,
     ends_in_order_without_waiting,
     concludes_its_own_attempts,
-    notes_what_became_of_calls,
-    tells_what_is_not_settled,
+    records_final_states,
+    lists_unfinished_calls,
     begins_nothing_when_closed,
     serves_several_loops,
 )

@@ -67,9 +67,11 @@ class Bench:
 
     async def enter(self, journal: Journal, name: str = "s") -> list[Signal]:
         """Enter a thread; return a list that grows with its signals."""
-        mail: list[Signal] = []
-        await journal.acquire(self.session(name), f"thread {self.session(name)}", (), mail.append)
-        return mail
+        signals: list[Signal] = []
+        await journal.acquire(
+            self.session(name), f"thread {self.session(name)}", (), signals.append
+        )
+        return signals
 
     async def die(self, journal: Journal) -> None:
         """End a process; the attempts that it had begun stay begun."""
@@ -146,16 +148,18 @@ async def raises(
     )
 
 
-async def wait_for(mail: list[Signal], count: int) -> None:
+async def wait_for(signals: list[Signal], count: int) -> None:
     """Wait until that many signals have come, and a little longer for surplus ones."""
     give_up = time.monotonic() + PATIENCE
-    while len(mail) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
+    while len(signals) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
         await asyncio.sleep(_STEP)
-    assert len(mail) >= count, (
-        f"{count} signals were written and {len(mail)} came; a signal is never lost"
+    assert len(signals) >= count, (
+        f"{count} signals were written and {len(signals)} came; a signal is never lost"
     )
     await asyncio.sleep(_STEP)
-    assert len(mail) == count, f"{count} signals were written and {len(mail)} came; each comes once"
+    assert len(signals) == count, (
+        f"{count} signals were written and {len(signals)} came; each comes once"
+    )
 
 
 def refused(verdict: Verdict, why: str) -> None:

@@ -19,7 +19,7 @@ async def _is_busy(bench: Bench, journal: Journal) -> bool:
     return False
 
 
-async def tells_processes_apart(bench: Bench) -> None:
+async def distinguishes_processes(bench: Bench) -> None:
     """Check that one database has one id; each process has an id of its own."""
     journals = [await bench.outsider() for _ in range(3)]
     assert len({journal.id for journal in journals}) == 1, (
@@ -43,7 +43,7 @@ async def gives_a_thread_to_one_process(bench: Bench) -> None:
     assert not await _is_busy(bench, first), "a thread whose process has ended was refused"
 
 
-async def fences_who_lost_the_thread(bench: Bench) -> None:
+async def fences_a_process_that_lost_the_thread(bench: Bench) -> None:
     """Check that without its thread a process begins nothing but calls that it runs for others."""
     journal, heir = await bench.process(), await bench.outsider()
     outside = bench.intent("outside", arguments={"n": 0})
@@ -66,7 +66,7 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
     )
 
 
-async def counts_who_takes_a_thread(bench: Bench) -> None:
+async def counts_acquisitions(bench: Bench) -> None:
     """Check that acquire() numbers the processes that acquire a thread.
 
     The numbers go beyond the one in its state. It also says which process may still continue.
@@ -106,7 +106,7 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
     assert not seized, f"a thread that was left, or whose process ended, is not stolen: {seized}"
 
 
-async def looks_calls_up(bench: Bench) -> None:
+async def looks_up_open_calls(bench: Bench) -> None:
     """Check that acquire() answers with the latest attempts of the calls it is asked for.
 
     It answers with nothing else.
@@ -121,7 +121,7 @@ async def looks_calls_up(bench: Bench) -> None:
     assert known[first.key].number == 2, "of a call's attempts, acquire() answers the latest"
 
 
-async def knows_who_is_gone(bench: Bench) -> None:
+async def lists_ended_processes(bench: Bench) -> None:
     """Check that gone() names processes that ended or never were; living ones are left alone."""
     alive, dead = await bench.process(), await bench.outsider()
     ended = dead.process_id
@@ -159,7 +159,7 @@ async def lists_calls(bench: Bench) -> None:
         assert found == expected, f"entries({wanted}) has to be {expected}, not {found}"
 
 
-async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
+async def lists_lost_calls_as_in_doubt(bench: Bench) -> None:
     """Check that a pending call of a dead process is in doubt if it must not be repeated."""
     journal, other = await bench.process(), await bench.outsider()
     for effect in (EffectClass.KEYED, EffectClass.AT_MOST_ONCE):
@@ -178,7 +178,7 @@ async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
     )
 
 
-async def forgets_what_ended(bench: Bench) -> None:
+async def prunes_ended_calls(bench: Bench) -> None:
     """Check that prune() removes calls that ended long ago.
 
     It never removes one that is pending or in doubt.
@@ -206,13 +206,13 @@ async def forgets_what_ended(bench: Bench) -> None:
 
 
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
-    tells_processes_apart,
+    distinguishes_processes,
     gives_a_thread_to_one_process,
-    fences_who_lost_the_thread,
-    counts_who_takes_a_thread,
-    looks_calls_up,
-    knows_who_is_gone,
+    fences_a_process_that_lost_the_thread,
+    counts_acquisitions,
+    looks_up_open_calls,
+    lists_ended_processes,
     lists_calls,
-    lists_what_is_lost_as_in_doubt,
-    forgets_what_ended,
+    lists_lost_calls_as_in_doubt,
+    prunes_ended_calls,
 )
