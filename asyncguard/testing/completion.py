@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -33,8 +32,11 @@ def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: boo
 
 def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
     """Yield chunks that add up to a message: text by words, each call's arguments in two pieces."""
-    for content in _pieces(message.content):
-        yield AIMessageChunk(content=content, id=message.id)
+    content = message.content
+    # Blocks stay whole: how they are cut differs from provider to provider.
+    words = re.findall(r"\S*\s*", content)[:-1] if isinstance(content, str) else [content]
+    for word in words:
+        yield AIMessageChunk(content=word, id=message.id)
     for call in _call_pieces(message):
         yield AIMessageChunk(content="", id=message.id, tool_call_chunks=[call])
     yield AIMessageChunk(
@@ -48,16 +50,12 @@ def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
     )
 
 
-def _pieces(content: str | list[str | dict[str, Any]]) -> list[Any]:
-    # Blocks stay whole: how they are cut differs from provider to provider.
-    return re.findall(r"\S*\s*", content)[:-1] if isinstance(content, str) else [content]
-
-
 def _call_pieces(message: AIMessage) -> Iterator[ToolCallChunk]:
     whole: list[tuple[str | None, str | None, str]] = [
         (call["name"], call["id"], json.dumps(call["args"])) for call in message.tool_calls
     ]
     whole += [(call["name"], call["id"], call["args"] or "") for call in message.invalid_tool_calls]
+    # Name and id come with the first piece alone; the index joins the second one to it.
     for index, (name, identity, arguments) in enumerate(whole):
         middle = len(arguments) // 2
         yield tool_call_chunk(name=name, id=identity, args=arguments[:middle], index=index)

@@ -159,7 +159,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._count(-1)
             # Wake a blocked loop, so that it looks again. A loop that was closed need not know.
             with contextlib.suppress(RuntimeError):
-                self.call_soon_threadsafe(_nothing)
+                self.call_soon_threadsafe(lambda: None)
 
     @override
     def run_in_executor(
@@ -171,10 +171,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """
         # A process pool would have to pickle the counting wrapper; there only the answer counts.
         threads = executor is None or isinstance(executor, ThreadPoolExecutor)
-        counted = self._counting(func) if threads else func
+
+        def counted(*given: *Ts) -> T:
+            with self.real_work():
+                return func(*given)
+
+        # Counted until the answer; the thread counts itself, also after its waiter was cancelled.
         self._count(1)
         try:
-            future = super().run_in_executor(executor, counted, *args)
+            future = super().run_in_executor(executor, counted if threads else func, *args)
         except BaseException:
             self._count(-1)
             raise
@@ -230,13 +235,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         with self._count_lock:
             self._outstanding += change
 
-    def _counting(self, func: Callable[[Unpack[Ts]], T]) -> Callable[[Unpack[Ts]], T]:
-        def run(*args: *Ts) -> T:
-            with self.real_work():
-                return func(*args)
-
-        return run
-
 
 @dataclass(frozen=True, kw_only=True)
 class VirtualRun(Generic[T]):
@@ -275,10 +273,6 @@ def run_virtual(
     with asyncio.Runner(debug=debug, loop_factory=lambda: loop) as runner:
         result = runner.run(main)
         return VirtualRun(result=result, elapsed=loop.time())
-
-
-def _nothing() -> None:
-    """Do nothing; scheduling it wakes a loop."""
 
 
 def _where(task: asyncio.Task[Any]) -> str:

@@ -151,7 +151,14 @@ def retry(options: argparse.Namespace) -> int:
 
 
 def _answer(options: argparse.Namespace, kind: SignalKind, content: str | None) -> int:
-    by = options.by if options.by is not None else _user()
+    by = options.by
+    if by is None:
+        try:
+            by = getpass.getuser()
+        except (KeyError, OSError) as error:
+            raise CallerError(
+                "The operating system does not know this user's name; give your name with --by."
+            ) from error
     with opened(options.journal) as journal:
         call = the_call(journal, options.key)
         if call.in_doubt and not options.yes and (refusal := _unsure(call, kind)) is not None:
@@ -198,12 +205,3 @@ def _unsure(call: Listed, kind: SignalKind) -> int | None:
         return None
     print("asyncguard: Nothing was changed.", file=sys.stderr)  # noqa: T201 - the output
     return 1
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise CallerError(
-            "The operating system does not know this user's name; give your name with --by."
-        ) from error
