@@ -43,7 +43,7 @@ class LoopClock:
 
     async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:
         """Wait on the running loop."""
-        if event.is_set():
+        if event.is_set():  # also with no time left
             return True
         if timeout is None:
             return await event.wait()

@@ -13,7 +13,6 @@ from asyncguard.core.calls import canonical_json
 from asyncguard.core.faults import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Success
-from asyncguard.core.tool_spec import Source
 from asyncguard.recovery.consensus import Candidate, compare
 from asyncguard.recovery.decisions import End, Spent
 from asyncguard.recovery.failure_case import CallObservation, Case, symptom_of_finding
@@ -135,7 +134,11 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
     own = Candidate(source=record.tool, value=value, trusted=False, date=None)
     differing: list[Anomaly] = []
     for source in called.sources:
-        for other in _same_question(session, record, source):
+        asked = canonical_json(source.translate(record.effective_arguments))
+        for other in session.ledger.of_tool(record.call.task, source.tool):
+            answered = other.succeeded and not other.doubtful and other.content is not None
+            if not answered or canonical_json(other.effective_arguments) != asked:
+                continue  # without an answer, or asked something else
             answer = panel.comparable(record, source.tool, other.content)
             theirs = Candidate(source=source.tool, value=answer, trusted=False, date=None)
             if not compare((own, theirs), called.compared, None).differing:
@@ -148,17 +151,6 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
             message = f"{other.call.label} says something else about the same"
             differing.append(Anomaly(kind=AnomalyKind.DISAGREEMENT, pointer="", message=message))
     return tuple(differing)
-
-
-def _same_question(session: Session, record: CallRecord, source: Source) -> list[CallRecord]:
-    """Return the calls of the task that asked a source with this call's translated arguments."""
-    arguments = canonical_json(source.translate(record.effective_arguments))
-    return [
-        other
-        for other in session.ledger.of_tool(record.call.task, source.tool)
-        if other.succeeded and not other.doubtful and other.content is not None
-        if canonical_json(other.effective_arguments) == arguments
-    ]
 
 
 def record_finding(

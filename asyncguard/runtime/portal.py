@@ -129,6 +129,7 @@ async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
     here = asyncio.wrap_future(ended)
     while not here.done():
         try:
+            # Not awaited itself: that would cancel this copy, and the call would run on unseen.
             await asyncio.wait([here])
         except asyncio.CancelledError:
             loop.call_soon_threadsafe(lambda: task[0].cancel())
@@ -175,6 +176,7 @@ class Portal:
 
     def __init__(self) -> None:
         """Make a portal; no OS thread is started yet."""
+        # Several OS threads may enter an agent at once; one of them starts the loop.
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         # Process that started the loop's thread; a fork copies the loop and not the thread.
@@ -201,6 +203,7 @@ class Portal:
         context.run(_ENTRY.set, entry)
         if (blocked := _depth_of(around)) is not None:
             context.run(_DEPTH.set, blocked + 1)
+        # Filled on the loop: empty if a signal hits this thread before the task is made.
         box: list[asyncio.Task[T]] = []
 
         def begin() -> None:

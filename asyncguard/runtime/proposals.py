@@ -144,7 +144,16 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
     except (OperandError, PointerError) as error:
         session.record.rejected(key, guard=OPERANDS, reason=str(error))
         return
-    if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
+    problems: tuple[str, ...] = ()
+    if arguments is not None:
+        # Again, as the guards have judged the references and not the values in their place.
+        limit, size = session.engine.config.limits.max_argument_bytes, content_size(arguments)
+        validator = session.engine.validators.get(proposal.call.tool)
+        if session.engine.config.capacity and size > limit:
+            problems = (f"they take {size} bytes, and at most {limit} are allowed",)
+        elif validator is not None:
+            problems = validator(arguments)
+    if problems:
         reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(
             problems
         )
@@ -156,6 +165,7 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
         session.record.held(key, guard=guard, reason=approval, arguments=arguments)
         return
     session.record.admitted(key, released=released, approved=proposal.approved, arguments=arguments)
+    # Values that a person approved, or that came from results, may be used by later calls.
     issued = session.ledger.record(key).effective_arguments
     for name, value in issued.items():
         session.board.evidence.add(proposal.call.task, f"{name} {value}")
@@ -182,15 +192,6 @@ def _approval_of_operands(
     if not untrusted:
         return ""
     return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted"
-
-
-def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the problems of arguments whose references were replaced: size and schema."""
-    limit, size = session.engine.config.limits.max_argument_bytes, content_size(arguments)
-    if session.engine.config.capacity and size > limit:
-        return (f"they take {size} bytes, and at most {limit} are allowed",)
-    validator = session.engine.validators.get(tool)
-    return validator(arguments) if validator is not None else ()
 
 
 def _substituted(session: Session, call: Call) -> dict[str, Any] | None:

@@ -168,6 +168,7 @@ def reconcile(
     )
     waits = False
     for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
+        # A copy: carrying a fate out moves the call to another state.
         for record in list(session.ledger.in_state(state)):
             waits = resolve(session, record, Why.RESUMED, given) is Fate.WAIT or waits
     return waits
@@ -318,6 +319,7 @@ class Case:
 def _accept_answer(case: Case) -> None:
     session, record = case.session, case.record
     answer = case.given.answers[record.key]
+    # The lifecycle has no way from held back or queued to an end: the steps between are recorded.
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
     if record.state is CallState.QUEUED:
@@ -375,6 +377,7 @@ def _interrupt(case: Case) -> None:
 
 def _put_in_doubt(case: Case) -> None:
     session, record = case.session, case.record
+    # As in _accept_answer: only a started call can be in doubt.
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
     if record.state is CallState.QUEUED:
@@ -422,6 +425,7 @@ def _cancel(case: Case) -> None:
 
 def _refuse(case: Case) -> None:
     session, record = case.session, case.record
+    # Started and completed, as if the journal had refused it: recovery knows what follows.
     session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
     symptom = Symptom(
         error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False
@@ -438,6 +442,7 @@ def _take_over(case: Case) -> None:
     """Route the result of an attempt of this process to this session."""
     session, record = case.session, case.record
     pending = record.state is CallState.PENDING
+    # Of a pending call the current attempt itself is looked for, of others a later one.
     after = record.attempts - 1 if pending else record.last_answer_attempt
     found = session.engine.begun.take_over(record.key, session.completed, after=after)
     if found is not None and not pending:
@@ -478,6 +483,7 @@ def _follow(case: Case) -> None:
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
     """Advance a queued call to the attempt before the known one."""
+    # Issuing the call starts the next number, and that must be the one that the journal knows.
     session.record.started(
         record.key, attempt=known.number - 1, tool=record.tool, epoch=known.process_id
     )

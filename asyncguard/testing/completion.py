@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+from langchain_core.messages.tool import tool_call_chunk
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Key of `additional_kwargs` where langchain-google-genai keeps signatures, by tool call id."""
@@ -37,8 +37,18 @@ def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
     words = re.findall(r"\S*\s*", content)[:-1] if isinstance(content, str) else [content]
     for word in words:
         yield AIMessageChunk(content=word, id=message.id)
-    for call in _call_pieces(message):
-        yield AIMessageChunk(content="", id=message.id, tool_call_chunks=[call])
+    whole: list[tuple[str | None, str | None, str]] = [
+        (call["name"], call["id"], json.dumps(call["args"])) for call in message.tool_calls
+    ]
+    whole += [(call["name"], call["id"], call["args"] or "") for call in message.invalid_tool_calls]
+    for index, (name, identity, arguments) in enumerate(whole):
+        middle = len(arguments) // 2
+        # Name and id come with the first piece alone; the index joins the second one to it.
+        for piece in (
+            tool_call_chunk(name=name, id=identity, args=arguments[:middle], index=index),
+            tool_call_chunk(args=arguments[middle:], index=index),
+        ):
+            yield AIMessageChunk(content="", id=message.id, tool_call_chunks=[piece])
     yield AIMessageChunk(
         content="",
         id=message.id,
@@ -48,18 +58,6 @@ def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
         usage_metadata=message.usage_metadata,
         chunk_position="last",
     )
-
-
-def _call_pieces(message: AIMessage) -> Iterator[ToolCallChunk]:
-    whole: list[tuple[str | None, str | None, str]] = [
-        (call["name"], call["id"], json.dumps(call["args"])) for call in message.tool_calls
-    ]
-    whole += [(call["name"], call["id"], call["args"] or "") for call in message.invalid_tool_calls]
-    # Name and id come with the first piece alone; the index joins the second one to it.
-    for index, (name, identity, arguments) in enumerate(whole):
-        middle = len(arguments) // 2
-        yield tool_call_chunk(name=name, id=identity, args=arguments[:middle], index=index)
-        yield tool_call_chunk(args=arguments[middle:], index=index)
 
 
 def _usage(message: AIMessage, request: Sequence[BaseMessage]) -> UsageMetadata:

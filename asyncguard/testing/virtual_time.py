@@ -121,10 +121,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self, *, settle: float = 0.0, patience: float = 30.0, horizon: float = HUNDRED_DAYS
     ) -> None:
         self._now = 0.0
+        # Numbers the timers; equal times run in this order.
         self._order = itertools.count()
         self.settle = settle
         self.patience = patience
         self._horizon = horizon
+        # Pieces of real work under way; counted from any OS thread, hence the lock.
         self._outstanding = 0
         self._count_lock = threading.Lock()
         super().__init__(_IdleSelector(self))
@@ -225,6 +227,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._give_up(
                 f"The next timer lies beyond the horizon of {self._horizon:g} virtual seconds"
             )
+        # A timer may be due in the past, and time does not go back.
         self._now = max(self._now, float(due))
 
     def _give_up(self, reason: str) -> None:

@@ -139,7 +139,7 @@ class Lease:
         try:
             yield True
         finally:
-            if self._acquiring is own:
+            if self._acquiring is own:  # a task of another loop may have set its own
                 self._acquiring = None
             own[1].set()
 

@@ -147,7 +147,7 @@ class Session:
         self.board.all_met = self.engine.all_met
         if self._outbox.follows(stored):
             return False
-        self.lease.claim()
+        self.lease.claim()  # raises; nothing may have changed by then
         old, starting = self.ledger, self.board.starting
         self.board = self._new_board()
         self.board.starting = starting
@@ -330,6 +330,7 @@ class Session:
 
     def drop_fenced(self) -> None:
         """Drop attempts refused while another process held the thread; they are issued again."""
+        # Rotated in place: executors may append at any moment.
         for _ in range(len(self._completions)):
             completion = self._completions.popleft()
             result = completion.result
@@ -349,6 +350,7 @@ class Session:
 
     def wake(self) -> None:
         """Wake all tasks that wait for a change; may be called from any OS thread."""
+        # Read without the lock: a waiter that is added now looks for completions before it waits.
         if not self._waiters:
             return
         with self._lock:
@@ -371,7 +373,7 @@ class Session:
         with self._lock:
             self._waiters.append(entry)
         try:
-            if self.has_completions:
+            if self.has_completions:  # came before the waiter was there to be woken
                 return True
             return await self.engine.clock.wait(event, timeout)
         finally:

@@ -38,6 +38,7 @@ def check_observer(make: Callable[[], Observer]) -> None:
     told = {type(details.event) for details in _story("one")}
     assert told == set(ev.EVENT_TYPES), "the story of this check lacks events; add them"
     _tell(observer, "one")
+    # One observer for all: the agents of a process share it, and each has threads of its own.
     shared = make()
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(lambda number: _tell(shared, f"thread {number}"), range(_THREADS)))

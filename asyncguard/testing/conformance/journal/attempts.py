@@ -36,6 +36,7 @@ async def begins_an_attempt_once(bench: Bench) -> None:
 
 async def begins_once_however_many_ask(bench: Bench) -> None:
     """Check that one of many simultaneous questions from two processes gets Fresh."""
+    # Asked as workers do (remote), because only one process can hold the thread.
     journals = [await bench.outsider() for _ in range(2)]
     for effect in (*_REPEATABLE, *_ONCE):
         intent = bench.intent(
@@ -108,7 +109,7 @@ async def reports_lost_attempts(bench: Bench) -> None:
         assert asked == expected, (
             f"{effect.value}: {expected} expected after the process died, not {asked}"
         )
-        await bench.die(heir)
+        await bench.die(heir)  # so that the next round's process may acquire the thread
 
 
 async def repeats_only_declared_repeatable(bench: Bench) -> None:
@@ -126,6 +127,7 @@ async def repeats_only_declared_repeatable(bench: Bench) -> None:
 async def remembers_outcomes(bench: Bench) -> None:
     """Check that an outcome written by end() is what begin() answers, in every process."""
     journal, other = await bench.process(), await bench.outsider()
+    # Neither UTF-8 nor PostgreSQL's text can hold all of these as they are.
     odd = {
         "text": "Zürich \U0001f980 \x00 \ud800",
         "list": [1, 2.5, None, True],
@@ -242,6 +244,7 @@ async def refuses_equals_of_calls_in_doubt(bench: Bench) -> None:
     await bench.doubtful(journal, "first")
     equal = bench.intent("second")
     refused(await journal.begin(equal), "a call whose equal is in doubt has to be refused")
+    # Each differs from an equal in one respect: task, arguments, thread, effect.
     others = (
         bench.intent("k1", task="t2"),
         bench.intent("k2", arguments={"amount": 6}),
@@ -386,9 +389,8 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
         pass
     else:
         raise AssertionError(f"a closed journal answered {verdict}")
-    journal.record_final_state(
-        intent.key, CallState.FAILED
-    )  # not waited for, so the error is dropped
+    # Not waited for, so the error is dropped.
+    journal.record_final_state(intent.key, CallState.FAILED)
     other = await bench.outsider()
     assert (await bench.entry(other)).state is CallState.DONE, (
         "what waited to be written was lost on closing"

@@ -58,6 +58,7 @@ async def fences_a_process_that_lost_the_thread(bench: Bench) -> None:
     await asyncio.to_thread(journal.entries, key="-")
     await bench.enter(heir)
     late = bench.intent("late", arguments={"n": 1})
+    # Fenced, and still able to report: what ran before the takeover has had its effect.
     refused(await journal.begin(late), "a process whose thread was taken over has to be refused")
     await journal.end(intent.key, 1, DONE)
     entry = await bench.entry(heir)
@@ -189,12 +190,11 @@ async def prunes_ended_calls(bench: Bench) -> None:
     await bench.begun(journal, "pending", arguments={"n": 2})
     await bench.doubtful(journal, "doubtful", arguments={"n": 3})
     await bench.doubtful(journal, "resolved", arguments={"n": 4})
-    await bench.resolve(
-        journal, SignalKind.HAPPENED, "x", name="resolved"
-    )  # its thread does not know yet
+    # Its thread does not know yet, so its entry is still needed.
+    await bench.resolve(journal, SignalKind.HAPPENED, "x", name="resolved")
     await asyncio.to_thread(journal.prune, 3600.0)
     await bench.entry(journal, "ended")
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)  # prune(0) spares what changed at this very moment
     count = await asyncio.to_thread(journal.prune, 0.0)
     assert count >= 1, f"prune() says that it removed {count} calls"
     left = [

@@ -113,6 +113,7 @@ async def resolves_calls_in_doubt(bench: Bench) -> None:
     """Check that each resolution is the answer to begin(), and a signal to the thread's holder."""
     journal = await bench.process()
     signals = await bench.enter(journal)
+    # With arguments of their own: an equal of a call in doubt would not begin.
     kinds = (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     for number, kind in enumerate(kinds):
         intent = await bench.doubtful(journal, kind.value, arguments={"kind": kind.value})
@@ -245,7 +246,7 @@ async def signals_late_results(bench: Bench) -> None:
         assert isinstance(verdict, Fresh), (
             f"a late result ends the doubt, and an equal call was answered {verdict}"
         )
-        await bench.die(journal)
+        await bench.die(journal)  # so that the next round's process may acquire the thread
 
 
 async def signals_the_first_of_two_successes(bench: Bench) -> None:
