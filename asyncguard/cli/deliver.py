@@ -56,6 +56,7 @@ def main(argv: Sequence[str]) -> int:
     # Some tokens begin with a dash; argparse would take them for options.
     if others and others[0].startswith("-") and others[0].partition("=")[0] not in _OPTIONS:
         first = [others.pop(0)]
+    # Intermixed: options may stand between the token and the result.
     options, unknown = parser.parse_known_intermixed_args(others)
     if unknown:
         # The option is not quoted: it may be the token.
@@ -96,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tuple[str, list[str]]:
     """Return the token, and the remaining arguments."""
     words = list(options.words)
+    # Stripped: files and variables that a shell wrote often end with a line end.
     if options.token_file is not None:
         found, source = read_text(options.token_file, "token").strip(), "--token-file"
     elif os.environ.get(_VARIABLE):

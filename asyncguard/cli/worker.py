@@ -108,6 +108,7 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
             sys.stderr.flush()
             os._exit(1)
     finally:
+        # After the worker: it writes the outcomes that are still queued.
         journal.close()
         pool.shutdown(wait=False)
     return 0

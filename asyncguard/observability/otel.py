@@ -53,7 +53,7 @@ class _Spans:
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - optional dependency
 
         self._tracer = tracer
-        self._kind = SpanKind.INTERNAL
+        self._kind = SpanKind.INTERNAL  # as the conventions ask for execute_tool
         self._status: Callable[[str], Status] = partial(Status, StatusCode.ERROR)
         # Only calls that this process has seen start; an end without a start has no span to close.
         self._open: dict[tuple[str, str, str], Span] = {}

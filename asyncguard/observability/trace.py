@@ -77,6 +77,7 @@ def read_trace(path: str | Path) -> Trace:
             is damaged.
     """
     try:
+        # As bytes: one line that is not UTF-8 must not make the others unreadable.
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
         raise TraceError(
@@ -166,10 +167,11 @@ class _Reader:
                 )
             self._unknown.add(kind)
             return False
+        # The only field that TraceFile adds to those of the table.
         if not _is_number(data.get("wall")):
             self._refuse(number, f"{kind} lacks a usable 'wall'")
         for field in known:
-            if field.added is not None:
+            if field.added is not None:  # files of earlier releases lack the field
                 data.setdefault(
                     field.name, list(field.added) if isinstance(field.added, tuple) else field.added
                 )
@@ -197,7 +199,7 @@ def _fits(data: Mapping[str, Any], name: str, unit: Unit) -> bool:
         return unit is Unit.FLAG
     if isinstance(value, list):
         return unit is Unit.NAMES and all(isinstance(item, str) for item in value)
-    if name == "at":
+    if name == "at":  # bounded, as times are added and subtracted; other seconds are shown only
         return _is_number(value)
     return isinstance(value, VALUE_TYPES[unit])
 

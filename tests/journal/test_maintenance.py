@@ -40,7 +40,7 @@ def store(file: Path, times: Times) -> Iterator[SqliteStore]:
 def enter(maintenance: Maintenance, store: SqliteStore, session: str) -> None:
     """Enter a thread as the journal does."""
     with_transaction(store, lambda: acquire(store, session, ""))
-    maintenance.entered(session, lambda _: None, [], 0)
+    maintenance.thread_acquired(session, lambda _: None, [], 0)
 
 
 def signs(store: SqliteStore) -> dict[str, float]:
@@ -64,7 +64,7 @@ def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
     times.now += 0.1
     maintenance.work(store)
     assert signs(store) == {"held": 1000.0 + RENEWAL, "entered": 1000.0, "let go": 1000.0}
-    maintenance.left("held")
+    maintenance.thread_released("held")
     times.now += RENEWAL
     maintenance.work(store)
     assert signs(store)["held"] == 1000.0 + RENEWAL
@@ -76,7 +76,7 @@ def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteSto
     assert maintenance.pause() is None
     enter(maintenance, store, "s")
     assert maintenance.pause() == LOOK
-    maintenance.left("s")
+    maintenance.thread_released("s")
     assert maintenance.pause() is None
     assert Maintenance(1.0).pause() == 1.0
 
@@ -93,7 +93,7 @@ def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCapt
         Signal(kind=SignalKind.DELIVERY, key=key, attempt=1, content="hunter2")
         for key in ("a", "b")
     ]
-    Maintenance(None).entered("s", receive, mail, 2)
+    Maintenance(None).thread_acquired("s", receive, mail, 2)
     assert got == mail
     assert len(caplog.records) == 2
     assert "hunter2" not in caplog.text

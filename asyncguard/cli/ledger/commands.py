@@ -59,6 +59,7 @@ def _list(options: argparse.Namespace) -> int:
     states = [CallState(state) for state in options.state or ()]
     chosen = bool(options.all or states)
     with opened(options.journal) as journal:
+        # Pending ones, too: those whose process is gone are broken off.
         wanted = states if chosen else [CallState.IN_DOUBT, CallState.PENDING]
         calls = listed(journal, journal.entries(states=wanted, session=options.thread))
     if chosen:
@@ -200,6 +201,8 @@ def _unsure(call: Listed, kind: SignalKind) -> int | None:
             file=sys.stderr,
         )
         return _USAGE
+    # Labels and tasks come from models and callers. On standard error, so that a pipe gets the answer
+    # alone.
     print(printable(question), end="", file=sys.stderr, flush=True)  # noqa: T201 - the question
     if sys.stdin.readline().strip().lower() in ("y", "yes"):
         return None

@@ -89,11 +89,11 @@ class SqlJournal:
                 final_checkpoint=taken.final_checkpoint,
             )
             return grant, *signals.signals_after(
-                store, session, self._maintenance.seen_by(session, receive)
+                store, session, self._maintenance.last_signal(session, receive)
             )
 
         def then(answer: tuple[LeaseGrant, list[Signal], int]) -> None:
-            self._maintenance.entered(session, receive, answer[1], answer[2])
+            self._maintenance.thread_acquired(session, receive, answer[1], answer[2])
 
         try:
             return (await self._writer.ask(work, then))[0]
@@ -111,7 +111,7 @@ class SqlJournal:
         self._maintenance.stop_renewing(session)
         named = f"the release of thread {session}"
         release = lambda store: leases.release(store, session, ending)  # noqa: E731
-        self._writer.post(named, release, lambda _: self._maintenance.left(session))
+        self._writer.post(named, release, lambda _: self._maintenance.thread_released(session))
 
     def keep_alive(self, session: str) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.keep_alive`."""

@@ -55,9 +55,8 @@ class Maintenance:
         self._clock = clock
         # By session id; changed on the writer thread alone.
         self._threads: dict[str, _AcquiredThread] = {}
-        # Threads to renew, a subset of the above: a thread that is held and has no run under way is
-        # not renewed, so that another process may acquire it. Changed from any OS thread, by single
-        # operations that need no lock.
+        # Threads in which this process is at work. One that rests is not renewed, so that another
+        # process may acquire it. Changed from any OS thread, by single operations without a lock.
         self._renewed: set[str] = set()
         # Intents whose commit may or may not have happened; their attempts did not begin. Appended
         # from any OS thread, removed on the writer thread.
@@ -95,20 +94,20 @@ class Maintenance:
         if store.has_new_signals() or self._own_signals:
             self._own_signals = False
             for session, thread in self._threads.items():
-                # Before the receiver is called: a signal is passed on at most once, even if it
-                # raises.
                 signals, thread.seen = signals_after(store, session, thread.seen)
                 for signal in signals:
                     _give(thread.receive, signal)
 
     # -- threads -----------------------------------------------------------------------------------
 
-    def seen_by(self, session: str, receive: Receive) -> int:
+    def last_signal(self, session: str, receive: Receive) -> int:
         """Return the highest id of a signal that a receiver got, 0 for a new receiver."""
         thread = self._threads.get(session)
         return thread.seen if thread is not None and thread.receive == receive else 0
 
-    def entered(self, session: str, receive: Receive, signals: list[Signal], seen: int) -> None:
+    def thread_acquired(
+        self, session: str, receive: Receive, signals: list[Signal], seen: int
+    ) -> None:
         """Start maintenance of an acquired thread, and pass its signals on.
 
         Args:
@@ -123,7 +122,7 @@ class Maintenance:
         for signal in signals:
             _give(receive, signal)
 
-    def left(self, session: str) -> None:
+    def thread_released(self, session: str) -> None:
         """Stop maintenance of a released thread."""
         self._threads.pop(session, None)
 

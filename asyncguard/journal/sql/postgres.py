@@ -110,7 +110,7 @@ class PostgresStore:
         # Server time and monotonic time at the last begin.
         self._server_time = (0.0, 0.0)
         # Monotonic time of the last poll.
-        self._looked_at = 0.0
+        self._polled_at = 0.0
         _STORES.add(self)
 
     @property
@@ -155,7 +155,7 @@ class PostgresStore:
             succeed(self, old, new)
         self._process_id = new
         self.commit()
-        self._looked_at = 0.0
+        self._polled_at = 0.0
 
     def close(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -273,9 +273,9 @@ class PostgresStore:
             self._connect()
             notified = True  # notifications sent meanwhile are lost
         now = time.monotonic()
-        if not notified and now - self._looked_at < _NET:
+        if not notified and now - self._polled_at < _NET:
             return False
-        self._looked_at = now
+        self._polled_at = now
         return True
 
 

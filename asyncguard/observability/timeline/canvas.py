@@ -95,5 +95,5 @@ def paint(lines: list[Text], *, width: int, color: bool) -> str:
         emoji=False,
     )
     for line in lines:
-        console.print(line, soft_wrap=True)
+        console.print(line, soft_wrap=True)  # they fit; rich must not break them again
     return out.getvalue()

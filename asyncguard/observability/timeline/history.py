@@ -243,6 +243,7 @@ def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:
         run=rows[0]["run"],
         start=start,
         end=end,
+        # The user's tasks first; a malformed call may name another.
         tasks=tuple(dict.fromkeys([*opened, *(bar.task for bar in shown)])),
         bars=shown,
         turns=tuple((row["at"], row["turn"]) for row in rows if row["event"] == "turn_taken"),
@@ -284,6 +285,7 @@ def _totals(rows: list[Row]) -> Totals:
         turns=kinds.count("turn_taken"),
         calls=kinds.count("call_proposed"),
         rejected=kinds.count("call_rejected"),
+        # By call: one may be deferred several times.
         deferred=len({row["key"] for row in rows if row["event"] == "call_deferred"}),
         retried=actions.count("retry"),
         fallbacks=actions.count("fallback"),

@@ -51,22 +51,22 @@ class Bench:
         """Return the id of a thread in its state."""
         return f"{name}-{self._name}"
 
-    async def process(self, *entered: str) -> Journal:
-        """Return a new process that has entered some threads; ``"s"`` if none is named."""
+    async def process(self, *threads: str) -> Journal:
+        """Return a new process that holds some threads; ``"s"`` if none is named."""
         journal = await asyncio.to_thread(self._make)
         self._journals.append(journal)
-        for name in entered or ("s",):
-            await self.enter(journal, name)
+        for name in threads or ("s",):
+            await self.acquire(journal, name)
         return journal
 
     async def outsider(self) -> Journal:
-        """Return a new process that has entered no thread."""
+        """Return a new process that holds no thread."""
         journal = await asyncio.to_thread(self._make)
         self._journals.append(journal)
         return journal
 
-    async def enter(self, journal: Journal, name: str = "s") -> list[Signal]:
-        """Enter a thread; return a list that grows with its signals."""
+    async def acquire(self, journal: Journal, name: str = "s") -> list[Signal]:
+        """Acquire a thread; return a list that grows with its signals."""
         signals: list[Signal] = []
         await journal.acquire(
             self.session(name), f"thread {self.session(name)}", (), signals.append

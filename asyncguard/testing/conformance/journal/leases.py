@@ -13,7 +13,7 @@ from asyncguard.testing.conformance.journal.fixture import DONE, Bench, raises, 
 
 async def _is_busy(bench: Bench, journal: Journal) -> bool:
     try:
-        await bench.enter(journal)
+        await bench.acquire(journal)
     except ThreadBusyError:
         return True
     return False
@@ -56,7 +56,7 @@ async def fences_a_process_that_lost_the_thread(bench: Bench) -> None:
     intent = await bench.begun(journal)
     journal.release(bench.session())
     await asyncio.to_thread(journal.entries, key="-")
-    await bench.enter(heir)
+    await bench.acquire(heir)
     late = bench.intent("late", arguments={"n": 1})
     # Fenced, and still able to report: what ran before the takeover has had its effect.
     refused(await journal.begin(late), "a process whose thread was taken over has to be refused")
@@ -74,18 +74,18 @@ async def counts_acquisitions(bench: Bench) -> None:
     """
     first, second = await bench.process(), await bench.outsider()
 
-    async def take(journal: Journal, known: int = 0) -> LeaseGrant:
+    async def acquire(journal: Journal, known: int = 0) -> LeaseGrant:
         return await journal.acquire(
             bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known
         )
 
-    again = await take(first)
+    again = await acquire(first)
     assert again.fencing_token == again.previous_token > 0, (
         f"a process that acquires its own thread again keeps its token, not {again}"
     )
     first.release(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
-    heir = await take(second)
+    heir = await acquire(second)
     assert heir.final_checkpoint == "checkpoint", (
         f"a last step that is being stored was told, and acquire() says {heir.final_checkpoint!r}"
     )
@@ -93,7 +93,7 @@ async def counts_acquisitions(bench: Bench) -> None:
         f"the next process counts on from {again.fencing_token}, not {heir}"
     )
     await bench.die(second)
-    back = await take(first, known=heir.fencing_token + 5)
+    back = await acquire(first, known=heir.fencing_token + 5)
     assert back.final_checkpoint == "", (
         f"nobody stores a last step now, and acquire() says {back.final_checkpoint!r}"
     )

@@ -57,7 +57,7 @@ async def remembers_started_work(bench: Bench) -> None:
     intent = await bench.ended(dead, Started(), token=token)
     await bench.die(dead)
     heir = await bench.outsider()
-    signals = await bench.enter(heir)
+    signals = await bench.acquire(heir)
     assert await heir.begin(intent) == Known(result=Started()), (
         "work that was started outside is not begun again"
     )
@@ -73,8 +73,8 @@ async def passes_signals_on_now_and_later(bench: Bench) -> None:
     A later holder gets all of them.
     """
     journal, other = await bench.outsider(), await bench.outsider()
-    signals = await bench.enter(journal)
-    elsewhere = await bench.enter(other, "other")
+    signals = await bench.acquire(journal)
+    elsewhere = await bench.acquire(other, "other")
     for number in range(3):
         await bench.begun(
             journal, f"k{number}", arguments={"n": number}, token=bench.key(f"token{number}")
@@ -87,7 +87,7 @@ async def passes_signals_on_now_and_later(bench: Bench) -> None:
         f"{expected} were delivered in this order; {signals} came"
     )
     assert not elsewhere, "mail came to another thread"
-    again = await bench.enter(journal)
+    again = await bench.acquire(journal)
     assert again == signals, f"the holder gets all signals before acquire() returns; {again} came"
 
 
@@ -97,12 +97,12 @@ async def keeps_signals_until_the_next_acquire(bench: Bench) -> None:
     A former holder gets none.
     """
     journal = await bench.outsider()
-    signals = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     await bench.begun(journal, token=bench.key("token"))
     journal.release(bench.session())
     await asyncio.to_thread(journal.deliver, bench.key("token"), "a result")
     other = await bench.outsider()
-    found = await bench.enter(other)
+    found = await bench.acquire(other)
     assert [item.content for item in found] == ["a result"], (
         f"a signal was written while no process held the thread; {found} came"
     )
@@ -112,7 +112,7 @@ async def keeps_signals_until_the_next_acquire(bench: Bench) -> None:
 async def resolves_calls_in_doubt(bench: Bench) -> None:
     """Check that each resolution is the answer to begin(), and a signal to the thread's holder."""
     journal = await bench.process()
-    signals = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     # With arguments of their own: an equal of a call in doubt would not begin.
     kinds = (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     for number, kind in enumerate(kinds):
@@ -227,7 +227,7 @@ async def signals_late_results(bench: Bench) -> None:
     """Check that a success after its call was given up is a resolution, in either order."""
     for name, first in (("recorded", True), ("ended", False)):
         journal = await bench.outsider()
-        signals = await bench.enter(journal)
+        signals = await bench.acquire(journal)
         before = len(signals)  # told to an earlier process
         intent = await bench.begun(journal, name, arguments={"name": name})
         await journal.end(intent.key, 1, TIMEOUT)
@@ -252,7 +252,7 @@ async def signals_late_results(bench: Bench) -> None:
 async def signals_the_first_of_two_successes(bench: Bench) -> None:
     """Check that a call that is given up gets the result that exists, and no second one."""
     journal = await bench.outsider()
-    signals = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     intent = await bench.ended(journal, DONE)
     await journal.end(intent.key, 1, Success(content="second"))
     journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
@@ -263,7 +263,7 @@ async def signals_the_first_of_two_successes(bench: Bench) -> None:
 async def signals_no_late_failure(bench: Bench) -> None:
     """Check that a late failure gives no resolution, nor does a success after a resolution."""
     journal = await bench.outsider()
-    signals = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     intent = await bench.doubtful(journal)
     await journal.end(intent.key, 1, TIMEOUT)
     await bench.resolve(journal, SignalKind.NOT_HAPPENED)
