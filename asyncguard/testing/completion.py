@@ -16,7 +16,13 @@ GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: bool) -> AIMessage:
     """Add usage, finish reason and, if asked, a thought signature, where the message has none."""
     if message.usage_metadata is None:
-        message.usage_metadata = _usage(message, request)
+        # Four characters a token: near enough for budgets, and the same on every machine.
+        asked = sum(len(str(part.content)) for part in request) // 4
+        arguments = sum(len(json.dumps(call["args"])) for call in message.tool_calls)
+        answered = (len(str(message.content)) + arguments) // 4
+        message.usage_metadata = UsageMetadata(
+            input_tokens=asked, output_tokens=answered, total_tokens=asked + answered
+        )
     finish = "tool_calls" if message.tool_calls or message.invalid_tool_calls else "stop"
     message.response_metadata = {
         "model_name": "scripted",
@@ -58,13 +64,3 @@ def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
         usage_metadata=message.usage_metadata,
         chunk_position="last",
     )
-
-
-def _usage(message: AIMessage, request: Sequence[BaseMessage]) -> UsageMetadata:
-    # Four characters a token: near enough for budgets, and the same on every machine.
-    asked = sum(len(str(part.content)) for part in request) // 4
-    answered = (
-        len(str(message.content))
-        + sum(len(json.dumps(call["args"])) for call in message.tool_calls)
-    ) // 4
-    return UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)

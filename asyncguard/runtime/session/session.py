@@ -240,19 +240,17 @@ class Session:
         if record.state not in (CallState.QUEUED, CallState.PENDING):
             # Admitted here since. Issuing it again finds the attempt that was begun.
             return True
-        if known.state is CallState.DONE and known.content is None and self._can_answer(record):
+        if known.state is CallState.DONE and known.content is None:
             # The old ledger was read from a state, which leaves out contents that messages hold.
-            return False
+            # Another attempt or the journal may supply the result again.
+            pure = self.board.spec(record.tool).effect is EffectClass.PURE
+            process = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
+            journal = self.engine.journal
+            if pure or (journal is not None and journal_of(process) == journal.id):
+                return False
         for event in known.history[len(stored) :]:
             self.record.repeated(event)
         return True
-
-    def _can_answer(self, record: CallRecord) -> bool:
-        """Return True if another attempt or the journal can supply a missing result."""
-        if self.board.spec(record.tool).effect is EffectClass.PURE:
-            return True
-        process = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
-        return self.engine.journal is not None and journal_of(process) == self.engine.journal.id
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
         """Return the calls that are started in the state and unknown to this process.
