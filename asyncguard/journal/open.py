@@ -47,8 +47,8 @@ def open_journal(
             "pass a path, sqlite:///path or postgresql://..."
         )
     path = unquote(target[len(_SQLITE) :]) if separator else target
-    # In memory, the journal would be empty in the process that resumes. Options of SQLAlchemy's, from
-    # a question mark on, would become a part of the file's name.
+    # In memory, the journal would be empty in the process that resumes. Options after a question
+    # mark, as SQLAlchemy has them, would become a part of the file's name.
     if not path or ":memory:" in path or (separator and "?" in path):
         raise CallerError(
             f"A journal must be a file that outlives its process, not {target!r}; pass a path."

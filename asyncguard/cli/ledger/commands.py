@@ -201,8 +201,8 @@ def _unsure(call: Listed, kind: SignalKind) -> int | None:
             file=sys.stderr,
         )
         return _USAGE
-    # Labels and tasks come from models and callers. On standard error, so that a pipe gets the answer
-    # alone.
+    # Labels and tasks come from models and callers. On standard error, so that a pipe gets the
+    # answer alone.
     print(printable(question), end="", file=sys.stderr, flush=True)  # noqa: T201 - the question
     if sys.stdin.readline().strip().lower() in ("y", "yes"):
         return None

@@ -136,7 +136,7 @@ class SqlJournal:
     async def begin(self, intent: Intent) -> Verdict:
         """See :meth:`~asyncguard.journal.port.Journal.begin`."""
         arguments = to_json(intent.arguments)
-        # Filled on the writer thread, so that the verdict is known also where the answer is dropped.
+        # Filled on the writer thread: the verdict is known also where the answer is dropped.
         verdicts: list[Verdict] = []
 
         def work(store: Store) -> Verdict:

@@ -51,9 +51,9 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
             "This process was declared dead and other processes may run its calls; restart it."
         )
     now = store.now()
-    # Also rows with the caller's thread id alone: the session id is minted in a thread's first step,
-    # so two processes that begin one thread at once, or again after the first step was lost, have
-    # different ones.
+    # Also rows with the caller's thread id alone: the session id is minted in a thread's first
+    # step, so two processes that begin one thread at once, or again after the first step was lost,
+    # have different ones.
     rows = store.execute(
         "SELECT session, epoch, seen_at, number, left_at, ending FROM threads "
         "WHERE session = ? OR (thread = ? AND thread <> '')",
@@ -63,8 +63,8 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
     for _, process_id, seen_at, _, left_at, _ in rows:
         if process_id in ("", store.process_id):
             continue
-        # The distance, and not the order: after the clock was set back a renewal lies in the future,
-        # and would otherwise keep the thread busy until the clock has caught up with it.
+        # The distance, and not the order: after the clock was set back a renewal lies in the
+        # future, and would otherwise keep the thread busy until the clock has caught up with it.
         renewed = abs(now - seen_at) < LEASE
         released = left_at is not None
         if (released and not renewed) or not is_alive(store, process_id):

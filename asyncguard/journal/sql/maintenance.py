@@ -39,7 +39,8 @@ class _AcquiredThread:
 class Maintenance:
     """Maintenance of one journal.
 
-    All methods run on the writer thread but :meth:`start_renewing`, :meth:`stop_renewing` and :meth:`unsure`.
+    All methods run on the writer thread but :meth:`start_renewing`, :meth:`stop_renewing` and
+    :meth:`unsure`.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Maintenance:
         """Start without threads.
 
         Args:
-            poll_interval: Seconds between two rounds if there is nothing to do; ``None`` for no rounds.
+            poll_interval: Seconds between two rounds if there is nothing to do; ``None`` for none.
             clock: Monotonic clock in seconds.
         """
         self._poll_interval = poll_interval

@@ -97,8 +97,8 @@ class SqliteStore:
                 # Takes effect on a new file only, and there only before the change to WAL.
                 self.execute(f"PRAGMA page_size = {_PAGE}")
                 self._use_wal()
-                # Some builds of SQLite have NORMAL as WAL's default, which does not flush on commit:
-                # a power cut would lose intents.
+                # Some builds of SQLite have NORMAL as WAL's default, which does not flush on
+                # commit: a power cut would lose intents.
                 self.execute("PRAGMA synchronous = FULL")
                 folder = self._lock_file(self._process_id).parent
                 folder.mkdir(mode=0o700, exist_ok=True)

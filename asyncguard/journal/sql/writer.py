@@ -139,7 +139,7 @@ class WriterThread:
         self._store = store
         self._rounds = rounds
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
-        # Requests that wait for the next transaction; guarded by the gate, in order of their numbers.
+        # Requests that wait for the next transaction, by rising number; guarded by the gate.
         self._later: list[_Request] = []
         # Reentrant: garbage collection while it is held may close this very journal.
         self._gate = threading.RLock()
@@ -148,7 +148,7 @@ class WriterThread:
         self._asked = 0
         self._posted = 0
         self._done = 0
-        # A fork copies the queue and not the thread: a request of the child would never be answered.
+        # A fork copies the queue and not the thread: no request of the child would be answered.
         self._pid = os.getpid()
         # Read under the gate, so that nothing is queued after the end.
         self._stopped = False

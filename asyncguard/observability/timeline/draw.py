@@ -149,7 +149,7 @@ class _Chart:
             for column in range(self.scale.column(start), self.scale.column(end) + 1):
                 work.put(self.offset + column, "─", Ink.TURN)
         end = -1
-        # A mark of the run at the column of a turn moves one to the right, as do marks that collide.
+        # A mark of the run in the column of a turn moves one to the right, as colliding marks do.
         turned = {self.offset + self.scale.column(at) for at, _ in self.run.turns}
         for at, number in self.run.turns:
             column = self.offset + self.scale.column(at)
