@@ -139,7 +139,7 @@ def _available() -> list[str]:
 def _is_installed(package: str) -> bool:
     try:
         return import_module("importlib.util").find_spec(package) is not None
-    except (ImportError, ValueError):
+    except (ImportError, ValueError):  # ValueError: a module without a spec stands under that name
         return False
 
 

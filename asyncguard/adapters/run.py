@@ -491,7 +491,7 @@ class Run:
         decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
         for record, (approved, reason) in zip(records, decided, strict=True):
             if record.state is CallState.HELD:  # a cancellation may have ended it
-                proposals.answer_approval(self._session, record, approved=approved, told=reason)
+                proposals.answer_approval(self._session, record, approved=approved, message=reason)
 
     def cancel_beside(self) -> str:
         """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""

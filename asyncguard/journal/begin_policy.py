@@ -28,7 +28,9 @@ from asyncguard.journal.port import (
 
 CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
 """Result of an effect of which only the success is known."""
-TOLD = "It took effect; what it answered was told in its thread, and could not be written down."
+OUTCOME_MISSING = (
+    "It took effect; what it answered was told in its thread, and could not be written down."
+)
 """Result of an attempt that succeeded in its thread, and whose outcome could not be written."""
 
 _ANSWERED = Failure(
@@ -82,7 +84,7 @@ class Facts:
     """Id of the process that holds the thread, empty if none does."""
     recorded: Recorded | None
     """The attempt, if it is known."""
-    mail: tuple[Signal, ...]
+    signals: tuple[Signal, ...]
     """Signals about the call, in order."""
     followed: bool
     """True if the call has a later attempt."""
@@ -119,7 +121,7 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
 
 def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verdict, Write]:
     attempt = recorded.attempt
-    resolved = _resolution(attempt.number, facts.mail)
+    resolved = _resolution(attempt.number, facts.signals)
     if attempt.fingerprint != intent.fingerprint:
         if recorded.lost and resolved is None and recorded.effect is EffectClass.AT_MOST_ONCE:
             # Its outcome is unknown, whatever is wanted now. (A probe could find it, but only with
@@ -159,16 +161,16 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
             return Lost(process_id=attempt.process_id), Write.NOTHING
 
 
-def _resolution(number: int, mail: tuple[Signal, ...]) -> Known | None:
+def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:
     """Return the result that signals give to an attempt, ``None`` if they give none."""
-    happened = next((item for item in mail if item.kind is SignalKind.HAPPENED), None)
+    happened = next((item for item in signals if item.kind is SignalKind.HAPPENED), None)
     if happened is not None:
         return Known(
             result=Success(content=CONFIRMED if happened.content is None else happened.content)
         )
     denied = (SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     last = next(
-        (item for item in reversed(mail) if item.kind in denied and item.attempt == number), None
+        (item for item in reversed(signals) if item.kind in denied and item.attempt == number), None
     )
     if last is None:
         return None

@@ -125,10 +125,6 @@ def _call(details: Details) -> Call:
     return details.record.call
 
 
-def _state(details: Details) -> str | None:
-    return None if details.record is None else details.record.state.value
-
-
 def _running(details: Details) -> float | None:
     record = details.record
     if record is None or record.started_at is None or record.retired_at is None:
@@ -136,12 +132,8 @@ def _running(details: Details) -> float | None:
     return record.retired_at - record.started_at
 
 
-def _argument_bytes(details: Details) -> int:
-    record = details.record
-    return 0 if record is None else _size(canonical_json(record.effective_arguments))
-
-
 def _size(text: str) -> int:
+    # Lone surrogates come from models and broken files; a size must not fail on them.
     return len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -176,7 +168,7 @@ _ARGUMENT_BYTES = Field(
     name="argument_bytes",
     unit=Unit.BYTES,
     meaning="Arguments as canonical JSON.",
-    read=_argument_bytes,
+    read=lambda d: 0 if d.record is None else _size(canonical_json(d.record.effective_arguments)),
 )
 _EPOCH = _own("epoch", Unit.NAME, "Id of the process.")
 _ATTEMPT = _own("attempt", Unit.COUNT, "Number of the attempt, from 1.")
@@ -208,7 +200,10 @@ CALL: tuple[Field, ...] = (
         name="tool", unit=Unit.NAME, meaning="Tool of the current attempt.", read=lambda d: d.tool
     ),
     Field(
-        name="call_state", unit=Unit.CODE, meaning="State of the call after the event.", read=_state
+        name="call_state",
+        unit=Unit.CODE,
+        meaning="State of the call after the event.",
+        read=lambda d: None if d.record is None else d.record.state.value,
     ),
 )
 """Fields of every record about one call."""
@@ -284,7 +279,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             name="goal_bytes",
             unit=Unit.BYTES,
             meaning="Size of the goal.",
-            read=lambda d: _goal_bytes(d.event),
+            read=lambda d: _size(d.event.goal) if isinstance(d.event, ev.TaskOpened) else 0,
         ),
         _own("goal", Unit.PAYLOAD, "What the user wants."),
     ),
@@ -443,10 +438,6 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
 }
 
 
-def _goal_bytes(event: ev.Event) -> int:
-    return _size(event.goal) if isinstance(event, ev.TaskOpened) else 0
-
-
 _ABOUT_CALLS = (ev.CallEvent, ev.CallProposed)
 FIELDS: Mapping[str, tuple[Field, ...]] = {
     event.kind: (
@@ -507,7 +498,7 @@ def plain(value: Any) -> Any:
     """Return the value as JSON has it; other types become their text."""
     if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, float):
+    if isinstance(value, float):  # JSON has no NaN and no infinity
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

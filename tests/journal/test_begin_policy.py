@@ -40,7 +40,7 @@ ASK = Intent(
     fingerprint="f",
 )
 KNOWN = Facts(
-    process_id="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival=""
+    process_id="me", ended=False, holder="me", recorded=None, signals=(), followed=False, rival=""
 )
 
 
@@ -168,27 +168,32 @@ def answered() -> Known:
         (ASK, replace(KNOWN, recorded=ENDED, rival="pay#0"), Known(result=DONE), NOTHING),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(HAPPENED,)),
-            Known(result=Success(content="x")),
-            NOTHING,
-        ),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(DENIED,)), not_happened(again=False), NOTHING),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(RETRY,)), not_happened(again=True), NOTHING),
-        (
-            ASK,
-            replace(KNOWN, recorded=ENDED, mail=(DENIED, HAPPENED)),
+            replace(KNOWN, recorded=INTENT, signals=(HAPPENED,)),
             Known(result=Success(content="x")),
             NOTHING,
         ),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(replace(RETRY, attempt=2),)),
+            replace(KNOWN, recorded=INTENT, signals=(DENIED,)),
+            not_happened(again=False),
+            NOTHING,
+        ),
+        (ASK, replace(KNOWN, recorded=INTENT, signals=(RETRY,)), not_happened(again=True), NOTHING),
+        (
+            ASK,
+            replace(KNOWN, recorded=ENDED, signals=(DENIED, HAPPENED)),
+            Known(result=Success(content="x")),
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=INTENT, signals=(replace(RETRY, attempt=2),)),
             Lost(process_id="other"),
             NOTHING,
         ),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(mail(SignalKind.DELIVERY),)),
+            replace(KNOWN, recorded=INTENT, signals=(mail(SignalKind.DELIVERY),)),
             Lost(process_id="other"),
             NOTHING,
         ),
@@ -228,7 +233,7 @@ def test_an_intent_is_answered_by_what_is_known(
         (
             ASK,
             replace(
-                KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), mail=(HAPPENED,)
+                KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), signals=(HAPPENED,)
             ),
             "other arguments",
         ),

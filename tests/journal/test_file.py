@@ -220,7 +220,7 @@ async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) ->
     for number in range(20):
         await other.acquire(f"s{number}", f"t{number}", (), lambda _: None)
     journal.close()
-    assert journal._upkeep._entered == {}
+    assert journal._maintenance._threads == {}
     other.close()
 
 

@@ -160,13 +160,13 @@ class World(RuleBasedStateMachine):
                 assert result == outcome or resolved or late, (
                     f"{result} is known, {outcome} came first"
                 )
-            case Running(epoch=epoch):
-                assert begun[-1] == epoch
-                assert epoch not in self.dead
+            case Running(process_id=process_id):
+                assert begun[-1] == process_id
+                assert process_id not in self.dead
                 assert outcome is None
-            case Lost(epoch=epoch):
-                assert begun[-1] == epoch
-                assert epoch in self.dead
+            case Lost(process_id=process_id):
+                assert begun[-1] == process_id
+                assert process_id in self.dead
                 assert outcome is None
                 assert not EFFECTS[key].repeatable
             case Refused():
@@ -266,7 +266,7 @@ class World(RuleBasedStateMachine):
             assert own == told, f"{told} was told of {key}, and {own} is written"
         if self.holder is not None:
             journal = next(each for each in self.seats if each.process_id == self.holder)
-            journal._upkeep.mail_was_sent()
+            journal._maintenance.signals_were_sent()
             for _ in range(2):  # the round after the first has looked
                 journal.entries(key="-")
             assert len(self.mail) == sum(map(len, written.values())), "mail was lost or came twice"

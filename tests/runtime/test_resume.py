@@ -244,7 +244,7 @@ def test_every_fate_can_be_carried_out_where_the_table_gives_it(why: Why) -> Non
         session, record = in_state(facts.state)
         answer = Answer(content="an answer", text="an answer", failed=False)
         given = Circumstances(
-            hands=Wrappers(), answers={record.key: answer}, told="because of that"
+            hands=Wrappers(), answers={record.key: answer}, message="because of that"
         )
         CARRIED_OUT[fate](
             Case(session=session, record=record, facts=facts, given=given, reason="because of that")

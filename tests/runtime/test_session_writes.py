@@ -134,7 +134,7 @@ def test_the_check_finds_a_write(source: str) -> None:
     "source",
     [
         "session.engine.circuits.pop(tool, None)",
-        "session.live.bar(key, told)",
+        "session.live.bar(key, message)",
         "session.board.evidence.add(task, text)",
         "self._session = session",
         "handlers.state = state",

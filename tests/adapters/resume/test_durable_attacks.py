@@ -430,7 +430,7 @@ async def test_an_input_that_is_refused_leaves_no_thread_behind(machine: Machine
                 {"configurable": {"thread_id": f"t{number}"}},
             )
     await asyncio.to_thread(process.journal.entries)  # runs after all that was queued
-    assert process.journal._journal._upkeep._entered == {}
+    assert process.journal._journal._maintenance._threads == {}
 
 
 @pytest.mark.parametrize(
