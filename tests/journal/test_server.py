@@ -8,13 +8,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.results import Success
+from asyncguard.core.results import Failure, Success
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, Verdict
@@ -46,6 +48,14 @@ def cut(url: str) -> None:
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+async def comes_back(journal: SqlJournal, before: str) -> None:
+    """Wait until a journal that lost its connection has a new process id."""
+    give_up = time.monotonic() + 10.0
+    while journal.process_id == before and time.monotonic() < give_up:  # noqa: ASYNC110 - its thread connects
+        await asyncio.sleep(0.02)
+    assert journal.process_id != before
 
 
 @pytest.mark.parametrize("crash", [Server.stop, Server.kill])
@@ -105,19 +115,33 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
         assert isinstance(await journal.begin(intent("k2")), Fresh)
 
 
+async def test_an_attempt_that_was_given_up_still_runs_after_a_lost_connection(
+    postgres_url: str,
+) -> None:
+    """Its tool has not ended with the connection, so the "no" of a probe does not count yet."""
+    symptom = Symptom(error=ErrorCode.TIMEOUT, message="No answer within 1 s.", running=True)
+    with opened(postgres_url, 2) as (journal, other):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        await journal.end("k", 1, Failure(symptom=symptom))
+        before = journal.process_id
+        cut(postgres_url)
+        await comes_back(journal, before)
+        (entry,) = other.entries()
+        assert entry.attempts[-1].process_id == journal.process_id
+        answer = await other.begin(intent("k", remote=True))
+        assert answer == Known(result=Failure(symptom=symptom))
+        journal.close()
+        answer = await other.begin(intent("k", remote=True))
+        assert answer == Known(result=Failure(symptom=replace(symptom, running=False)))
+
+
 async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
     """An idle process reconnects on its own, so that it is not declared dead during a long call."""
     with opened(postgres_url, 2) as (journal, other):
         before = journal.process_id
         cut(postgres_url)
-
-        def wait() -> None:
-            give_up = time.monotonic() + 10.0
-            while journal.process_id == before and time.monotonic() < give_up:
-                time.sleep(0.02)
-
-        await asyncio.to_thread(wait)
-        assert journal.process_id != before
+        await comes_back(journal, before)
         assert other.gone([journal.process_id]) == frozenset()
 
 
