@@ -1,7 +1,10 @@
 """asyncguard: agents that work on several tasks while their tools run, and never guess results.
 
-The names below are the public interface. They are loaded when they are used, so importing the
-package costs nothing.
+Public are the names that this package and :mod:`asyncguard.testing` export, with the ports among
+them (``Journal``, ``Observer``, ``Ports``), the command ``asyncguard`` and the fields of its events.
+All other modules are internal: their packages say so, and may change in any release.
+
+The names below are loaded when they are used, so importing the package costs nothing.
 """
 
 from importlib import import_module

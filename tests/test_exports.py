@@ -49,6 +49,19 @@ def test_every_public_name_is_documented() -> None:
             assert inspect.getdoc(value), name
 
 
+def test_every_package_says_if_it_is_internal() -> None:
+    """A user who opens a file sees whether its names may change in any release."""
+    root = Path(str(asyncguard.__file__)).parent
+    packages = {
+        ".".join(("asyncguard", *place.parent.relative_to(root).parts)): ast.get_docstring(
+            ast.parse(place.read_text(encoding="utf-8"))
+        )
+        for place in root.rglob("__init__.py")
+    }
+    public = {name for name, text in packages.items() if "Internal; " not in str(text)}
+    assert public == {"asyncguard", "asyncguard.testing"}
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """Laziness does not change what a typo does."""
     with pytest.raises(AttributeError, match="no attribute 'build_agents'"):
