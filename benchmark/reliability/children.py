@@ -30,10 +30,10 @@ class Child:
     code: int | None = None
     """Exit code, negative for a signal; ``None`` while it runs."""
     stopped: bool = False
-    """Whether it was stopped once."""
+    """True if it was frozen at least once."""
 
     def poll(self) -> bool:
-        """Whether it has ended."""
+        """Return True if it has ended."""
         if self.code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -82,7 +82,7 @@ class Child:
 
     @property
     def died(self) -> bool:
-        """Whether it did not come to its end by itself, or was away while others went on."""
+        """Return True if it did not end by itself, or was frozen while others went on."""
         return self.code != 0 or self.stopped
 
 
@@ -100,7 +100,7 @@ class Children:
         self._prepare = prepare
         self.all: list[Child] = []
         self.restarts = 0
-        """How often their database was taken from them."""
+        """Number of times their database was stopped."""
 
     def fork(self, work: Callable[[int], None], kind: str = "agent") -> Child:
         """Start one.
@@ -152,7 +152,7 @@ class Children:
 
     @property
     def kills(self) -> int:
-        """How many were killed or frozen, and how often their database was."""
+        """Return the number of kills, freezes and stops of the database."""
         return (
             sum(child.code == -signal.SIGKILL or child.stopped for child in self.all)
             + self.restarts

@@ -1,10 +1,12 @@
-"""Kills agents at every point of their way, resumes them, and judges what happened outside of them.
+"""Kill agents at every point of a run, resume them, and judge the effects outside of them.
 
-Agents of asyncguard and plain ones of LangChain are killed (SIGKILL) at named points and at drawn instants, frozen
-(SIGSTOP) and thawed, and lose their database. Their tools write each effect into a log of their own; a judge that knows
-nothing of asyncguard compares log, final thread and journal with six promises (P1 to P6, see RELIABILITY.md).
+Agents of asyncguard and plain ones of LangChain are killed (SIGKILL) at named points and at drawn
+instants, frozen (SIGSTOP) and thawed, and lose their database. Their tools write each effect into a
+log of their own; a judge that does not use asyncguard compares log, final thread and journal with
+six promises (P1 to P6, see RELIABILITY.md).
 
-Results are kept, so what was broken off goes on; --fresh begins anew. Evidence of violations stays in the folder.
+Results are kept, so an interrupted run is continued; --fresh starts again from nothing. Evidence of
+violations stays in the folder.
 """
 
 import argparse

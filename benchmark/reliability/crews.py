@@ -24,7 +24,7 @@ class Crew:
     def __init__(
         self, case: Case, place: Place, children: Children, play: Callable[[], Child]
     ) -> None:
-        """Make a crew; nobody is at work yet.
+        """Make a crew without processes.
 
         Args:
             case: What is tried.

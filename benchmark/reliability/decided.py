@@ -1,4 +1,4 @@
-"""Which rows of the table of fates the kills have reached, and whether both front ends gave equal facts one fate."""
+"""Rows of the resume policy that the kills have reached, and facts to which the adapters gave different fates."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

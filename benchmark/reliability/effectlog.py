@@ -1,8 +1,9 @@
 """The effect log: what happened outside of the agents, line by line, on disk before the next thing happens.
 
 It is the outside world of the harness. Tools write to it at the instant of their effect, the client writes what it
-was shown, and whoever kills itself leaves a mark. Lines are numbered under a file lock, so their order is one order
-for all processes. Only the standard library: what judges a run must not depend on what it judges.
+was shown, and a process that kills itself logs that first. Lines are numbered under a file lock, so
+their order is one order for all processes. Only the standard library: what judges a run must not
+depend on what it judges.
 """
 
 import fcntl
@@ -17,7 +18,7 @@ from typing import Any
 
 
 class What(StrEnum):
-    """What a line tells."""
+    """Kind of a line."""
 
     OPEN = "open"
     """A process opened a session with the outside world."""
@@ -72,11 +73,11 @@ class Line:
     pid: int
     """The process."""
     what: What
-    """What it tells."""
+    """Kind of the line."""
     tool: str = ""
     """The tool."""
     item: str = ""
-    """What the call is about; each call that the model makes has an item of its own."""
+    """Item of the call; each call that the model makes has an item of its own."""
     receipt: str = ""
     """The answer of the outside world."""
     after: str = ""
@@ -95,7 +96,7 @@ def read_log(path: Path) -> tuple[Line, ...]:
     """All lines in order.
 
     Raises:
-        ValueError: A line cannot be read or the numbers have a gap: the log is no evidence.
+        ValueError: A line cannot be read or the numbers have a gap: the log cannot be used as evidence.
     """
     if not path.exists():
         return ()

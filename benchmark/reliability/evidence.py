@@ -1,4 +1,4 @@
-"""What a case left behind, read for the judge: effect log, processes, final thread, rows of the journal.
+"""The evidence of a case as the judge reads it: effect log, processes, final thread, rows of the journal.
 
 Nothing of asyncguard is imported here or in :mod:`reliability.judge`: a runtime must not be judged by its own code.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from reliability.effectlog import Line, What, read_log
 
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
-"""How the outside world answers: a number, the tool, the item."""
+"""Receipt of the outside world: a number, the tool, the item."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Process:
     life: int
     pid: int
     died: bool
-    """Whether it was killed, raised, or was frozen while another process went on."""
+    """True if it was killed, raised, or was frozen while another process went on."""
     kind: str = "agent"
 
 
@@ -70,7 +70,7 @@ class ThreadCall:
 
     @property
     def end(self) -> str:
-        """How it stands, empty if it is open."""
+        """Return its current end; empty if it is open."""
         return self.ends[-1][1] if self.ends else ""
 
 
@@ -79,7 +79,7 @@ class Evidence:
     """All of it."""
 
     case: Mapping[str, Any]
-    """What was tried, as plain JSON."""
+    """The case as plain JSON."""
     classes: Mapping[str, str]
     """Effect class of each tool."""
     operands: Mapping[str, str]
@@ -93,7 +93,7 @@ class Evidence:
     state: Mapping[str, Any] | None
     """The final thread; ``None`` if no run ended."""
     calls: Mapping[str, ThreadCall]
-    """Calls of the thread by key; one that the events tell of and nobody proposed has no tool."""
+    """Calls of the thread by key; a call that has events but was never proposed has no tool."""
     journal: tuple[JournalCall, ...] | None
     """Rows of the journal for this thread; ``None`` for an agent without one."""
 

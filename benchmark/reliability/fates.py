@@ -1,4 +1,4 @@
-"""How the processes of a case die: at a named point, at drawn instants, frozen and thawed, or with their database."""
+"""The deaths of a case's processes: at a named point, at drawn instants, frozen and thawed, or with their database."""
 
 import random
 import signal
@@ -19,7 +19,8 @@ _STARTING, _WORKING = 0.1, 0.5
 """Share of the README's agents that die while they start, and the longest time in seconds for which others work."""
 _LOOK = 0.01
 _LIVES = 12
-"""Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
+"""Processes that may fail in a row for reasons that are not faults, such as a database that is
+away."""
 
 
 def meet(case: Case, place: Place, children: Children, server: Server | None) -> list[str]:
@@ -51,7 +52,7 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
 
 
 def refusal(place: Place) -> str:
-    """What the runtime said if it refused to work in this way."""
+    """Return the runtime's message if it refused to work in this way; empty if it did not."""
     return next((line.note for line in read_log(place.effects) if line.what is What.REFUSED), "")
 
 
@@ -72,7 +73,7 @@ def _at_a_point(
 
 
 def deaths(case: Case) -> int:
-    """How many processes die at the point: in recovery, the first and the one that recovers."""
+    """Return the number of processes that die at the point: in recovery, the first and the one that recovers."""
     return 2 if case.point is Point.C14 else 1
 
 

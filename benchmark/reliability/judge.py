@@ -1,9 +1,10 @@
-"""The judge: one function for each promise, from evidence to what speaks against it.
+"""The judge: one function for each promise, from the evidence to the violations.
 
-P1 no acknowledged result is lost. P2 no effect happens twice that must not; one that may happen at most once is not
-even begun twice. P3 every call ends in exactly one state. P4 a call is in doubt only if its process died or gave it up
-between intent and result, and never if its class lets somebody find out. P5 nothing is begun that depends on a call
-without a result, or that a person did not approve. P6 no result is recorded for another call.
+P1 no acknowledged result is lost. P2 no effect happens twice that must not; one that may happen at
+most once is not even begun twice. P3 every call ends in exactly one state. P4 a call is in doubt
+only if its process died or gave it up between intent and result, and never if its effect class lets
+the outcome be found out. P5 nothing is begun that depends on a call without a result, or that a
+person did not approve. P6 no result is recorded for another call.
 """
 
 import hashlib
@@ -21,9 +22,9 @@ from reliability.next_message import never_decided, not_repeated, stopped_in_tim
 _NOT_RUN = ("squashed", "rejected", "cancelled")
 """States of calls of which the model is told that they were not run."""
 _FAILURES = (What.DECLINED, What.FAILED, What.VOIDED, What.CANCELLED)
-"""What the outside world does to a call so that it may fail."""
+"""Events of the outside world after which a call may fail."""
 _LIFE = re.compile(r"life(\d+)_")
-"""How the id of a call tells in which life of the agent the model made it."""
+"""Number of the agent's process in the id of a call that its model made."""
 _NEWS = re.compile(
     r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-',
     re.S,
@@ -32,12 +33,12 @@ _NEWS = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """What speaks against a promise."""
+    """A violation of a promise."""
 
     promise: str
     """``P1`` to ``P6``; ``run`` if the case did not come to an end."""
     text: str
-    """What was found."""
+    """Description of the evidence against it."""
 
     def to_json(self) -> dict[str, str]:
         """As plain JSON."""
@@ -65,7 +66,7 @@ def _unfinished(state: Mapping[str, Any]) -> Iterator[str]:
 
 
 def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
-    """What the client was shown, or the journal wrote down, stands in the thread."""
+    """Yield results that the client was shown or the journal holds, and the thread does not."""
     told = {receipt for message in evidence.messages for receipt in receipts_in(message["content"])}
     forked = max((line.n for line in evidence.of(What.FORKED)), default=0)
     for line in evidence.of(What.SEEN):
@@ -111,7 +112,7 @@ def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
 
 
 def effects(evidence: Evidence) -> Counter[str]:
-    """How often each effect happened that should not happen twice, by item."""
+    """Return the number of effects by item, for tools whose effects must not happen twice."""
     once = ("keyed", "probed", "at_most_once")
     return Counter(
         line.item for line in evidence.of(What.EFFECT) if _class(evidence, line.tool) in once
@@ -155,11 +156,12 @@ def _answers(evidence: Evidence) -> Iterator[str]:
 
 
 def _never_entered_again(evidence: Evidence, row: JournalCall, ended: str) -> bool:
-    """Return True if a journal may lag behind its thread: its word comes with the next entry, and there was none.
+    """Return True if the journal lags behind the thread only because no further entry was made.
 
-    The process died between storing the last step of the run and writing what the thread made of its calls; whoever
-    goes on finds the run over. The outcome of the attempt itself has to be in the journal, so that nothing is in
-    doubt, and the call has to be one of the last step that dispatched anything.
+    The process died between storing the last step of the run and writing what the thread made of
+    its calls; the process that resumes finds the run over. The outcome of the attempt itself has to
+    be in the journal, so that nothing is in doubt, and the call has to be one of the last step that
+    dispatched anything.
     """
     if row.state != "pending" or ended != "done" or not (evidence.died and row.attempts):
         return False
@@ -224,9 +226,9 @@ def _begun_by_a_lost_message(evidence: Evidence, call: ThreadCall) -> bool:
 
 
 def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttempt) -> bool:
-    """Return True if the result came from outside after the doubt, and settled it.
+    """Return True if the result came from outside after the doubt, and resolved the doubt.
 
-    The process that started the work outside died before it could say so; nobody knew then.
+    The process that started the work outside died before it could record that.
     """
     settled = [state for _, state in call.ends] == ["in_doubt", "done"]
     return (
@@ -249,7 +251,7 @@ def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
 
 
 def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
-    """What was begun is never told as not run, and as failed only after a failure; nothing is refused for no reason."""
+    """Yield calls that were begun and told as not run, that failed after an effect, or were refused for no reason."""
     begun = {line.item for line in evidence.of(What.BEGUN)}
     for call in () if evidence.of(What.FORKED) else evidence.calls.values():
         where = f"{call.label} of task {call.task}"
@@ -455,18 +457,21 @@ PROMISES: Mapping[str, Callable[[Evidence], Iterator[str]]] = {
 
 
 def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What the journal has to keep of a call: computed here anew, from tool and arguments (which are all text)."""
+    """Return the fingerprint that the journal has to keep of a call, computed without asyncguard.
+
+    All arguments are texts.
+    """
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{tool}\x00{text}".encode()).hexdigest()[:32]
 
 
 def in_doubt(evidence: Evidence) -> int:
-    """How many calls ended in doubt."""
+    """Return the number of calls that ended in doubt."""
     return sum(call.end == "in_doubt" for call in evidence.calls.values())
 
 
 def _of_another_branch(evidence: Evidence, row: JournalCall) -> bool:
-    """Whether a row is about a call that the client gave up when it took up an earlier state of the thread."""
+    """Return True if the client gave up a row's call when it resumed from an earlier state of the thread."""
     call = evidence.calls.get(row.key)
     items = {str(attempt.arguments.get("item", "")) for attempt in row.attempts}
     return bool(evidence.of(What.FORKED)) and (call is None or items != {call.item})

@@ -22,14 +22,14 @@ class LaneDiedError(RuntimeError):
 
 
 class Results:
-    """What came of the cases so far; one JSON line each, on disk as they come."""
+    """Results of the cases so far; one JSON line each, written to disk as they come."""
 
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         """Read what an earlier run left.
 
         Args:
             folder: Holds the results.
-            fresh: Whether to begin anew.
+            fresh: True to delete the results of an earlier run.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / RESULTS
@@ -49,19 +49,19 @@ class Results:
 
 @dataclass(frozen=True, kw_only=True)
 class Lanes:
-    """How cases are played."""
+    """Settings of the lanes in which cases are played."""
 
     folder: Path
     """Gets the evidence."""
     url: str = ""
     """Database of the shared PostgreSQL server, empty without one."""
     keep: bool = False
-    """Whether to keep the evidence of cases without violations, too."""
+    """True if the evidence of cases without violations is kept, too."""
     number: int = 1
-    """How many are played at once."""
+    """Number of lanes that play at the same time."""
 
     def command(self) -> list[str]:
-        """How a lane is started."""
+        """Return the command line that starts a lane."""
         keep = ["--keep"] if self.keep else []
         return [
             sys.executable,

@@ -99,7 +99,7 @@ def say_where() -> None:
 
 
 def _point(case: Case, life: int) -> Point | None:
-    """Where this life dies: the first at the point of the case, the second in recovery, too."""
+    """Return the point at which this process dies: the first at the point of the case, the second in recovery, too."""
     again = life == 1 and case.point is Point.C14
     return case.point if life == 0 or again else None
 

@@ -1,4 +1,4 @@
-"""What is tried, part by part: the sections of the report and their cases."""
+"""The parts of the harness: the sections of the report and their cases."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ EMBEDDED_POINTS = tuple(point for point in Point if point not in (*WORKER_POINTS
 
 
 class Expected:
-    """What has to come of a part."""
+    """Expected result of a part."""
 
     SOUND = "sound"
     """No violation."""
@@ -43,7 +43,7 @@ class Part:
     cases: Callable[[int], Iterable[Case]]
     """Its cases, given how many kills are wanted; a part with fixed cases has its own number."""
     expected: str = Expected.SOUND
-    """What has to come of it."""
+    """Expected result of its cases."""
 
 
 def _points(part: str, points: Iterable[Point], **options: Any) -> Iterable[Case]:
@@ -186,7 +186,7 @@ def _shown_points(_: int) -> Iterable[Case]:
     for number, (point, effect, build) in enumerate(
         product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))
     ):
-        # Where steps are stored when the next one runs, nobody dies between two nodes.
+        # Where steps are stored when the next one runs, no process dies between two nodes.
         between = build is Build.MIDDLEWARE and point in (Point.C1, Point.C2, Point.C10, Point.C11)
         said = Durability.SYNC if between else Durability.DEFAULT
         options: dict[str, Any] = {"build": build, "durability": said, "seed": number * 5 // 2}

@@ -20,7 +20,7 @@ _QUESTION, _ANSWER = "__interrupt__", "__resume__"
 
 
 class Steps:
-    """What the saver has to know of the run: whether what a point waits for has happened."""
+    """Progress of the run as the saver has to know it: whether the condition of a point has come true."""
 
     def __init__(self, trigger: Trigger) -> None:
         """Make a watch."""
@@ -43,7 +43,7 @@ class Steps:
             self.trigger.at(Point.C10)
 
     def wrote(self, writes: Iterable[Any]) -> None:
-        """What a node wrote was stored."""
+        """Note that the writes of a node were stored."""
         if _ANSWER in {channel for channel, *_ in writes}:
             self.trigger.at(Point.A3)
 

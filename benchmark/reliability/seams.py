@@ -153,12 +153,12 @@ class DyingJournal:
             self.trigger.at(Point.C8)
 
     def end_soon(self, key: str, attempt: int, result: Result) -> None:
-        """Write down an outcome, or die as soon as it is on disk, before anybody has it."""
+        """Write down an outcome, or die as soon as it is on disk, before any caller gets it."""
         if self._broken is Broken.INTENT:
             return
         self.journal.end_soon(key, attempt, result)
         if self._dies_behind(result):
-            self.journal.entries(key=key)  # answered behind what was told before
+            self.journal.entries(key=key)  # entries() waits for the writes queued before it
             self.trigger.at(Point.C8)
 
     def _dies_behind(self, result: Result) -> bool:

@@ -41,12 +41,12 @@ _FAULTS = 0.01
 _WARM_UP = 0.2
 """Share of the calls after which memory is compared."""
 GROWTH = 0.05
-"""What resident memory may grow by after the warm-up."""
+"""Share by which resident memory may grow after the warm-up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What the process holds."""
+    """Resources that the process holds at one time."""
 
     calls: int
     """So far."""
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Soaked:
-    """What came of a soak."""
+    """Result of a soak."""
 
     samples: tuple[Sample, ...]
     """In order."""
@@ -78,7 +78,7 @@ class Soaked:
         return _median(held[-few:]) / _median(held[:few]) - 1
 
     def leaks(self) -> list[str]:
-        """What is more at the end than after the warm-up."""
+        """Return the resources of which there are more at the end than after the warm-up."""
         warm = next(
             sample for sample in self.samples if sample.calls >= _WARM_UP * self.samples[-1].calls
         )
@@ -118,7 +118,8 @@ def soak(calls_wanted: int, note: Callable[[Sample], None]) -> Soaked:
 
 
 async def _soak(folder: Path, runs: int, note: Callable[[Sample], None]) -> Soaked:
-    # The loop's pool of threads grows when it is busy, up to a bound: it is filled now, so that it is no leak later.
+    # The loop's pool of threads grows when it is busy, up to a bound: it is filled now, so that its
+    # growth is not taken for a leak later.
     await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.05) for _ in range(64)))
     began, samples = time.monotonic(), list[Sample]()
     every = max(1, runs // _SAMPLES)

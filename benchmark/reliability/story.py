@@ -1,4 +1,4 @@
-"""What the model says: the same calls in every life of a process, decided from the history alone.
+"""The model's script: the same calls in every life of a process, decided from the history alone.
 
 A model that is asked again gives the same calls under new ids, as real ones do. Every call is about an item of its
 own, so that the judge can tell calls apart without looking at ids or keys.
@@ -39,11 +39,11 @@ NOTARY = "ask_notary"
 SHIP = "ship"
 """The tool whose calls depend on another call's result; at most once."""
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
-"""How the outside world answers: number of the effect's line, tool, item."""
+"""Receipt of the outside world: number of the effect's line, tool, item."""
 _PLACEHOLDER = "arrives in a later message"
-"""What the runtime says of a call that takes its time."""
+"""Part of the runtime's answer to a call that is still running."""
 CALLED = re.compile(r"called\[([\w ]*)\]")
-"""How a summary tells of the items of the calls that it replaces."""
+"""Part of a summary that names the items of the calls that it replaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Story:
     """All calls of a run."""
 
     waves: tuple[tuple[Asked, ...], ...]
-    """What is called in which message."""
+    """Calls by message."""
     target: Asked
     """The call at which the process dies."""
     tasks: tuple[str, ...]
@@ -70,7 +70,7 @@ class Story:
     also: tuple[str, ...] = ()
     """Items that the first task is told of, too, so that another branch may call for them."""
     patient: bool = False
-    """Whether the model waits for what is running before it calls for more."""
+    """True if the model waits for running calls before it makes more."""
 
     def goals(self) -> list[dict[str, str]]:
         """The input: tasks that name all their items, so that no argument is invented."""
@@ -126,7 +126,7 @@ def story_of(case: Case) -> Story:
 
 
 def aims_at_dependent(case: Case) -> bool:
-    """Whether the process dies at the dependent call: a pure call has no row in the journal, what follows it has."""
+    """Return True if the process dies at the dependent call: a pure call has no row in the journal, that one has."""
     return case.effect is Effect.PURE and case.point in ("C3", "C5", "C8")
 
 
@@ -264,7 +264,7 @@ class Speaker:
     def _waves(self) -> list[tuple[Asked, ...]]:
         if self._guarded:
             return list(self._story.waves)
-        # Nobody else carries a result on: what depends on one is called when it is there, with the following wave.
+        # Only the model carries a result on: a dependent call is made once the result is there, with the next wave.
         flat = [asked for wave in self._story.waves for asked in wave if asked.operand]
         plain = [tuple(asked for asked in wave if not asked.operand) for wave in self._story.waves]
         return [(*wave, *flat) for wave in plain]
@@ -287,7 +287,7 @@ class Speaker:
 
 
 def _left_running(messages: Sequence[BaseMessage]) -> bool:
-    """Whether the calls of the last message were not all answered with a result, and nothing was told since."""
+    """Return True if the last message's calls were not all answered with a result, and no result came since."""
     said = max(
         (place for place, message in enumerate(messages) if isinstance(message, AIMessage)),
         default=-1,
@@ -303,7 +303,7 @@ def _left_running(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _ordinals(story: Story) -> dict[str, int]:
-    """How many-th call of its tool in its task a call is."""
+    """Return the position of each call among the calls of its tool in its task, from 1."""
     counts: Counter[tuple[str, str]] = Counter()
     ordinals: dict[str, int] = {}
     for wave in story.waves:

@@ -26,7 +26,7 @@ _HEAD = (
 _SUMS = ("kills", "effects", "doubled", "doubts", "needless")
 _PROMISES: Mapping[str, str] = {**{f"P{n}": f"P{n}" for n in range(1, 7)}, "run": "no end"}
 _TEXTS = (0, len(_HEAD) - 2, len(_HEAD) - 1)
-"""Columns that are no numbers."""
+"""Columns that hold texts, not numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,9 @@ class Row:
     violated: str
     """Promises that did not hold, with the number of cases."""
     verdict: str
-    """What is to be said of it."""
+    """Verdict of the row."""
     holds: bool
-    """Whether what came is what was expected."""
+    """True if the result is as expected."""
 
 
 def rows_of(results: Iterable[Played]) -> list[Row]:
@@ -95,7 +95,7 @@ def _verdict(name: str, played: Sequence[Played]) -> tuple[str, bool]:
 
 
 def as_expected(played: Played) -> bool:
-    """Whether a case came out as its part says."""
+    """Return True if a case ended as its part expects."""
     ended = not any(violation["promise"] == "run" for violation in played.violations)
     match PARTS[played.part].expected:
         case Expected.SOUND:

@@ -23,7 +23,7 @@ _FOR_EVER = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How the tools of a case behave; the judge reads it, too."""
+    """Behaviour of a case's tools; the judge reads it, too."""
 
     classes: dict[str, Effect]
     """Effect class of each tool."""
@@ -40,7 +40,7 @@ class Shape:
 
 
 def shape_of(case: Case, story: Story) -> Shape:
-    """How the tools of a case behave."""
+    """Return the behaviour of a case's tools."""
     classes = {tool: effect for effect, tool in TOOLS.items()} | {SHIP: Effect.AT_MOST_ONCE}
     target, name = story.target, f"{story.target.tool}/{story.target.item}"
     match case.point:
@@ -138,7 +138,7 @@ class Toolbox:
     def _answer(self, tool: str, receipt: Receipt) -> str:
         text = self._world.answer(tool, receipt)
         if self._case.build is Build.PLAIN and receipt.item == self._trigger.item:
-            self._steps.merged = True  # nobody tells of a plain agent when it has a result
+            self._steps.merged = True  # a plain agent does not report its results
         return text
 
     async def _hang(self, tool: str, item: str) -> None:

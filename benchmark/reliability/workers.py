@@ -45,7 +45,7 @@ def queue_of(case: Case, place: Place) -> str:
 
 
 class DyingSender(DbosExecutor):
-    """Sends calls to workers, and dies when the target's call is in the queue and nobody has taken it."""
+    """Executor that sends calls to workers, and dies when the target's call is queued and not yet taken."""
 
     def __init__(self, case: Case, place: Place, journal: Journal, trigger: Trigger) -> None:
         """Make an executor."""
@@ -63,7 +63,7 @@ class DyingSender(DbosExecutor):
             self._watching = asyncio.get_running_loop().create_task(self._die_when_queued(job.key))
 
     async def _die_when_queued(self, key: str) -> None:
-        while not await self.recover([key]):  # noqa: ASYNC110 - the queue is in a database, nobody tells
+        while not await self.recover([key]):  # noqa: ASYNC110 - the queue is in a database and sends no event
             await asyncio.sleep(_POLL)
         self._trigger.at(Point.C4)
 

@@ -21,7 +21,7 @@ class DeclinedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What a service answers."""
+    """Answer of a service."""
 
     text: str
     item: str
@@ -92,7 +92,7 @@ class World:
         return receipt.to_text()
 
     def breaks(self, tool: str, item: str, how: str) -> bool:
-        """Whether the line is cut now, which it is once for a call; noted with what had happened by then."""
+        """Return True if the line is cut now, which happens once for a call; log what had happened by then."""
         with self._log.locked() as page:
             if page.find(What.FAILED, tool=tool, item=item) is not None:
                 return False
@@ -100,7 +100,7 @@ class World:
             return True
 
     def post(self, tool: str, item: str, token: str) -> None:
-        """Work outside is started; whoever does it has the token from then on."""
+        """Start work outside; the service that does it has the token from then on."""
         with self._log.locked() as page:
             receipt = f"R{len(page.lines) + 1}/{tool}/{item}"
             page.add(What.EFFECT, tool=tool, item=item, receipt=receipt)
@@ -111,7 +111,7 @@ class World:
         self._log.add(What.CANCELLED, tool=tool, item=item)
 
     def probe(self, item: str) -> str:
-        """Whether there is an effect for an item; a no closes what older sessions may still send."""
+        """Return whether an effect exists for an item; a "no" closes the item to sessions that are already open."""
         with self._log.locked() as page:
             done = page.find(What.EFFECT, item=item)
             if done is None:
