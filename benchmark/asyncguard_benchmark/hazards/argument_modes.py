@@ -15,7 +15,7 @@ from asyncguard_benchmark.hazards.shapes import closed, renamed, schema_changed,
 
 
 class ArgumentDrift(Mode):
-    """What all drift of arguments has in common."""
+    """Base of all modes in which arguments drift."""
 
     hazard: ClassVar[Hazard] = Hazard.SPECIFICATION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_TOOL_LOGIC,)

@@ -1,4 +1,4 @@
-"""Which episodes an experiment on the suite asks for."""
+"""Selection of the episodes of an experiment on the suite."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,10 +41,10 @@ class Experiment:
     surfaces: Sequence[Surface] = (Surface.TEXT,)
     seeds: Sequence[int] = (0,)
     clean: bool = True
-    """Whether every task is played clean, too."""
+    """True if every task is played clean, too."""
 
     def compositions(self, seed: int) -> list[Composition]:
-        """What is played with a seed; what is drawn is other with every seed."""
+        """Return the compositions to play with a seed; those that are drawn differ between seeds."""
         wanted = self.wanted
         match wanted.gathering:
             case Gathering.SINGLE | Gathering.PAIRS:

@@ -22,9 +22,9 @@ COMMON_NAMES = (SUBMIT, REPORT, DESCRIBE)
 """Names that no tool of a domain may have."""
 
 ANSWER_KEY = "submitted_answer"
-"""Where the state holds the answer that was submitted."""
+"""Key of the state under which the submitted answer lies."""
 PROBLEM_KEY = "reported_problem"
-"""Where the state holds the reason that was reported."""
+"""Key of the state under which the reported reason lies."""
 
 _CLOSING = "closing:{task_id}"
 _RECEIVED = Remedies(returns=record(received=FLAG))

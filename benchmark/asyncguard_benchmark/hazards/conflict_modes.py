@@ -25,7 +25,7 @@ _DAYS = {1: 1, 2: 5, 3: 30}
 
 
 class Conflict(Mode):
-    """What all disagreement has in common."""
+    """Base of all modes in which sources disagree."""
 
     hazard: ClassVar[Hazard] = Hazard.CONFLICT
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.AFTER_EXTERNAL_CALL_BEFORE_PARSE,)

@@ -1,10 +1,11 @@
-"""Draws the instances of the suite from a seed.
+"""Draw the instances of the suite from a seed.
 
-Every task meets every hazard once, in one mode on one of its tools, as far as a fitting place is there. The draw keeps
-modes, their severities, effects and workflows level: of the places that a task offers, those of the mode that was
-taken least often so far come first.
+Every task meets every hazard once, in one mode on one of its tools, as far as there is a place that
+fits. The draw balances modes, their severities, effects and workflows: of the places that a task
+offers, those whose mode was taken least often so far come first.
 
-``python -m asyncguard_benchmark.hazards.drawing`` prints the file that ships, made anew.
+``python -m asyncguard_benchmark.hazards.drawing`` draws again and prints the content of the file
+that ships.
 """
 
 import json
@@ -64,13 +65,13 @@ def _single(part: Part, seed: int) -> list[Instance]:
 
 
 class _Taken:
-    """What was taken so far."""
+    """Counts of the modes, severities, effects and workflows that were taken so far."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[object, ...]] = Counter()
 
     def rank(self, place: Place, seed: int) -> tuple[float, ...]:
-        """What was taken least often comes first; chance decides among equals."""
+        """Return the sort key of a place: the least often taken comes first; a draw decides among equals."""
         fault = place.fault
         chance = draw(
             seed, fault.task, fault.mode, fault.tool, fault.site, fault.failpoint, fault.severity

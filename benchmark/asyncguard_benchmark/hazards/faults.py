@@ -1,4 +1,4 @@
-"""What is injected, as a value: plain data that a composition carries, so that a saved episode says what befell it."""
+"""Faults as values: plain data that a composition carries, so that a saved episode names the faults it met."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Hazard(StrEnum):
 
     @property
     def passes(self) -> bool:
-        """Whether it is over after some calls; otherwise it lasts for the whole run."""
+        """Return True if it is over after some calls; otherwise it lasts for the whole run."""
         return self in (Hazard.EXECUTION, Hazard.INVOCATION)
 
 
@@ -49,7 +49,7 @@ class Failpoint(StrEnum):
 
 
 class Profile(StrEnum):
-    """Whether the first strange answer comes with help."""
+    """Help that comes with the first strange answer."""
 
     STRICT = "strict"
     GUIDED = "guided"
@@ -70,7 +70,7 @@ class Fault:
     site: str = ""
     """JSON pointer into its arguments or its result, as the mode says; empty for the whole."""
     failpoint: Failpoint
-    """Where it strikes."""
+    """Failpoint at which it strikes."""
     severity: int = 1
     """From 1 to 3: calls that are hit, where the hazard passes; else how far the answer is off, as the mode says."""
     profile: Profile = Profile.STRICT
@@ -93,7 +93,7 @@ def draw(*parts: object) -> float:
 
 
 def taken(fault: Fault, slot: int) -> bool:
-    """Whether a fault takes an opportunity.
+    """Return True if a fault takes an opportunity.
 
     Args:
         fault: The fault.
@@ -116,9 +116,9 @@ class Firing:
     failpoint: Failpoint
     mode: str
     attempt: int
-    """How often the fault had struck by then, this time included."""
+    """Number of times the fault had struck by then, this time included."""
     retryable: bool
-    """Whether the same call, made again often enough, gets through."""
+    """True if the same call gets through when it is repeated often enough."""
 
 
 FAULT_SCHEMA: Mapping[str, Any] = {

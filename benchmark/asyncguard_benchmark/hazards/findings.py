@@ -22,14 +22,14 @@ from asyncguard_benchmark.statistics.estimates import Interval
 FORMAT = 1
 """Version of the saved form."""
 FILE = "hazards.json"
-"""What findings are called in the folder of a campaign."""
+"""Name of the findings' file in the folder of a campaign."""
 UNDIAGNOSED = "none"
 """Column of the confusion table for faults of which nothing was said."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What the arms of a study have in common."""
+    """Settings that the arms of a study have in common."""
 
     agent: str
     player: str
@@ -135,7 +135,7 @@ class HazardStudy:
 
 @dataclass(frozen=True, kw_only=True)
 class HazardSettings:
-    """How it was measured."""
+    """Settings of the measurement."""
 
     version: str
     """Of asyncguard."""
@@ -184,7 +184,7 @@ def read_hazard_findings(path: Path) -> HazardFindings:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
-        raise HazardFindingsError(str(path), f"is no JSON: {problem}") from problem
+        raise HazardFindingsError(str(path), f"is not JSON: {problem}") from problem
     if isinstance(value, Mapping) and value.get("format") != FORMAT:
         raise HazardFindingsError(
             str(path), f"has format {value.get('format')!r}; this version reads {FORMAT}"

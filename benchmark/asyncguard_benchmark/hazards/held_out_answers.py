@@ -194,9 +194,10 @@ _STEPS = tuple(Decimal(text) for text in ("0.1", "0.5", "1", "5", "10", "50", "1
 
 
 def _roundings(value: Decimal, schema: Schema) -> list[Decimal]:
-    """What a number is rounded to, from fine to coarse, each once; inside its limits, never itself.
+    """Return roundings of a number, from fine to coarse, each once; inside its limits, never the number itself.
 
-    Where nothing else is inside (2 of at least 1), it is rounded up; zero is zero however it is rounded.
+    If no rounding lies inside (2 of at least 1), it is rounded up; zero cannot be rounded to
+    anything else.
     """
     low, high = (
         Decimal(str(schema.get(key, default)))

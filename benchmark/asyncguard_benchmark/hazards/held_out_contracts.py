@@ -173,7 +173,7 @@ _ADDED: Mapping[int, Mapping[str, Schema]] = {
         },
     },
 }
-"""What is added; no tool has arguments of these names."""
+"""Arguments that are added, by severity; no tool has arguments of these names."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""The instances of the suite: a task, what befalls it, and a plan that solves it all the same.
+"""The instances of the suite: a task, the faults that it meets, and a plan that solves it all the same.
 
-Those that ship were drawn by `drawing`, and `bench hazards validate` draws them anew.
+Those that ship were drawn by `drawing`, and `bench hazards validate` repeats the draw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ SHIPPED = "hazards/instances.json"
 
 
 class Part(StrEnum):
-    """What of an instance nobody who worked on diagnosis and recovery had seen."""
+    """Part of the suite, by what was unknown to those who worked on diagnosis and recovery."""
 
     DEVELOPMENT = "development"
     """Nothing: domain and mode are of development."""
@@ -77,7 +77,7 @@ class Instance:
     part: Part
     gathering: Gathering = Gathering.SINGLE
     sign: Sign
-    """How it shows itself."""
+    """Sign by which the faults show themselves."""
     witness: Plan
     """A plan that solves it."""
 
@@ -91,7 +91,7 @@ class Instance:
 
     @property
     def profile(self) -> Profile:
-        """Whether a hint comes with the first strange answer."""
+        """Return the help that comes with the first strange answer."""
         return self.faults[0].profile
 
     @property
@@ -183,7 +183,7 @@ def shipped_instances() -> tuple[Instance, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which instances are asked for; None asks for all."""
+    """Filter for instances; None stands for all."""
 
     gathering: Gathering = Gathering.SINGLE
     parts: tuple[Part, ...] = (Part.DEVELOPMENT,)

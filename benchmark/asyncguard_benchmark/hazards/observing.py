@@ -1,4 +1,4 @@
-"""What is kept of an episode of the suite: the verdict on its task, what struck it, what was diagnosed of it."""
+"""The data that are kept of an episode of the suite: verdict on its task, faults that struck, diagnoses."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -22,7 +22,7 @@ _DIAGNOSES = "diagnoses"
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What is kept of one episode."""
+    """The data that are kept of one episode."""
 
     arm: str
     """Without what all arms of the suite have in common; that of the player without a runtime is `plain`."""
@@ -38,18 +38,19 @@ class Observed:
     profile: Profile
     sign: Sign
     struck: bool
-    """Whether a fault struck."""
+    """True if a fault struck."""
     diagnosed: tuple[str, ...]
     """Hazards that the runtime diagnosed in the task, in order."""
     detected: bool
-    """Whether one was diagnosed of a tool on which a fault was put, or of one that has it as a source."""
+    """True if a tool on which a fault was put was diagnosed, or one that has such a tool as a
+    source."""
     at_fault: str | None
     """The last one that was diagnosed of a tool on which a fault was put, when all that was asked for had answered;
     else the last; None without any."""
 
 
 def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | None:
-    """What is kept of an episode; None if it holds no task of the suite.
+    """Return the data that are kept of an episode; None if it holds no task of the suite.
 
     Args:
         episode: Fresh or saved.

@@ -15,7 +15,7 @@ from asyncguard_benchmark.hazards.shapes import changed, field_at, fields, holde
 
 
 class OutputDrift(Mode):
-    """What all drift of output has in common: it can be read, unless it says otherwise."""
+    """Base of all modes in which output drifts; the result can be read unless a mode says otherwise."""
 
     hazard: ClassVar[Hazard] = Hazard.OUTPUT
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_RETURN,)

@@ -28,12 +28,12 @@ from asyncguard_benchmark.scenario import Category, SubTask
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one call."""
+    """Outcome of one call."""
 
     text: str
     """As an agent without a runtime is shown it."""
     raised: Exception | None = None
-    """What the tool raised, where it raised something; `text` says the same in words."""
+    """Exception of the tool, or None; `text` says the same in words."""
     note: str = ""
     """A hint that comes with the answer."""
     firings: tuple[Firing, ...] = ()
@@ -199,7 +199,7 @@ class Pipeline:
 
 
 class _Passage:
-    """What is noted while one call goes through."""
+    """Notes on one call on its way through the pipeline."""
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -93,7 +93,7 @@ def carried_back(value: Any, declared: Schema, live: Schema) -> Any:
 
 
 def normalised(text: str, declared: Schema) -> Any:
-    """What a text says, in the declared form.
+    """Return the content of a text, in the declared form.
 
     Raises:
         NoWayBackError: it is not certain what it says.
@@ -118,7 +118,7 @@ def read(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise NoWayBackError("the answer is no JSON") from None
+        raise NoWayBackError("the answer must be JSON") from None
 
 
 # -- schemas -------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from asyncguard_benchmark.hazards.shapes import (
 
 
 class ResultDrift(Mode):
-    """What all drift of results has in common."""
+    """Base of all modes in which results drift."""
 
     hazard: ClassVar[Hazard] = Hazard.SPECIFICATION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.AFTER_WRAPPER_TRANSFORM,)

@@ -28,7 +28,7 @@ def required_fields(schema: Schema | None) -> tuple[str, ...]:
 
 
 def is_number(schema: Schema) -> bool:
-    """Whether a field holds a number, whole or not."""
+    """Return True if a field holds a number, whole or not."""
     return schema.get("type") in ("number", "integer")
 
 

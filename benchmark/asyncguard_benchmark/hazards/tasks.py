@@ -13,7 +13,7 @@ from asyncguard_benchmark.scenario import Composition, Domain, Kind, SourceKind,
 
 
 class AnswerKind(StrEnum):
-    """How an answer is to be read."""
+    """Kind of an answer: how it is read."""
 
     NUMBER = "number"
     DATE = "date"
@@ -47,7 +47,7 @@ class HazardTask:
 
     @property
     def domain(self) -> Domain:
-        """What it is about."""
+        """Return its domain."""
         return Domain(self.sub_task.category)
 
 

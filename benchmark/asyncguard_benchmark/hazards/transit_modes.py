@@ -17,7 +17,7 @@ from asyncguard_benchmark.hazards.shapes import changed, field_at
 
 
 class Mangling(Mode):
-    """What all mangling has in common. The severity is the number of calls that are hit."""
+    """Base of all modes that mangle requests; the severity is the number of calls that are hit."""
 
     hazard: ClassVar[Hazard] = Hazard.INVOCATION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_TOOL_LOGIC,)

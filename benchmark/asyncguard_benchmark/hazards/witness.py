@@ -1,8 +1,8 @@
 """Plans that prove an instance solvable: for each step that was hit, the way by which its value can be had.
 
-A plan is found by trying and proved by replaying: on the injected environment, behind the message clock, with every
-operand taken from what was answered and from nowhere else. It shares no code with any runtime, so that a recovery that
-cannot recover is not excused by an instance that cannot be solved.
+A plan is found by trying and proved by replaying: on the injected environment, under the message
+clock, with every operand taken from an answer and from nowhere else. It shares no code with any
+runtime, so that a recovery that cannot recover is not excused by an instance that cannot be solved.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ class StuckError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What answered a call."""
+    """Answer to a call."""
 
     text: str
     failed: bool
@@ -114,7 +114,9 @@ def replayed(
 
 
 def walked(composition: Composition) -> list[tuple[CallRecord, bool]]:
-    """What whoever takes every answer at its word calls and is answered, and whether each call failed.
+    """Return the calls of a caller that takes every answer at its word, and whether each failed.
+
+    It goes as far as it gets.
 
     It goes as far as it gets.
     """
@@ -273,7 +275,7 @@ def _first(
 def _outvoted(
     tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said
 ) -> _Walk:
-    """What most of the sources say in the parts in which they have to agree; the trusted one, if no two agree."""
+    """Return the values on which most of the sources agree where they have to; the trusted source's if no two agree."""
     voices = [_taken(said)] if _is_sound(said, tool) else []
     trusted = None
     for other in tool.remedies.sources:

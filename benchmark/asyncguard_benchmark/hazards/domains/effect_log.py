@@ -32,7 +32,7 @@ def perform(
 
 
 def probe(state: State, tool: str, **known: Any) -> dict[str, Any]:
-    """Whether `tool` has done what these fields of its result say, and the result of the first time."""
+    """Return whether `tool` has an effect with these fields in its result, and the first result that has them."""
     for entry in state["effects"]:
         result = entry["result"]
         if entry["tool"] == tool and all(

@@ -1,4 +1,4 @@
-"""What the tools of the motor pool do to its state."""
+"""Operations of the motor pool's tools on its state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -152,13 +152,13 @@ def odometer_trip(state: State, run: str) -> Any:
 
 
 def energy_needed(_state: State, distance: float, consumption: float) -> Any:
-    """What a distance takes."""
+    """Return the energy that a distance takes."""
     needed = rounded(exact(distance) * exact(consumption) / 100, 2)
     return {"distance": distance, "consumption": consumption, "needed": needed}
 
 
 def charge_gap(_state: State, charge: float, needed: float) -> Any:
-    """How far charge and need are apart, and whether the charge is enough."""
+    """Return the difference between charge and need, and whether the charge is enough."""
     gap = rounded(abs(exact(needed) - exact(charge)), 2)
     verdict = "enough" if charge >= needed else "short"
     return {"charge": charge, "needed": needed, "gap": gap, "verdict": verdict}
@@ -173,7 +173,7 @@ def reserve_charger(state: State, vehicle: str, energy: float) -> Any:
 
 
 def find_charging_slot(state: State, vehicle: str) -> Any:
-    """Whether a charger was reserved for the vehicle."""
+    """Return whether a charger was reserved for the vehicle."""
     return probe(state, "reserve_charger", vehicle=vehicle)
 
 
@@ -189,7 +189,7 @@ def assign_vehicle(state: State, trip: str, vehicle: str) -> Any:
 
 
 def find_assignment(state: State, trip: str, vehicle: str) -> Any:
-    """Whether the vehicle was given to the trip."""
+    """Return whether the vehicle was assigned to the trip."""
     return probe(state, "assign_vehicle", trip=trip, vehicle=vehicle)
 
 

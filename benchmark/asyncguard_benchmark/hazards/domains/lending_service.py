@@ -1,4 +1,4 @@
-"""What the tools of the library desk do to its state."""
+"""Operations of the library desk's tools on its state."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -128,7 +128,7 @@ def _no_account(card: str) -> ToolFailure:
 
 
 def account_debt(state: State, card: str) -> Any:
-    """What is owed by the account."""
+    """Return the debt according to the account."""
     row = state["accounts"].get(card)
     if row is None:
         raise _no_account(card)
@@ -136,7 +136,7 @@ def account_debt(state: State, card: str) -> Any:
 
 
 def till_debt(state: State, patron: str) -> Any:
-    """What is owed by the till, in euros."""
+    """Return the debt according to the till, in euros."""
     for row in state["tills"]:
         if row["patron"] == patron:
             items = [{"loan": loan, "fee": _euros(cents)} for loan, cents in row["slips"].items()]
@@ -149,7 +149,7 @@ def _euros(cents: int) -> Any:
 
 
 def overdue_debt(state: State, member: str) -> Any:
-    """What is owed, worked out from days and daily rates."""
+    """Return the debt, computed from days and daily rates."""
     row = state["overdue"].get(member)
     if row is None:
         raise _no_account(member)
@@ -169,7 +169,7 @@ def instalment(_state: State, owed: float, months: int) -> Any:
 
 
 def copies_together(_state: State, first: int, second: int) -> Any:
-    """How many copies two branches have together, and which has more."""
+    """Return the number of copies that two branches have together, and which of them has more."""
     more = "first" if first > second else "second" if second > first else "equal"
     return {"first": first, "second": second, "together": first + second, "more": more}
 
@@ -195,7 +195,7 @@ def place_hold(state: State, title_id: str, branch: str, card: str) -> Any:
 
 
 def find_hold(state: State, title_id: str, card: str) -> Any:
-    """Whether the card was queued for the title."""
+    """Return whether the card was queued for the title."""
     return probe(state, "place_hold", title_id=title_id, card=card)
 
 
@@ -208,7 +208,7 @@ def take_payment(state: State, card: str, amount: float) -> Any:
 
 
 def find_payment_receipt(state: State, card: str, amount: float) -> Any:
-    """Whether this payment of the card was booked."""
+    """Return whether this payment of the card was booked."""
     return probe(state, "take_payment", card=card, amount=amount)
 
 

@@ -8,7 +8,7 @@ from asyncguard_benchmark.executors.declarations import Alternative
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What several tools can tell, each from data of its own."""
+    """A question that several tools can answer, each from data of its own."""
 
     askable: Mapping[str, tuple[str, ...]]
     """Tool -> names of its arguments; arguments that mean the same stand at the same place."""

@@ -1,4 +1,4 @@
-"""What the tools of the travel desk do to its state."""
+"""Operations of the travel desk's tools on its state."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -173,7 +173,7 @@ def clocked_delay(state: State, service: str) -> Any:
 
 
 def compensation_due(_state: State, fare: float, delay: int) -> Any:
-    """What is paid back: nothing, a quarter from one hour on, half from two hours on."""
+    """Return the compensation: nothing, a quarter of the fare from one hour on, half from two hours on."""
     band = "none" if delay < 60 else "quarter" if delay < 120 else "half"
     due = rounded(exact(fare) * PERCENT[band] / 100, 2)
     return {"fare": fare, "delay": delay, "band": band, "compensation": due}
@@ -216,7 +216,7 @@ def book_seat(state: State, train: str, travel_class: str, passenger: str, fare:
 
 
 def find_booking(state: State, train: str, passenger: str) -> Any:
-    """Whether the passenger was booked on the train."""
+    """Return whether the passenger was booked on the train."""
     return probe(state, "book_seat", train=train, passenger=passenger)
 
 
@@ -231,7 +231,7 @@ def claim_compensation(state: State, train: str, passenger: str, compensation: f
 
 
 def find_claim(state: State, train: str, passenger: str) -> Any:
-    """Whether the passenger's claim for the train was filed."""
+    """Return whether the passenger's claim for the train was filed."""
     return probe(state, "claim_compensation", train=train, passenger=passenger)
 
 

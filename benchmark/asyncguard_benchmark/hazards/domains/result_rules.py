@@ -1,4 +1,4 @@
-"""What has to hold between the arguments of a call and its result.
+"""Rules that hold between the arguments of a call and its result.
 
 A rule judges only what it can read: where a field is missing or of another type, the schema has already said so.
 """
@@ -88,9 +88,10 @@ def number(result: Any, name: str) -> Fraction | None:
 
 
 def as_number(value: Any) -> Fraction | None:
-    """A JSON number as the decimal that was meant; None for anything else.
+    """Return a JSON number as the decimal that was meant; None for anything else.
 
-    What binary arithmetic leaves in the last digits is no other number: 0.30000000000000004 is 0.3.
+    A difference that binary arithmetic leaves in the last digits is ignored: 0.30000000000000004 is
+    0.3.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -98,7 +99,7 @@ def as_number(value: Any) -> Fraction | None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, numbers and those in a list as `as_number` reads them."""
+    """Return True if two JSON values are equal; numbers, also in lists, are compared as `as_number` reads them."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     first, second = as_number(one), as_number(other)

@@ -132,7 +132,7 @@ _UNSURE: Mapping[str, Any] = {
     "text": "not found",
     "breaks": KeyError("book"),
 }
-"""What a probe may say that is no plain no."""
+"""Answers of a probe that are not a plain no."""
 
 
 def _paying(family: Family, name: str, payer: Payer, **more: Any) -> Case:

@@ -35,7 +35,7 @@ def status_error(status: int, **headers: str) -> Exception:
 
 
 def url_error(status: int, **headers: str) -> Exception:
-    """What ``urllib.request.urlopen`` raises."""
+    """Return the error that ``urllib.request.urlopen`` raises."""
     found = email.message.Message()
     for name, value in headers.items():
         found[name.replace("_", "-")] = value
