@@ -27,18 +27,19 @@ class Chains:
     """One run of a workload."""
 
     workload: Workload
-    """What is to be done."""
+    """The chains of calls."""
     task_argument: str = ""
-    """Where the runtime wants to be told the task of a call; empty if it does not."""
+    """Name of the argument in which the runtime takes the task of a call; empty if it takes none.
+    """
     executed: int = 0
-    """How many calls ran."""
+    """Number of calls that ran."""
     turns: int = 0
-    """How many turns the model had."""
+    """Number of turns of the model."""
     _asked: dict[int, int] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:
-        """Whether every call ran once."""
+        """Return True if every call ran once."""
         return self.executed == self.workload.tasks * self.workload.links
 
     def tasks(self) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from typing_extensions import override
 from script import ANSWER, TOOL_DESCRIPTION, TOOL_NAME, Script
 
 Decide = Callable[[Sequence[BaseMessage]], Awaitable[AIMessage]]
-"""What the model says to a history."""
+"""Function that gives the model's answer to a history."""
 
 
 class ScriptedChat(BaseChatModel):

@@ -33,10 +33,10 @@ JOURNAL_LIMIT_US = 500.0
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one peer did."""
+    """Measurements of one peer."""
 
     peer: Peer
-    """Which one."""
+    """The peer."""
     samples: Sequence[Sample]
     """One per round."""
 
@@ -76,7 +76,7 @@ def step_times(outcome: Outcome, steps: int) -> list[float]:
 
 
 def journal_rows(section: str, outcomes: Mapping[str, Outcome], steps: int) -> Iterator[Row]:
-    """Says what the journal adds to a step: the intent before the call, and the outcome behind it."""
+    """Yield the time that the journal adds to a step: the intent before the call, and the outcome after it."""
     for name, without in JOURNALS.items():
         if name in outcomes and without in outcomes:
             pairs = zip(

@@ -50,15 +50,15 @@ class Figure:
     """One line of the table."""
 
     section: str
-    """Which part."""
+    """Part of the table."""
     case: str
-    """Where and how."""
+    """Setting of the measurement."""
     samples: Sequence[float]
     """Seconds."""
     limit: float | None = None
     """Seconds that the quantile may take, None where no target is set."""
     quantile: int = 50
-    """Which one the target is about."""
+    """Quantile that the target is about."""
 
     def at(self, quantile: int) -> float:
         """A quantile of the samples."""
@@ -67,7 +67,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met."""
+        """Return True if the target is met."""
         return None if self.limit is None else self.at(self.quantile) <= self.limit
 
 

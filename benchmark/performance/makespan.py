@@ -28,7 +28,7 @@ class Driver:
     source: str
     """As `peers.load_driver` takes it."""
     guarded: bool
-    """Whether the targets are set for it."""
+    """True if the targets are set for it."""
 
 
 _BARRIER = Driver(name="create_agent, parallel calls", source="drivers:barrier", guarded=False)
@@ -51,9 +51,11 @@ class Case:
     workloads: Sequence[Workload]
     """One per round."""
     drivers: Sequence[Driver] = (_BARRIER, _GRAPH, _MIDDLEWARE)
-    """Who runs them. Task by task, a case with a long tail would take minutes: its figure there is computed."""
+    """Runtimes of the case. Task by task, a case with a long tail would take minutes: its figure
+    there is computed."""
     limits_on_critical_path: bool = False
-    """Whether the critical path can be met: not where results come while the model is busy with others."""
+    """True if the critical path can be met: not if results come while the model is busy with
+    others."""
 
 
 def cases(settings: Settings) -> list[Case]:

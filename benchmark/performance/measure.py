@@ -24,7 +24,7 @@ class Sample:
     seconds: float
     """Wall time of the run itself, without building the agent or opening its store."""
     bytes: int
-    """What the run left on the disk after its store was closed; 0 without a store."""
+    """Bytes that the run left on the disk after its store was closed; 0 without a store."""
 
 
 class UnsoundRunError(Exception):

@@ -20,11 +20,11 @@ class Program:
     name: str
     """As printed in the table."""
     code: str
-    """What the interpreter runs."""
+    """Code that the interpreter runs."""
     arguments: tuple[str, ...] = ()
-    """What it finds behind its name."""
+    """Command-line arguments of the program."""
     limited: bool = False
-    """Whether the target is set for it."""
+    """True if the target is set for it."""
 
     def run(self) -> Sample:
         """Runs the process and waits for its end.

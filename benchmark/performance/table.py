@@ -26,11 +26,11 @@ class Row:
     """One figure: a median with its spread, and how it stands to another one of the same run."""
 
     section: str
-    """Which part of the comparison."""
+    """Part of the comparison."""
     case: str
     """Under which circumstances."""
     subject: str
-    """Whose figure it is."""
+    """Subject of the figure."""
     median: float
     """In `unit`."""
     low: float
@@ -42,19 +42,19 @@ class Row:
     ratio: float | None = None
     """Median, over the rounds, of the quotient with the reference's sample of the same round."""
     reference: str = ""
-    """What the ratio is a ratio of; empty without one."""
+    """Subject that the ratio is relative to; empty without one."""
     limit: float | None = None
     """The largest ratio that is on target; None where no target is set."""
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None where there is nothing to judge."""
+        """Return True if the target is met; None if there is nothing to judge."""
         return None if self.limit is None or self.ratio is None else self.ratio <= self.limit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What a subject is compared with, round by round."""
+    """Figures that a subject is compared with, round by round."""
 
     name: str
     """As printed in the table."""

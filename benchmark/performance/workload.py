@@ -23,12 +23,12 @@ class Workload:
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are."""
+        """Return the number of tasks."""
         return len(self.tool)
 
     @property
     def links(self) -> int:
-        """How many calls a task is."""
+        """Return the number of calls in a task."""
         return len(self.tool[0])
 
     def critical_path(self) -> float:

@@ -60,18 +60,18 @@ class Ablation:
 
     design: Design
     folder: Path
-    """Where its episodes and findings are kept."""
+    """Folder of its episodes and findings."""
     jobs: int = 1
     asking: Asking | None = None
     """Quota and budget, if a real model is asked."""
     fleet: "Fleet | None" = None
     """Workers that play instead of processes; they ask no model."""
     notices: list[str] = field(default_factory=list)
-    """What was put in order on the way."""
+    """Repairs that were made to its files."""
     _results: list[UnitResult] = field(default_factory=list)
 
     def total(self) -> int:
-        """How many units there are to play."""
+        """Return the number of units to play."""
         return sum(len(units) for _, units in self._parts())
 
     def _parts(self) -> Iterator[tuple[str, list[Unit]]]:
@@ -123,11 +123,11 @@ class Ablation:
     # -- findings --------------------------------------------------------------------------------------------------
 
     def findings(self, command: str, *, resamples: int) -> Findings:
-        """What was found; to be asked when everything has been played.
+        """Return the findings, once everything has been played.
 
         Args:
             command: The command line that repeats it.
-            resamples: Draws behind the adjusted p of a family.
+            resamples: Draws for the adjusted p of a family.
         """
         conditions = [
             condition for agent in self.design.agents for condition in self.design.conditions(agent)

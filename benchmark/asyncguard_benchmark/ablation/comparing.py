@@ -91,7 +91,7 @@ def _closed(
 
 
 def wild_of(arms: Arms) -> Wild | None:
-    """What guards do to an agent without fault where values are derived; None without data."""
+    """Return the effect of guards on an agent without fault where values are derived; None without data."""
     both = arms.both(ALL, NONE)
     if not both or not (arms.valid(ALL) and arms.valid(NONE)):
         return None

@@ -1,4 +1,4 @@
-"""What an ablation plays: which units, which arms in each."""
+"""Design of an ablation: its units, and the arms of each."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -28,16 +28,16 @@ class Design:
     compositions: Sequence[Composition]
     agents: Sequence[Contestant]
     suite: str = "a choice of its own"
-    """What the compositions are called in the findings."""
+    """Name of the compositions in the findings."""
     players: Sequence[str] = ("graph",)
     regimes: Sequence[Regime] = (Regime.SYNC, Regime.FIXED1)
     declared: Sequence[bool] = (True,)
     seeds: Sequence[int] = (0,)
     surface: Surface = Surface.TEXT
     shadow: bool = True
-    """Whether guards are judged as detectors, too."""
+    """True if guards are judged as detectors, too."""
     compliance: bool = True
-    """Whether personas are played at several rates of compliance, too."""
+    """True if personas are played at several rates of compliance, too."""
     wild: Sequence[Composition] = ()
     """Compositions of tasks with derived values."""
 
@@ -122,15 +122,15 @@ def _arms(*, main: bool, whole: bool) -> tuple[str, ...]:
 
 
 def is_repeatable(agent: Contestant) -> bool:
-    """Whether an agent does the same in the same episode, so that runs can be inferred from others.
+    """Return True if an agent does the same in the same episode, so that runs can be inferred from others.
 
-    The simulated agents of this package do. Of models and of classes from elsewhere nobody knows.
+    The simulated agents of this package do. For models and classes from elsewhere it is not known.
     """
     return isinstance(agent, AgentSpec) and agent.kind in (*AGENT_NAMES, *PERSONA_NAMES)
 
 
 def is_further_member(agent: Contestant) -> bool:
-    """Whether it is a member of an ensemble beside the best one: of it only the range of the effects is asked for."""
+    """Return True for a member of an ensemble other than the best: only the range of its effects is used."""
     return isinstance(agent, AgentSpec) and agent.settings.get("member", 0) > 0
 
 

@@ -41,12 +41,13 @@ class ArmFigures:
     episodes: int
     """Episodes judged."""
     inferred: int = 0
-    """How many of them were not played: a run under more switches, of which none that this arm lacks intervened, is
-    this arm's run, too."""
+    """Number of them that were not played: a run under more switches is this arm's run, too, if no
+    switch that this arm lacks intervened in it."""
     errors: int
     """Infrastructure errors: excluded from every figure, and counted here."""
     valid: bool
-    """Whether few enough episodes were lost to errors; the figures of an invalid arm count for nothing."""
+    """True if few enough episodes were lost to errors; the figures of an invalid arm are not used.
+    """
     overall: Interval | None
     """Compositions solved; dyadic-robust over shared source tasks."""
     accuracy: Interval | None
@@ -121,7 +122,7 @@ class Flip:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapleyValue:
-    """What one switch adds, averaged over all orders in which the switches can be turned on."""
+    """Effect of one switch, averaged over all orders in which the switches can be turned on."""
 
     switch: str
     value: Interval
@@ -197,7 +198,7 @@ class FourCells:
     timing_delayed: Interval
     """With the timing guards only, delayed."""
     gap: Interval
-    """What delay costs without guards: unguarded sync minus unguarded delayed."""
+    """Cost of delay without guards: unguarded sync minus unguarded delayed."""
     closed_by_timing: Interval | None
     """Share of the gap that the timing guards close, in per cent; None where there is no gap to speak of."""
     closed_by_all: Interval | None
@@ -218,7 +219,7 @@ class CompliancePoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ComplianceSweep:
-    """How much of a guard's effect rests on the agent's heeding what it is told. Swept, never fitted."""
+    """Dependence of a guard's effect on the agent's compliance with refusals; swept, never fitted."""
 
     setup: Setup
     points: tuple[CompliancePoint, ...]
@@ -243,14 +244,14 @@ class EnsembleEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How the ablation was set up, and what from."""
+    """Settings and data of the ablation."""
 
     version: str
     """Of asyncguard."""
     command: str
     """The command line that repeats it."""
     suite: str
-    """Which compositions."""
+    """Name of the compositions."""
     compositions: int
     sub_tasks: int
     """Over all compositions."""
@@ -332,5 +333,5 @@ def read_findings(path: Path) -> Findings:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
-        raise FindingsFormatError(str(path), f"is no JSON: {problem}") from problem
+        raise FindingsFormatError(str(path), f"is not JSON: {problem}") from problem
     return findings_from_json(value, str(path))

@@ -1,10 +1,11 @@
-"""Runs of one episode under sets of switches, and what they say of sets that nobody played.
+"""Runs of one episode under sets of switches, and what follows from them for sets that were not played.
 
-An episode under the switches S in which only F intervened is the episode under every T with F <= T <= S: a guard that
-never objected was asked and let pass, and nobody can tell that it was not asked. This holds for agents that do the same
-in the same conversation, and because a guard is a function of call and scoreboard and of nothing else. Features
-(ledger, waiting, task view, references) speak to the agent without objecting to anything, so they count as intervening
-wherever they are on: no run says anything of a set with other features.
+An episode under the switches S in which only F intervened is the episode under every T with F <= T
+<= S: a guard that never objected was asked and let pass, and the run is the same if it is not
+asked. This holds for agents that do the same in the same conversation, and because a guard is a
+function of call and scoreboard and of nothing else. Features (ledger, waiting, task view,
+references) speak to the agent without objecting to anything, so they count as intervening wherever
+they are on: no run says anything of a set with other features.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +25,7 @@ class Interval:
     outcome: Outcome
 
     def holds(self, wanted: Switches) -> bool:
-        """Whether the run is that of a set, too."""
+        """Return True if the run is that of a set, too."""
         return self.least <= wanted <= self.most
 
 
@@ -39,7 +40,7 @@ class Lattice:
             known: Outcomes of the same episode.
         """
         self.played = 0
-        """How many runs had to be played."""
+        """Number of runs that had to be played."""
         self.intervals: list[Interval] = []
         """All runs."""
         self._play = play
@@ -54,7 +55,7 @@ class Lattice:
         return outcome
 
     def find(self, wanted: Switches) -> Outcome | None:
-        """What is known of a set, or None."""
+        """Return the known outcome of a set, or None."""
         return next((each.outcome for each in self.intervals if each.holds(wanted)), None)
 
     def outcome(self, wanted: Switches) -> Outcome:

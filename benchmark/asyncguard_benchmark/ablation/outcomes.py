@@ -1,4 +1,4 @@
-"""What an ablation keeps of an episode."""
+"""The data that an ablation keeps of an episode."""
 
 import json
 from collections import Counter
@@ -38,7 +38,8 @@ class Outcome:
     ticks: int
     premature_needed: int
     characters: int | None = None
-    """Length of all that was sent and said; None where the file keeps no conversations and nobody counted."""
+    """Length of all texts that were sent and said; None if the file keeps no conversations and they
+    were not counted."""
     interventions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Guard and verdict -> how often."""
     refused: int = 0

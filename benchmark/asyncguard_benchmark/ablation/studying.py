@@ -65,7 +65,7 @@ class Arms:
         return arms
 
     def valid(self, name: str) -> bool:
-        """Whether few enough of an arm's episodes ended in errors."""
+        """Return True if few enough of an arm's episodes ended in errors."""
         lost = self.errors[name]
         return lost <= MOST_ERRORS * (lost + len(self.outcomes.get(name, {})))
 
@@ -116,7 +116,7 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
 
 
 def _lost(arms: Arms) -> list[str]:
-    """Arms of which no episode came to its end; runs that only the game or the detectors asked for are no arms."""
+    """Return the arms without an episode that came to its end; runs for the game or the detectors are not arms."""
     return sorted(name for name in set(arms.errors) - set(arms.outcomes) if name in ARMS)
 
 

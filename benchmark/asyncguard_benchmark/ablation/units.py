@@ -25,7 +25,7 @@ Play = Callable[[Cell], Played]
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """Which switches share an effect."""
+    """Switches that share an effect."""
 
     players: Switches
     base: Switches
@@ -41,11 +41,12 @@ class Unit:
     """Its arm says nothing."""
     arms: tuple[str, ...]
     game: Game | None = None
-    """Whether and how the effect is shared out."""
+    """Game by which the effect is shared out; None for no game."""
     shadow: bool = False
-    """Whether guards are laid beside the unguarded run, and its calls judged."""
+    """True if guards are played in shadow over the unguarded run, and its calls judged."""
     infers: bool = True
-    """Whether runs that are known by others are not played; only for agents that do the same in the same episode."""
+    """True if runs that follow from others are not played; only for agents that do the same in the
+    same episode."""
 
     def cell(self, arm: str) -> Cell:
         """The episode under an arm."""
@@ -62,7 +63,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class UnitResult:
-    """What became of a unit."""
+    """Outcome of a unit."""
 
     unit: Unit
     outcomes: Mapping[str, Outcome]
@@ -74,12 +75,12 @@ class UnitResult:
     explored: int
     """Runs that were played or known for arms and game."""
     judged: JudgedRun | None
-    """The calls of the unguarded run; None if nobody asked, or where an episode failed."""
+    """The calls of the unguarded run; None if they were not asked for, or an episode failed."""
     episodes: tuple[Episode, ...]
     """Played now."""
     failures: tuple[Failure, ...]
     stopped: str = ""
-    """Why not all of it was played: the budget is spent; empty otherwise."""
+    """Reason why not all of it was played: the budget is spent; empty otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +215,7 @@ def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Non
 
 
 def _in_lattice(name: str) -> bool:
-    """Whether an arm is told by its switches alone."""
+    """Return True if an arm is determined by its switches alone."""
     arm = arm_of(name)
     return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
 
@@ -234,7 +235,7 @@ def _inferred(name: str, outcomes: Mapping[str, Outcome], lattice: Lattice) -> O
         return lattice.find(arm_of(name).switched_on)
     if everything is None or everything.rejections:
         return None
-    # Without a refusal nobody was told one, and a sham has none to imitate.
+    # Without a refusal the agent was told none, and a sham has none to imitate.
     if name == WORDLESS:
         return everything
     return outcomes.get(FEATURES) if name == SHAM else None
@@ -286,7 +287,7 @@ def play_units(
 
 
 def unit_key(unit: Unit) -> EpisodeKey:
-    """What all keys of a unit have in common; whether tools are declared stands in the digest of an episode only."""
+    """Return the key that all keys of a unit share; whether tools are declared is part of an episode's digest only."""
     return without_arm(key_of(unit.cell(unit.arms[0])))
 
 

@@ -40,13 +40,13 @@ class Copied:
 
     value: Any
     score: float
-    """How sure it is; only the order matters."""
+    """Confidence; only the order matters."""
 
 
 def candidates(
     name: str, schema: Mapping[str, Any], question: str, results: Sequence[str]
 ) -> list[Copied]:
-    """What could be meant for an argument, best first, each value once.
+    """Return the values that an argument could have, best first, each once.
 
     Args:
         name: The argument's name.
@@ -180,7 +180,7 @@ def _placed(question: str) -> tuple[list[int], list[str]]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the schema allows a value."""
+    """Return True if the schema allows a value."""
     return _validator(json.dumps(schema, sort_keys=True)).is_valid(value)
 
 

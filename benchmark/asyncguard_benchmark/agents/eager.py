@@ -25,9 +25,11 @@ class EagerAgent(SimulatedAgent):
     seed: int = 0
     """Seed of the guesses; each draw depends on seed, composition, sub-task, step and attempt only."""
     distractor_rate: float = Field(default=0.0, ge=0, le=1)
-    """How often a guess is a value of fitting type that the sub-task was told for something else, if there is one."""
+    """Share of guesses that are, if possible, a value of fitting type that the sub-task was told
+    for something else."""
     lucky_rate: float = Field(default=0.0, ge=0, le=1)
-    """How often a guess is foreseen from the call that is to return it, if its arguments tell; right or wrong."""
+    """Share of guesses that are foreseen from the call that is to return them, if its arguments
+    tell; right or wrong."""
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:

@@ -111,7 +111,7 @@ class KeywordAgent(SpeakingAgent):
 
 
 def _failed(attempt: Attempt) -> bool:
-    """Whether a call was refused or answered with an error."""
+    """Return True if a call was refused or answered with an error."""
     return attempt.standing is Standing.REJECTED or (attempt.response or "").startswith('{"error":')
 
 

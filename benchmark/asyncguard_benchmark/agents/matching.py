@@ -1,4 +1,4 @@
-"""Which tools a question seems to ask for, by its words alone."""
+"""Tools that a question seems to ask for, by its words alone."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ def words(text: str) -> list[str]:
 
 
 def placed_words(text: str) -> list[tuple[int, str]]:
-    """Where each word of a text begins, and its stem."""
+    """Return the position of each word of a text, and its stem."""
     return [(found.start(), _stem(found[0].lower())) for found in _WORD.finditer(text)]
 
 
@@ -46,7 +46,7 @@ def telling(text: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """How well a tool fits a question."""
+    """Fit of a tool to a question."""
 
     tool: str
     score: float

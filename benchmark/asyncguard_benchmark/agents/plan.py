@@ -1,8 +1,9 @@
-"""What a simulated agent knows: which tool comes next, and for each argument where its value comes from.
+"""Knowledge of a simulated agent: which tool comes next, and for each argument the source of its value.
 
-A plan holds the literals of queries and schemas. Of a value that comes from a result it holds the place only, so an
-agent can have it from nowhere but a message. A derived value (wild split only) is held back until every result that it
-is derived from has been read: it stands for an agent that derives without a mistake.
+A plan holds the literals of queries and schemas. Of a value that comes from a result it holds the
+place only, so that an agent can only have it from a message. A derived value (wild split only) is
+held back until every result that it is derived from has been read: it stands for an agent that
+derives without a mistake.
 """
 
 from collections.abc import Mapping

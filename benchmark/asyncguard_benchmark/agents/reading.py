@@ -22,7 +22,7 @@ _NOT_RUN = frozenset({"rejected", "squashed", "cancelled", "expired"})
 
 
 class Standing(StrEnum):
-    """What is known of a call."""
+    """State of a call, as far as it is known."""
 
     OPEN = "open"
     """No result yet."""
@@ -33,9 +33,10 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a message says about one earlier call.
+    """Statement of a message about one earlier call.
 
-    The call is named by its id, or as it was shown, or by its tool; if by none of them, the last call is meant.
+    The call is named by its id, or as it was shown, or by its tool; if by none of them, the last
+    call is meant.
     """
 
     standing: Standing
@@ -77,7 +78,7 @@ def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:
 
 
 def words_of(message: BaseMessage) -> str:
-    """What a message says in words: neither results nor entries of the protocol."""
+    """Return the words of a message, without results and entries of the protocol."""
     if not isinstance(message, HumanMessage):
         return ""
     lines = _BLOCK.sub("", str(message.text)).splitlines()
@@ -85,7 +86,7 @@ def words_of(message: BaseMessage) -> str:
 
 
 def is_result(text: str) -> bool:
-    """Whether a text is a tool's result and not a placeholder."""
+    """Return True if a text is a tool's result and not a placeholder."""
     if text == "None":
         return True
     value = _json(text)

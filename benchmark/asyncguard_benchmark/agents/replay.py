@@ -68,7 +68,7 @@ class ReplaySpec:
     path: Path
     """A file that `bench run` wrote, with its conversations."""
     episodes: tuple[Episode, ...] = field(repr=False, compare=False)
-    """What is said again: at most one episode for a composition."""
+    """Episodes whose messages are replayed: at most one for a composition."""
 
     @property
     def label(self) -> str:
@@ -77,7 +77,7 @@ class ReplaySpec:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Whose messages are said again."""
+        """Return the agents whose messages are replayed."""
         return {"replayed": sorted({episode.agent for episode in self.episodes})}
 
     @cached_property

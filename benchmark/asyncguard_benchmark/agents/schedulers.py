@@ -27,7 +27,7 @@ class CarefulAgent(SimulatedAgent):
         return task.refusals(position) >= self.most_refusals or bool(task.operands(position).lost)
 
     def _finished(self, task: TaskProgress) -> bool:
-        """Whether nothing is left to do or to wait for."""
+        """Return True if nothing is left to do or to wait for."""
         if task.waiting:
             return False
         position = task.next_position

@@ -1,4 +1,4 @@
-"""What a calibration came to, as values that a table or a program can show."""
+"""Account of a calibration, as values that a table or a program can show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Account:
 
 
 def account_of(models: Sequence[PublishedModel], personas: Personas) -> Account:
-    """What personas that are fitted come to.
+    """Return the account of personas that are fitted.
 
     Args:
         models: The published models.

@@ -1,4 +1,4 @@
-"""Which of the played points stand for a model."""
+"""Selection of the played points that stand for a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Chosen:
     error: float
     """Of the best fit, in points."""
     fitting: int
-    """How many played points were within the tolerance."""
+    """Number of played points that were within the tolerance."""
 
 
 def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chosen:

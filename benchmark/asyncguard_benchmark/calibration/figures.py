@@ -49,7 +49,7 @@ class Troupe:
         )
 
     def figures(self, rates: Rates, regime: Regime, seed: int) -> Figures:
-        """What a persona scores.
+        """Return the scores of a persona.
 
         Args:
             rates: The persona's.
@@ -133,7 +133,7 @@ def _share(verdicts: Iterable[bool]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """How far figures are from published ones, in points."""
+    """Distance of figures from published ones, in points."""
 
     error: float
     """Mean over the eight columns of the main table."""

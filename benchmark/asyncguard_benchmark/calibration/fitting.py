@@ -17,7 +17,7 @@ Told = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much is played."""
+    """Amount of episodes to play."""
 
     plan: Plan = field(default_factory=Plan)
     widening: int = 100

@@ -1,8 +1,9 @@
-"""Plays a persona without messages: the same decisions, the same world, a hundred times as fast.
+"""Play a persona without messages: the same decisions, the same world, a hundred times as fast.
 
-A persona decides from its calls and what became of them. The agent reads them out of the conversation; here they are
-kept as they are made. A test plays both, episode by episode, and compares every call. There are no guards here, so
-nobody refuses a call or answers a claim, and a claim that all is completed ends the run.
+A persona decides from its calls and their outcomes. The agent reads them out of the conversation;
+here they are kept as they are made. A test plays both, episode by episode, and compares every call.
+There are no guards here, so no call is refused and no claim answered, and a claim that all is
+completed ends the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from asyncguard_benchmark.scenario import Composition, Regime
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsed:
-    """What became of one episode."""
+    """Outcome of one episode."""
 
     histories: tuple[Node, ...]
     """The calls of every sub-task, in the order of the composition."""

@@ -19,7 +19,7 @@ from asyncguard_benchmark.calibration.tables import PublishedModel
 
 COLUMNS = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
 _WEIGHT = {**dict.fromkeys(MAIN_COLUMNS, 1.0), **dict.fromkeys(SPLIT_COLUMNS, 0.35)}
-"""How much a column counts in a step: those by kind have a sixth of the compositions each."""
+"""Weight of a column in a step: those by kind have a sixth of the compositions each."""
 _STARTS = 8
 """Best points of a model from which it starts."""
 _WIDTH = 14.0
@@ -34,7 +34,7 @@ _WIDENING = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How long to look."""
+    """Length of the search."""
 
     seed: int = 0
     spread: int = 120
@@ -146,7 +146,7 @@ def _scaled(figures: Figures, columns: Sequence[str]) -> list[float]:
 
 
 def loss(figures: Figures, target: Figures) -> float:
-    """What proposals make small: the error of the main columns, and a little of that by kind."""
+    """Return the loss of proposals: the error of the main columns, and a little of that by kind."""
     by_kind = (
         fit(figures, target, tuple(SPLIT_COLUMNS)).error
         if figures.keys() & SPLIT_COLUMNS.keys()

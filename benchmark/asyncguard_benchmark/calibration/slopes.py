@@ -1,4 +1,4 @@
-"""How figures change with a point, learnt from the points that were played."""
+"""Change of figures with a point, learnt from the points that were played."""
 
 from collections.abc import Sequence
 from math import exp

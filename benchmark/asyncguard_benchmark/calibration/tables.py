@@ -37,7 +37,7 @@ class PublishedModel:
     name: str
     """Its name as printed."""
     by_regime: Mapping[Regime, Figures]
-    """What is printed of it; the main regime with the columns by kind."""
+    """Published figures; for the main regime with the columns by kind."""
 
     @property
     def main(self) -> Figures:

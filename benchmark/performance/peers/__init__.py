@@ -42,7 +42,7 @@ def load(source: str) -> Peer:
     """
     peer = _attribute(source)
     if not isinstance(peer, Peer):
-        raise TypeError(f"{source} is no peer but {peer!r}")
+        raise TypeError(f"{source} must be a Peer, not {peer!r}")
     return peer
 
 

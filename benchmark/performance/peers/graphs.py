@@ -1,4 +1,4 @@
-"""What the LangGraph peers share: running a compiled graph, with and without an SQLite saver."""
+"""Common part of the LangGraph peers: running a compiled graph, with and without an SQLite saver."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ def saved_graph_peer(name: str, build: Build, **options: Any) -> Peer:
 
 
 def place_of(options: Mapping[str, Any]) -> str:
-    """Where a peer checkpoints, and when, as its name tells."""
+    """Return the place and durability of a peer's checkpoints, as its name gives them."""
     return "sqlite, sync" if options.get("durability") == "sync" else "sqlite"
 
 

@@ -15,7 +15,7 @@ _HEAD = "Functions:\n"
 
 
 def api_list(messages: Sequence[BaseMessage], bound: BoundTools | None) -> ApiList:
-    """What an agent knows of the tools; nothing if it was told nothing.
+    """Return the tools as an agent knows them; nothing if it was told nothing.
 
     Args:
         messages: The conversation; on the text surface its system prompt holds the list.

@@ -1,4 +1,4 @@
-"""How an attentive reader finds a value in an answer that does not look as it should; not found rather than guessed."""
+"""Search of an attentive reader for a value in an answer that looks strange; not found rather than guessed."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,13 +19,13 @@ _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 def find_value(
     value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any] | None = None
 ) -> Any:
-    """The value of an argument in an answer, where it is certain which one is meant.
+    """Return the value of an argument in an answer, if it is certain which one is meant.
 
     Args:
-        value: The answer, or the text of one that is no JSON.
-        pointer: Where the value should be.
+        value: The answer, or the text of one that is not JSON.
+        pointer: Place where the value should be.
         schema: Of the argument.
-        returns: What the live contract says of the answer, if it was read.
+        returns: Schema of the answer in the live contract, if it was read.
 
     Raises:
         PointerError: it is not there, or it is not certain.

@@ -1,4 +1,4 @@
-"""What the calls beside the plan have told: contracts, what became of effects, what other sources say."""
+"""Facts from calls that are not in the plan: contracts, outcomes of effects, answers of other sources."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def contract_of(course: Course, step: int, tool: str) -> Mapping[str, Any] | Non
 
 
 def said_to_have_happened(probe: Made) -> bool | None:
-    """What a probe says; None if nothing."""
+    """Return the answer of a probe; None if it says nothing."""
     value = probe.answer.value if probe.answer is not None else None
     said = value.get("happened") if isinstance(value, dict) else None
     return said if isinstance(said, bool) else None
@@ -45,7 +45,7 @@ def happened(course: Course, step: int) -> Any:
 
 
 def same_question(one: Made, other: Made) -> bool:
-    """Whether two tools were asked the same: with the same values, and answered in the same form."""
+    """Return True if two tools were asked the same: with the same values, and answered in the same form."""
     if one.move.tool == other.move.tool or one.answer is None or other.answer is None:
         return False
     first, second = one.answer.value, other.answer.value
@@ -58,7 +58,7 @@ def same_question(one: Made, other: Made) -> bool:
 
 
 def agreeing(voices: Sequence[Any]) -> int:
-    """How many say what most say."""
+    """Return the number of voices that share the most frequent value."""
     return max(Counter(map(freeze, voices)).values(), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Which argument of one contract is which of another, by names, descriptions and types; None rather than a guess."""
+"""Pairs of arguments of two contracts, by names, descriptions and types; None rather than a guess."""
 
 from collections.abc import Mapping
 from typing import Any

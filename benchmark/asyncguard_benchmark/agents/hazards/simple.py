@@ -20,7 +20,8 @@ class NaiveAgent(HazardAgent):
     """
 
     hasty_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it takes what looks like the value; else it reports a problem."""
+    """Share of misplaced values for which it takes one that looks like them; else it reports a
+    problem."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
@@ -53,7 +54,8 @@ class GivesUpEarlyAgent(NaiveAgent):
     """Reports a problem at the first failure, and at the first answer that is strange or has a note."""
 
     give_up_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it gives up where nothing failed; else it does as the naive agent does."""
+    """Share of strange answers at which it gives up though nothing failed; else it does as the
+    naive agent does."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
@@ -69,7 +71,7 @@ class OverTrustingAgent(NaiveAgent):
     """Goes on after a failure as if there were none, with made-up values of the right type."""
 
     made_up_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it goes on after a failed call; else it reports a problem."""
+    """Share of failed calls after which it goes on; else it reports a problem."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
@@ -79,7 +81,7 @@ class OverTrustingAgent(NaiveAgent):
 
     @override
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """What was read, or what might have been."""
+        """Return the value that was read, or a made-up one."""
         try:
             return super().read(course, step, place, operand)
         except PointerError:
@@ -96,7 +98,7 @@ def _failed(made: Made) -> bool:
 
 
 def _is_strange(course: Course, operand: Operand) -> bool:
-    """Whether a value is not where it should be, or of another type, in an answer that is no failure."""
+    """Return True if an answer is not a failure and a value is not at its place in it, or of another type."""
     latest = course.latest(operand.call)
     if latest is None or latest.answer is None or latest.answer.failed:
         return False

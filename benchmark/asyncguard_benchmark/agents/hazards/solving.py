@@ -1,4 +1,4 @@
-"""What all agents of the hazard suite share: they follow the plan, and mend what they take to be broken."""
+"""Base of all agents of the hazard suite: they follow the plan, and mend what they take to be broken."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class HazardAgent(OracleAgent):
 
     @abstractmethod
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """What to do about the answer of a step before the plan goes on; None if it is taken as it is.
+        """Return the reaction to the answer of a step before the plan goes on; None if it is taken as it is.
 
         Args:
             course: Of the task.
@@ -88,7 +88,7 @@ class HazardAgent(OracleAgent):
     def _turn(
         self, task: TaskPlan, attempts: Sequence[Attempt], tools: ApiList
     ) -> tuple[tuple[bool, int], CallAction | None]:
-        """Whether a task waits, how much it has to do (as a negative number), and its next call."""
+        """Return whether a task waits, how much it has to do (as a negative number), and its next call."""
         if task.steps[-1].tool != SUBMIT:
             progress = TaskProgress(task, attempts)
             return (progress.waiting, -progress.remaining), self._next_call(progress)
@@ -102,7 +102,7 @@ class HazardAgent(OracleAgent):
         return (course.waiting, -course.remaining), call
 
     def next_move(self, course: Course) -> Move | None:
-        """What to do next in a task: mend the earliest step that needs it, or make the next step; None if neither."""
+        """Return the next move of a task: mend the earliest broken step, or make the next step; None if neither."""
         if course.ended or course.mending:
             return None
         for step in range(len(course.plan.steps)):

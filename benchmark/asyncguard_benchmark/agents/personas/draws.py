@@ -46,7 +46,7 @@ class Draws:
         return _share((*self._key, *key))
 
     def below(self, threshold: float, *key: Hashable) -> bool:
-        """Whether the draw is below a threshold in logits."""
+        """Return True if the draw is below a threshold in logits."""
         return _logit_of((*self._key, *key)) < threshold
 
     def deviation(self, *key: Hashable) -> float:
@@ -55,5 +55,5 @@ class Draws:
 
 
 def deviation_of_task(task_id: str) -> float:
-    """How hard a single task is, in standard deviations: the same in all compositions and for all seeds."""
+    """Return the difficulty of a task, in standard deviations: the same in all compositions and for all seeds."""
     return _logit_of(("difficulty", task_id)) / _LOGISTIC_SD

@@ -1,12 +1,13 @@
-"""What a persona does next: a pure function of what it was told, its rates and its draws.
+"""Decisions of a persona: a pure function of the messages it got, its rates and its draws.
 
-Theory of operation. Every draw has a name made of sub-task, step, attempt and purpose, and nothing that changes with
-the turn, so two arms of an experiment share it. A rate is a threshold for a draw. The thresholds of a run are moved
-together by three amounts in logits: how frail the run is, how hard the single task is, how many results are awaited.
+Theory of operation. Every draw has a name made of sub-task, step, attempt and purpose, and nothing
+that changes with the turn, so two arms of an experiment share it. A rate is a threshold for a draw.
+The thresholds of a run are moved together by three amounts in logits: how frail the run is, how
+hard the single task is, how many results are awaited.
 
-What the mind knows of the world it knows from messages: its calls with their results, the questions, refusals and
-reminders. Its plan says which tool comes next and where values come from (see `agents.plan`). It knows of no guard, and
-cannot tell a guarded run from another but by what it is told.
+The mind knows the world from messages alone: its calls with their results, the questions, refusals
+and reminders. Its plan says which tool comes next and where values come from (see `agents.plan`).
+It knows of no guard, and cannot tell a guarded run from another but by the messages that it gets.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -43,11 +44,11 @@ def _thresholds(rates: Rates) -> Mapping[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What a persona sees in a turn."""
+    """Input of a persona in a turn."""
 
     tasks: Sequence[Belief]
     reminders: Sequence[str] = ()
-    """What objected to the end of the run; see `transcript.reminders`."""
+    """Objections to the end of the run; see `transcript.reminders`."""
 
 
 class Mind:
@@ -67,15 +68,15 @@ class Mind:
         self._last_call = int(draws.share("run", "breaks off at") * steps) if broken else None
 
     def believe(self, plan: TaskPlan, attempts: Sequence[Attempt], question: str) -> Belief:
-        """What the persona believes of its calls for one sub-task."""
+        """Return the persona's belief about its calls for one sub-task."""
         return _RepairingBelief(plan, attempts, question, mind=self)
 
     def notices(self, task_id: str, position: int, nth: int) -> bool:
-        """Whether it sees that the nth result of a step is an error."""
+        """Return True if it sees that the nth result of a step is an error."""
         return self._happens("repair", 0.0, task_id, position, nth)
 
     def decide(self, sight: Sight) -> Decision:
-        """What to do in this turn."""
+        """Return the decision in this turn."""
         reminded = {
             task.plan.task_id
             for task in sight.tasks
@@ -154,7 +155,7 @@ class Mind:
         return CallAction(task_id=last.task_id, tool=last.tool, arguments=last.arguments)
 
     def _is_careful(self, task: Belief, position: int) -> bool:
-        """Whether it heeds what came of its latest try at a step: a refusal, or an error that it has seen."""
+        """Return True if it heeds the outcome of its latest try at a step: a refusal, or an error that it has seen."""
         last = task.latest_in_vain(position)
         if last is None or last.tool == UNREADABLE:
             return False
@@ -241,7 +242,7 @@ class Mind:
 
 @dataclass(frozen=True, kw_only=True)
 class _Turn:
-    """What all sub-tasks of a turn share."""
+    """Facts that all sub-tasks of a turn share."""
 
     tasks: Sequence[Belief]
     reminded: Collection[str]

@@ -1,4 +1,4 @@
-"""How often a persona errs, and in which way."""
+"""Rates at which a persona errs, by kind of error."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -12,7 +12,7 @@ class RatesError(BenchmarkError):
 
 
 SPREADS = frozenset({"frailty", "difficulty", "distraction"})
-"""The rates that are no shares but widths, in logits."""
+"""The rates that are widths in logits, not shares."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from asyncguard_benchmark.errors import DataError
 
 _FILE = "personas.json"
 PREFIX = "persona:"
-"""How the name of a persona begins; the model's name follows."""
+"""Beginning of the name of a persona; the model's name follows."""
 
 
 class UnknownPersonaError(DataError):
