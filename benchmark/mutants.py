@@ -91,7 +91,7 @@ class Mutant:
     """The changed expression."""
     after: str
     start: int
-    """Offset of the expression in the file, in bytes; ``end`` is the one behind it."""
+    """Offset of the expression in the file, in bytes; ``end`` is the one after its last byte."""
     end: int
 
 

@@ -23,7 +23,7 @@ from asyncguard_benchmark.scenario import Composition, Regime, Surface
 
 
 class Contestant(Protocol):
-    """Who is asked, before it is made for a composition: a simulated agent or a model. A frozen dataclass."""
+    """A simulated agent or a model, before it is made for a composition. A frozen dataclass."""
 
     @property
     def label(self) -> str:
@@ -32,7 +32,7 @@ class Contestant(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What an episode records of it."""
+        """Return the settings of it that an episode records."""
         ...
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
@@ -48,13 +48,14 @@ class Condition:
     player: str
     arm: str = NONE
     declared: bool = True
-    """Whether tools are declared to the guards; the plain player tells nobody."""
+    """True if tools are declared to the guards; the plain player does not declare them to
+    anything."""
     regime: Regime = Regime.FIXED1
     surface: Surface = Surface.TEXT
     seed: int = 0
     """Seed of the delays and of what the agent draws."""
     few_shot: bool = False
-    """Whether the prompt holds one successful trajectory."""
+    """True if the prompt holds one successful trajectory."""
 
     @property
     def agent_name(self) -> str:
@@ -72,7 +73,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class EpisodeKey:
-    """What an episode is called in a file; two of one name would say the same."""
+    """Name of an episode in a file; two episodes of one name would be equal."""
 
     composition: str
     agent: str

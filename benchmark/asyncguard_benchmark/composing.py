@@ -1,6 +1,7 @@
-"""Builds compositions from single tasks, reproducibly from a seed.
+"""Build compositions from single tasks, reproducibly from a seed.
 
-``python -m asyncguard_benchmark.composing`` prints the file that ships, made anew.
+``python -m asyncguard_benchmark.composing`` builds again and prints the content of the file that
+ships.
 """
 
 import json
@@ -16,7 +17,7 @@ SHIPPED_COUNTS: Mapping[Suite, Mapping[Kind, int]] = {
     Suite.FOUR: {Kind.S4: 300, Kind.C4: 300},
     Suite.LITE: {Kind.S2: 20, Kind.C2: 22, Kind.S3: 41, Kind.C3: 37},
 }
-"""How many compositions of each kind ship with the package."""
+"""Number of compositions of each kind that ship with the package."""
 SHIPPED_SEED = 12
 """The seed of `data/compositions.json`."""
 

@@ -1,12 +1,13 @@
-"""The message clock: which call is issued when, and when its result arrives.
+"""The message clock: when each call is issued, and when its result arrives.
 
-The clock counts ticks. In the plain loop every assistant message is one tick, so a call issued in tick t with delay d
-is delivered after message t + d, as in the paper. A runtime may also let a tick pass without a message (a wait) and may
-issue calls by itself; rounds (assistant messages) and ticks are therefore counted apart. The environment knows nothing
-of messages: whoever drives it renders what it returns.
+The clock counts ticks. In the plain loop every assistant message is one tick, so a call issued in
+tick t with delay d is delivered after message t + d, as in the paper. A runtime may also let a tick
+pass without a message (a wait) and may issue calls by itself; rounds (assistant messages) and ticks
+are therefore counted apart. The environment knows nothing of messages: its driver renders what it
+returns.
 
-One turn of a driver: `begin_round` or `advance`, then `issue` any number of calls, then `due`, again after every
-further `issue` in the same tick, because a delay may be 0.
+One turn of a driver: `begin_round` or `advance`, then `issue` any number of calls, then `due`,
+again after every further `issue` in the same tick, because a delay may be 0.
 """
 
 import hashlib
@@ -57,17 +58,17 @@ class CallRecord:
     pending_before: tuple[int, ...] = ()
     """Numbers of the calls of the same sub-task whose results were undelivered at issue."""
     note: str = ""
-    """What comes beside the response: a hint, where a fault gives one."""
+    """Note that comes beside the response: a hint, if a fault gives one."""
 
     @property
     def premature(self) -> bool:
-        """Whether the sub-task had a pending call when this one was issued."""
+        """Return True if the sub-task had a pending call when this one was issued."""
         return bool(self.pending_before)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """What is counted while an episode runs."""
+    """Counts of an episode while it runs."""
 
     rounds: int = 0
     """Assistant messages, the final one included."""
@@ -78,11 +79,11 @@ class Counters:
     format_errors: int = 0
     """Actions that could not be read and were answered by an error at once."""
     truncated: bool = False
-    """Whether the cap on assistant messages ended the run."""
+    """True if the cap on assistant messages ended the run."""
 
 
 class Environment:
-    """The world of one composition: the tools of each sub-task and their faults, behind the message clock."""
+    """The world of one composition: the tools of each sub-task and their faults, under the message clock."""
 
     def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
         self.composition = composition
@@ -106,7 +107,7 @@ class Environment:
 
     @property
     def counters(self) -> Counters:
-        """What was counted so far."""
+        """Return the counts so far."""
         return self._counters
 
     @property
@@ -120,7 +121,7 @@ class Environment:
         return tuple(self._firings)
 
     def raised(self, number: int) -> Exception | None:
-        """What a call raised in the place of an answer; its response says the same in words."""
+        """Return the exception of a call that raised one; its response says the same in words."""
         return self._raised.get(number)
 
     def pending(self, task_id: str | None = None) -> tuple[CallRecord, ...]:

@@ -79,7 +79,7 @@ _SETTINGS = {
         },
     },
 }
-"""What players note and others read; a player may note more."""
+"""Schema of the notes that players write and others read; a player may note more."""
 _EPISODE = {
     "type": "object",
     "properties": {
@@ -240,7 +240,7 @@ def _record_to_json(record: CallRecord) -> dict[str, Any]:
 
 
 def digest_of(composition: Composition) -> str:
-    """What a composition is called where it does not stand in full; one that differs anywhere has another."""
+    """Return a short name for a composition; compositions that differ have different names."""
     text = json.dumps(composition_to_json(composition), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -54,7 +54,7 @@ class Line:
     command: tuple[str, ...] | None = None
     problem: str | None = None
     finished: bool = True
-    """Whether it ends as a line does; only the last may not."""
+    """True if it ends as a line does; only the last may not."""
 
 
 def read_lines(path: Path) -> Iterator[Line]:
@@ -131,15 +131,15 @@ class Journal:
             JournalBusyError: another process writes the file.
         """
         self.notice: str | None = None
-        """What was put in order, or None."""
+        """Note on a repair of the file, or None."""
         self.keys: set[EpisodeKey] = set()
         """The episodes that the file holds."""
         self.failures: set[EpisodeKey] = set()
-        """The episodes that the infrastructure ended and that nobody has played since."""
+        """The episodes that the infrastructure ended and that have not been played since."""
         self.commands: list[tuple[str, ...]] = []
-        """What the file was asked for, in order."""
+        """Command lines that asked for the file's episodes, in order."""
         self.dollars = 0.0
-        """What the models of its episodes have cost, as far as prices were known."""
+        """Cost of the models of its episodes, as far as prices were known."""
         self._digests: set[str] = set()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab")

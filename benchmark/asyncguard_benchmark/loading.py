@@ -240,7 +240,7 @@ def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[S
         DataError: the file is missing or breaks the format, or two tasks share an id.
     """
     kind = "tasks" if split is Split.MAIN else "wild"
-    # "TP*" is no file name on every system.
+    # "TP*" is not a valid file name on every system.
     name = f"{kind}_{category.value.lower().replace('*', '_star')}.json"
     tasks = tuple(
         sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name))

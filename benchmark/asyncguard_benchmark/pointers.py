@@ -54,7 +54,7 @@ def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def covers(pointer: str, leaf: str) -> bool:
-    """Whether `leaf` is `pointer` itself or lies below it."""
+    """Return True if `leaf` is `pointer` itself or lies below it."""
     return leaf == pointer or leaf.startswith(pointer + "/")
 
 

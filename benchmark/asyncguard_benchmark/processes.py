@@ -38,4 +38,4 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)  # the job at hand is of use to nobody
+        os._exit(1)  # the result of the job at hand is lost anyway

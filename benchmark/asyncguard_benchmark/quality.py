@@ -102,7 +102,7 @@ def _source_problem(
 
 
 def in_query(query: str, value: Any) -> bool:
-    """Whether the query says a value: a text literally and not inside a longer word, a number in a usual spelling."""
+    """Return True if the query has a value: a text literally, outside a longer word; a number in a usual spelling."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
     if isinstance(value, str):
@@ -114,7 +114,7 @@ def in_query(query: str, value: Any) -> bool:
 
 
 def _fixed(task: SubTask, call: GoldCall, pointer: str, value: Any) -> bool:
-    """Whether the schema leaves no other value: the default, a constant, or the only option."""
+    """Return True if the schema leaves no other value: the default, a constant, or the only option."""
     properties: Mapping[str, Any] = tools_of(task)[call.tool].parameters["properties"]
     schema = properties.get(pointer.removeprefix("/"), {})
     return value in [schema[key] for key in ("default", "const") if key in schema] or schema.get(

@@ -116,7 +116,7 @@ def _maker(kind: str) -> type[SpeakingAgent]:
     except (ImportError, AttributeError) as problem:
         raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
     if not (isinstance(found, type) and issubclass(found, SpeakingAgent)):
-        raise UnknownNameError(f"{kind} is no SpeakingAgent")
+        raise UnknownNameError(f"{kind} is not a SpeakingAgent")
     return found
 
 

@@ -29,8 +29,7 @@ class Chains:
     workload: Workload
     """The chains of calls."""
     task_argument: str = ""
-    """Name of the argument in which the runtime takes the task of a call; empty if it takes none.
-    """
+    """Name of the argument in which the runtime takes the task of a call; empty without one."""
     executed: int = 0
     """Number of calls that ran."""
     turns: int = 0

@@ -46,8 +46,7 @@ class ArmFigures:
     errors: int
     """Infrastructure errors: excluded from every figure, and counted here."""
     valid: bool
-    """True if few enough episodes were lost to errors; the figures of an invalid arm are not used.
-    """
+    """True if few enough episodes were lost to errors; figures of an invalid arm are not used."""
     overall: Interval | None
     """Compositions solved; dyadic-robust over shared source tasks."""
     accuracy: Interval | None

@@ -49,7 +49,7 @@ class SandboxError(BenchmarkError):
 
 
 class ForeignError(RuntimeError):
-    """A foreign function raised something that is no exception of Python's own."""
+    """A foreign function raised something that is not one of Python's own exceptions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class SandboxLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a worker runs."""
+    """Program of a worker."""
 
     module: Path
     names: Sequence[str]
@@ -98,9 +98,9 @@ class Sandbox:
         self._folder = ""
         self._process: subprocess.Popen[bytes] | None = None
         self.ended: str | None = None
-        """Why the worker is gone, None while it runs."""
+        """Reason why the worker is gone; None while it runs."""
         self.profiled = False
-        """Whether the module took the profile that it was given."""
+        """True if the module took the profile that it was given."""
 
     def __enter__(self) -> Self:
         """Starts the worker and loads the module.

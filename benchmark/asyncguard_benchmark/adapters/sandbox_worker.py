@@ -44,7 +44,7 @@ _REFUSED = (
 )
 """Beginnings of what Python reports before it does it: network, processes, second names of files, other limits."""
 _CHANGING = frozenset({"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.truncate", "os.chmod"})
-"""What may be done to files of the temporary folder."""
+"""Operations that are allowed on files of the temporary folder."""
 _READABLE = (
     "/usr/share/zoneinfo",
     "/etc/localtime",
@@ -93,7 +93,8 @@ def _private_pipes() -> tuple[TextIO, TextIO]:
 def _listen(requests: TextIO, inbox: "queue.SimpleQueue[str]", home: Path) -> NoReturn:
     for line in requests:
         inbox.put(line)
-    # A parent that ends in order has killed this process before: nobody else is left to take the folder away.
+    # A parent that ends in order has killed this process before; otherwise only this process is
+    # left to remove the folder.
     shutil.rmtree(home, ignore_errors=True)
     os._exit(0)
 

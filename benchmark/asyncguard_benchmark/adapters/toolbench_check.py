@@ -1,4 +1,4 @@
-"""What a download of ToolBench-X holds and what it lacks, as plain JSON; nothing of it runs."""
+"""Check of a download of ToolBench-X: the parts that it has and lacks, as plain JSON; nothing of it runs."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where an agent ends a task of ToolBench-X: with an answer, or with a problem that it reports."""
+"""Desk at which an agent ends a task of ToolBench-X: with an answer, or with a problem that it reports."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What ToolBench-X says of its faults: hints, profiles in the tool modules, and the manifest of hazards."""
+"""Descriptions of ToolBench-X's faults: hints, profiles in the tool modules, and the manifest of hazards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _SEPARATOR = "::"
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """What an agent may be told when a tool breaks."""
+    """A hint that an agent may get when a tool breaks."""
 
     tool: str
     failpoint: str
@@ -36,7 +36,7 @@ class Hint:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """How often one failpoint fires, and what then happens: an exception or a drift."""
+    """Rate at which one failpoint fires, and its fault: an exception or a drift."""
 
     tool: str | None
     """The tool it belongs to; None for all tools of the task."""
@@ -49,7 +49,7 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """What the manifest says of one task."""
+    """Entry of the manifest for one task."""
 
     task: str
     """Its key."""
@@ -61,7 +61,8 @@ def read_hints(value: Any, where: str) -> tuple[Hint, ...]:
     """The hints of one task: ``{"<tool>::<failpoint>": {...}}``.
 
     Raises:
-        DataError: a key or an entry is no hint, or two entries have different categories.
+        DataError: a key or an entry does not describe a hint, or two entries have different
+            categories.
     """
     expect(value, dict, where, f'an object of hints by "<tool>{_SEPARATOR}<failpoint>"')
     found = []

@@ -33,16 +33,16 @@ class Episode:
 
 @dataclass(frozen=True, kw_only=True)
 class Cast:
-    """Who plays, and what it may cost."""
+    """Model that plays, and the limits of its cost."""
 
     model: ModelSpec
     asking: Asking
 
     def play(self, episode: Episode) -> tuple[Outcome, Mapping[str, Any]]:
-        """Plays an episode.
+        """Play an episode.
 
         Returns:
-            What came of it, and what the model used.
+            Its outcome, and the usage of the model.
 
         Raises:
             BudgetExhaustedError: it would cost more than is left.
@@ -89,10 +89,10 @@ def outcomes(
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of results, none if there is no file.
+    """Return the rows of a file of results, none if there is no file.
 
     Raises:
-        DataError: a line is no row.
+        DataError: a line does not hold a row.
     """
     rows = []
     for number, line in enumerate(

@@ -46,7 +46,7 @@ def parameters_of(function: ast.FunctionDef, where: str) -> dict[str, Any]:
 
 
 def described_by(function: ast.FunctionDef) -> tuple[str, dict[str, str]]:
-    """What a Google-style docstring says of the function and of each of its arguments."""
+    """Return the descriptions of a function and its arguments from a Google-style docstring."""
     summary: list[str] = []
     arguments: dict[str, str] = {}
     inside, name = False, ""

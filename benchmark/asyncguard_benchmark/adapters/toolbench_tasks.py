@@ -27,7 +27,7 @@ class ForeignTask:
     folder: str
     """``<workflow>/<topic>/<subtopic>``, as it stands on the disk."""
     prompt: str
-    """What the user asks."""
+    """Question of the user."""
     tools: tuple[str, ...]
     """Names of the tools that the agent has, in the order of the file."""
     answer: str
@@ -40,7 +40,7 @@ class ForeignTask:
 
     @property
     def module(self) -> tuple[str, ...]:
-        """Where its tools stand below a folder of tools: workflow, topic, subtopic, file."""
+        """Return the place of its tools below a folder of tools: workflow, topic, subtopic, file."""
         return (*map(segment, self.folder.split("/")), f"{segment(self.id)}.py")
 
 

@@ -79,7 +79,7 @@ class NoDownloadError(BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where the parts lie."""
+    """Places of the parts."""
 
     tasks: Path
     tools: Path
@@ -121,7 +121,7 @@ class Instance:
 
     @property
     def undecided(self) -> str | None:
-        """Why the schedule cannot be applied from outside, None if it can."""
+        """Return the reason why the schedule cannot be applied from outside; None if it can."""
         if not self.controls:
             return (
                 "no schedule: neither the manifest nor a profile that is a literal names failpoints"
@@ -139,7 +139,7 @@ class Download:
     layout: Layout
     instances: tuple[Instance, ...]
     problems: tuple[DataError, ...]
-    """What is broken; the tasks that need it are missing from the instances or lack that part."""
+    """Broken parts; the tasks that need them are missing from the instances or lack that part."""
     skipped: tuple[str, ...]
     """JSON files among the tasks that are none."""
     unused: tuple[str, ...]
@@ -158,7 +158,7 @@ def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download
     """
     if not layout.tasks.is_dir():
         raise NoDownloadError(
-            f"{layout.tasks} is no folder; name the one that holds tasks/, tools/ and tools_exception/ as they were "
+            f"{layout.tasks} is not a folder; name the one that holds tasks/, tools/ and tools_exception/ as they were "
             "published (github.com/Foreverskyou/ToolBench-X says where to get them)"
         )
     tasks = read_tasks(layout.tasks)

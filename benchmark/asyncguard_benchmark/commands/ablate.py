@@ -99,7 +99,7 @@ def _design(options: Namespace) -> Design:
 
 
 def _contestants(options: Namespace) -> list[Contestant]:
-    """A model, simulated agents, or both; the eager agent if nobody is named."""
+    """Return a model, simulated agents, or both; the eager agent if none is named."""
     model = model_of(options)
     names = options.agents or (() if model is not None else ("eager",))
     simulated = [member for kind in names for member in members(kind, options.members)]
@@ -107,7 +107,7 @@ def _contestants(options: Namespace) -> list[Contestant]:
 
 
 def _simulated(design: Design) -> bool:
-    """Whether anybody but a model plays; the agent of the wild split does."""
+    """Return True if any agent but a model plays; the agent of the wild split counts."""
     return bool(design.wild) or any(not isinstance(agent, ModelSpec) for agent in design.agents)
 
 

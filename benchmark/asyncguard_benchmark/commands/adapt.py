@@ -24,7 +24,7 @@ _SHOWN = 20
 
 
 class ForeignCodeRefused(BenchmarkError):
-    """Playing would run Python code of the download, and nobody has allowed it."""
+    """Playing would run Python code of the download, and the option that allows it was not given."""
 
 
 class BrokenDownloadError(BenchmarkError):
@@ -89,7 +89,7 @@ def _model(options: Namespace) -> ModelSpec:
 def _allowed(options: Namespace, download: Download) -> None:
     if not options.run_foreign_code:
         raise ForeignCodeRefused(
-            f"the tools in {options.folder} are Python code of somebody else, and playing runs it. Look at it, and say "
+            f"the tools in {options.folder} are Python code from outside, and playing runs it. Look at it, and say "
             "--run-foreign-code to run it in a bounded process without network (a guard-rail, no security boundary), "
             "best in a container; --check reads everything and runs nothing"
         )

@@ -127,7 +127,7 @@ def _fronts(text: str) -> tuple[str, ...]:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
@@ -137,5 +137,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above zero")
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above zero, not {text!r}")
     return value

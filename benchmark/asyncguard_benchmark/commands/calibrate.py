@@ -22,7 +22,7 @@ from asyncguard_benchmark.scenario import Regime
 _PAUSE = 5.0
 """Seconds between two lines of progress."""
 _SAME = 0.002
-"""Points by which a figure in the file may differ from one played anew: it is rounded there."""
+"""Points by which a figure in the file may differ from that of a new run: it is rounded there."""
 _QUICK = 10
 MOST_ERROR, MOST_COLUMN_ERROR = 1.5, 3.0
 """Points of mean error that a calibration may have, over everything and in one column."""
@@ -52,7 +52,7 @@ def execute(options: Namespace) -> int:
         if digest_of_corpus(shipped_compositions()) != personas.corpus:
             notice(
                 "the personas were fitted on other tasks or compositions than those that ship now; --check tells what "
-                "they score on these, --fit fits them anew"
+                "they score on these, --fit fits them again"
             )
     account = account_of(published_models(), personas)
     differing = _check(personas, options.jobs) if options.check else []
@@ -69,7 +69,7 @@ def execute(options: Namespace) -> int:
         if options.check:
             said = ", ".join(differing) or "none"
             console().print(
-                f"Best fits played anew that score otherwise than the file says: {said}."
+                f"Best fits that score otherwise than the file says when played again: {said}."
             )
     return 1 if differing else 0
 

@@ -1,7 +1,7 @@
-"""``bench compare``: two runs on the same compositions and seeds, laid beside each other.
+"""``bench compare``: compare two runs on the same compositions and seeds.
 
-A composition is the same if all that is in it is: data that changed keeps its ids, and a difference between two
-versions of a task is no effect of a guard.
+A composition is the same if all that is in it is: data that changed keeps its ids, and a difference
+between two versions of a task is not an effect of a guard.
 """
 
 from argparse import Namespace

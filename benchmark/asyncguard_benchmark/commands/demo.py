@@ -45,12 +45,12 @@ class DemoError(BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What the demo has to say."""
+    """Content that the demo shows."""
 
     findings: Findings
     sweep: Sequence[Figures]
     chapters: Sequence[Chapter]
-    """What the terminal shows."""
+    """Chapters that the terminal shows."""
     closing: str
     files: Sequence[Path]
 

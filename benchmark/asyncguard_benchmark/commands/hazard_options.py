@@ -39,7 +39,7 @@ examples:
 _VALIDATE_EXAMPLES = """\
 examples:
   asyncguard bench hazards validate                       everything, in about two minutes
-  asyncguard bench hazards validate --domains rail        one domain, and nothing drawn anew
+  asyncguard bench hazards validate --domains rail        one domain, and no new draw
 """
 _RUN_EXAMPLES = """\
 examples:
@@ -159,7 +159,7 @@ def _run(commands: Any) -> None:
 
 def _score(commands: Any) -> None:
     made = _command(
-        commands, "score", "score saved episodes anew, executing everything again", _SCORE_EXAMPLES
+        commands, "score", "score saved episodes by executing everything again", _SCORE_EXAMPLES
     )
     made.add_argument("files", type=Path, nargs="+", metavar="FILE", help="what `run` wrote")
     made.add_argument(
@@ -321,7 +321,7 @@ def _numbers(text: str) -> tuple[int, ...]:
         first, dash, last = word.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise argparse.ArgumentTypeError(
-                f"{text!r} is no list of whole numbers or ranges, as in 0,1,5-9"
+                f"must be a list of whole numbers or ranges, as in 0,1,5-9, not {text!r}"
             )
         found += range(int(first), int(last or first) + 1)
     return tuple(dict.fromkeys(found))
@@ -329,5 +329,5 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

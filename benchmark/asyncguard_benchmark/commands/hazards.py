@@ -55,7 +55,7 @@ from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Domain, Regime, Surface
 
 EPISODES = "episodes.jsonl"
-"""What the episodes of an ablation are called in its folder."""
+"""Name of the episodes' file in the folder of an ablation."""
 _QUICK = 7
 
 
@@ -146,10 +146,11 @@ def _asked(options: Namespace, arms: Sequence[str]) -> list[Cell]:
 
 
 def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
-    """Plays what a file does not hold yet.
+    """Play the episodes that a file does not hold yet.
 
     Raises:
-        TooManyFailuresError: so many episodes were ended by the infrastructure that the rest is no fair sample.
+        TooManyFailuresError: so many episodes were ended by the infrastructure that the rest is not
+            a fair sample.
     """
     failed = 0
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
@@ -170,8 +171,8 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
                 journal.add(outcome.episode)
     if failed > MOST_FAILED * len(asked):
         raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
-            "no fair sample; the same command again plays the rest"
+            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures "
+            "are not a fair sample; the same command again plays the rest"
         )
 
 

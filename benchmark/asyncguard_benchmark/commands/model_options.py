@@ -164,5 +164,5 @@ def _above_zero(text: str) -> float:
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
+        raise argparse.ArgumentTypeError(f"must be a number above zero, not {text!r}")
     return value

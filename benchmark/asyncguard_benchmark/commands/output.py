@@ -1,4 +1,4 @@
-"""What the commands print: tables and progress for people, one JSON object for programs."""
+"""Output of the commands: tables and progress for people, one JSON object for programs."""
 
 import json
 import sys
@@ -62,7 +62,7 @@ class _Output(Console):
 
 
 def console() -> Console:
-    """The standard output; wide enough for a table if it is no terminal."""
+    """Return the standard output; wide enough for a table if it is not a terminal."""
     made = _Output(highlight=False, markup=False)
     return made if made.is_terminal else _Output(highlight=False, markup=False, width=140)
 

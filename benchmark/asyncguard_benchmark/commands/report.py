@@ -15,7 +15,7 @@ from asyncguard_benchmark.report.figures import Tally
 from asyncguard_benchmark.report.observations import Observations
 
 FINDINGS = "findings.json"
-"""What an ablation calls its findings in the folder that it writes."""
+"""Name of the findings' file in the folder that an ablation writes."""
 _SAID_EVERY = 2_000
 
 

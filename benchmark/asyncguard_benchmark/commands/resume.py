@@ -75,6 +75,6 @@ def _refusal(
 
 
 def commands_of(path: Path) -> list[tuple[str, ...]]:
-    """What a file was asked for, in order, each once."""
+    """Return the command lines that asked for a file's episodes, in order, each once."""
     found = [line.command for line in all_lines(path) if line.command is not None]
     return list(dict.fromkeys(found))

@@ -36,7 +36,7 @@ class NothingToPlayError(BenchmarkError):
 
 
 class TooManyFailuresError(BenchmarkError):
-    """So many episodes were ended by the infrastructure that the rest is no fair sample."""
+    """So many episodes were ended by the infrastructure that the rest is not a fair sample."""
 
 
 def execute(options: Namespace) -> int:
@@ -72,14 +72,14 @@ def execute(options: Namespace) -> int:
     _say(options, tally, asked=len(asked), missing=len(missing), failed=failed)
     if failed > MOST_FAILED * len(asked):
         raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
-            f"no fair sample; the same command again plays the rest"
+            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures "
+            f"are not a fair sample; the same command again plays the rest"
         )
     return 0
 
 
 def _lasting(argv: Sequence[str]) -> list[str]:
-    """The arguments that say what is played; who plays it, how it is told and where it goes is no part of that."""
+    """Return the arguments that select the episodes, without those for workers, output and the file."""
     return without_options([word for word in argv if word != "--json"], ("--out",))
 
 

@@ -1,4 +1,4 @@
-"""``bench score``: judges saved episodes anew; no saved response is believed."""
+"""``bench score``: judge saved episodes by executing everything again; no saved response is believed."""
 
 import sys
 from argparse import Namespace

@@ -100,7 +100,7 @@ def _built(tasks: Sequence[SubTask], suites: dict[Suite, tuple[Composition, ...]
 
 
 def _solved(compositions: Sequence[Composition], jobs: int) -> Iterator[str]:
-    """Whether the oracle solves every composition under every regime."""
+    """Yield the compositions and regimes that the oracle does not solve."""
     grid = Grid(
         compositions=compositions,
         agents=[AgentSpec(kind="oracle")],

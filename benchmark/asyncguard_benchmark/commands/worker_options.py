@@ -95,5 +95,5 @@ def without_options(argv: Sequence[str], names: Sequence[str] = ()) -> list[str]
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

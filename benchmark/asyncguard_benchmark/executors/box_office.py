@@ -1,8 +1,8 @@
 """TP: a box office with a programme, seats, holds, payment, refunds and a help desk.
 
-Whoever has opened the session is the customer of every call that touches seats, money, tickets or cases. Nothing
-expires and no price moves, so a run depends on nothing but its calls. Ids come from content: an extra hold, booking or
-case does not shift the id of another.
+The person who opened the session is the customer of every call that touches seats, money, tickets
+or cases. Nothing expires and no price moves, so a run depends on nothing but its calls. Ids come
+from content: an extra hold, booking or case does not shift the id of another.
 """
 
 from typing import Any

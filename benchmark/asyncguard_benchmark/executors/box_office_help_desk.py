@@ -22,7 +22,7 @@ def file_case(state: State, booking_id: str, subject: str) -> Any:
 
 
 def case_thread(state: State, case_id: str) -> Any:
-    """What was written in a case."""
+    """Return the messages of a case."""
     case = own(state, "cases", case_id)
     return {"case_id": case_id, **{key: case[key] for key in ("subject", "messages", "status")}}
 

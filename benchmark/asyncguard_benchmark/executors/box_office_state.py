@@ -1,4 +1,4 @@
-"""What the box office knows, and who may see what of it."""
+"""State of the box office, and the parts of it that each person may see."""
 
 from typing import Any
 
@@ -63,10 +63,10 @@ STATE_SCHEMA = record(
 
 
 def customer_of(state: State) -> str:
-    """E-mail address of the customer in session.
+    """Return the e-mail address of the customer in session.
 
     Raises:
-        ToolFailure: nobody is.
+        ToolFailure: No session is open.
     """
     found: str | None = state["session"]
     if found is None:
@@ -87,10 +87,10 @@ def event_of(state: State, event_id: str) -> dict[str, Any]:
 
 
 def own(state: State, kind: str, key: str) -> dict[str, Any]:
-    """A hold, booking or case of the customer in session; those of others do not exist for them.
+    """Return a hold, booking or case of the customer in session; those of others do not exist for them.
 
     Raises:
-        ToolFailure: nobody is in session, or nothing of theirs has this key.
+        ToolFailure: No session is open, or nothing of theirs has this key.
     """
     customer = customer_of(state)
     found: dict[str, Any] | None = state[kind].get(key)

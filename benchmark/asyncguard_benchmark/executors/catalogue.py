@@ -1,4 +1,4 @@
-"""Which toolset belongs to which category or domain. A new one is one file and one line here."""
+"""Toolset of each category and domain. A new one is one file and one line here."""
 
 from collections.abc import Mapping
 from functools import lru_cache

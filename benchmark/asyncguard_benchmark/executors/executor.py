@@ -102,7 +102,7 @@ class Executor:
 
 
 def refusal(tool_name: str, problem: ValidationError) -> str:
-    """What a tool says of arguments that it does not take."""
+    """Return the message of a tool about arguments that it does not take."""
     return f"Invalid arguments for {tool_name}: {problem.message[:_LONGEST_PROBLEM]}"
 
 
@@ -130,7 +130,7 @@ def plain_numbers(value: Any) -> Any:
 
 
 def holds_half_a_character(value: Any) -> bool:
-    """Whether a text in a JSON value has a surrogate without its other half: JSON can say it, UTF-8 cannot."""
+    """Return True if a text in a JSON value has a surrogate without its other half: JSON can say it, UTF-8 cannot."""
     match value:
         case str():
             return not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)

@@ -1,4 +1,4 @@
-"""What the tools of FS do: paths, and reading and changing a tree of directories and texts."""
+"""Operations of the tools of FS: paths, and reading and changing a tree of directories and texts."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ def sorted_lines(state: State, file: str, order: str) -> Any:
 
 
 def count(state: State, file: str) -> Any:
-    """How many lines, words and characters a file has."""
+    """Return the number of lines, words and characters of a file."""
     content = _text(state, file)
     return {
         "lines": len(content.splitlines()),
@@ -230,7 +230,7 @@ def write_line(state: State, text: str, file: str, mode: str) -> None:
 
 
 def _arrival(state: State, source: str, destination: str) -> tuple[dict[str, Any], str, list[str]]:
-    """Where a moved or copied thing lands: inside a directory under its own name, or under a new name."""
+    """Return the place of a moved or copied thing: inside a directory under its own name, or under a new name."""
     origin, target = _names(state, source), _names(state, destination)
     if isinstance(_lookup(state, target), dict):
         target = [*target, *origin[-1:]]

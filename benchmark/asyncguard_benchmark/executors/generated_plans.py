@@ -1,4 +1,4 @@
-"""What the functions of data generation make of dates, times and people: series, rotas, fixtures, slots, payments."""
+"""Functions of data generation on dates, times and people: series, rotas, fixtures, slots, payments."""
 
 import calendar
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""What the functions of data generation make that needs no calendar: series, codes, labels, draws, selections.
+"""Functions of data generation that need no calendar: series, codes, labels, draws, selections.
 
 Draws come from a hash of the seed and a counter, so that a seed gives the same values on every machine.
 """
@@ -55,7 +55,7 @@ def spread_points(_: State, first: float, last: float, count: int) -> Any:
 
 
 def serial_labels(_: State, prefix: str, first: int, count: int, digits: int) -> Any:
-    """Consecutive numbers behind a prefix."""
+    """Return consecutive numbers with a prefix."""
     labels = [f"{prefix}{number:0{digits}d}" for number in range(first, first + count)]
     return {"labels": labels, "last": labels[-1], "next_number": first + count}
 
@@ -125,7 +125,7 @@ def content_key(_: State, content: str, length: int) -> Any:
 
 
 def check_code(_: State, digits: str, scheme: str) -> Any:
-    """Digits with the check digit of a scheme behind them."""
+    """Return digits, followed by the check digit of a scheme."""
     if not (digits.isascii() and digits.isdigit()):
         raise ToolFailure(
             "Only the digits 0 to 9 may stand in the number, without spaces or hyphens."

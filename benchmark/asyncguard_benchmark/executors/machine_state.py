@@ -1,4 +1,4 @@
-"""What a machine's computer knows, and the conditions under which it acts."""
+"""State of a machine's computer, and the conditions under which it acts."""
 
 from typing import Any
 

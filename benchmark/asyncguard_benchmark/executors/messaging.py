@@ -109,7 +109,7 @@ def _store(state: State, thread_id: str | None, **values: Any) -> str:
 
 
 def _receipt(state: State, message_id: str) -> Any:
-    """What is told of a message that was just written or sent."""
+    """Return the fields that are shown of a message that was just written or sent."""
     message = state["messages"][message_id]
     shown = (
         "thread_id",

@@ -1,4 +1,4 @@
-"""What the functions of data management do to lists of flat records, to plain lists and to mappings.
+"""Functions of data management on lists of flat records, on plain lists and on mappings.
 
 Every function takes the empty state first, leaves its arguments alone and keeps the order in which things were given
 unless it says otherwise; ties keep that order, too. Sums are exact and rounded once, to two decimals, half away
@@ -22,7 +22,7 @@ RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "at least": ge,
     "at most": le,
 }
-"""How a number may stand to a bound."""
+"""Relations of a number to a bound."""
 DESCENDING = "descending"
 DIRECTIONS = (DESCENDING, "ascending")
 _PLACES = 2
@@ -209,7 +209,7 @@ def _by_key(records: Sequence[Record], key: str) -> dict[Any, Record]:
 
 
 def compare_snapshots(_: State, before: list[Record], after: list[Record], key: str) -> Any:
-    """What came, went and changed between two states of one list."""
+    """Return the entries that were added, removed and changed between two states of one list."""
     old, new = _by_key(before, key), _by_key(after, key)
     changed = [
         {"key": name, "field": field, "before": old[name][field], "after": value}
@@ -239,7 +239,7 @@ def nearest_record(_: State, records: list[Record], field: str, target: float) -
 
 
 def compare_lists(_: State, first: list[Any], second: list[Any]) -> Any:
-    """What two lists share and what only one has, each thing once."""
+    """Return the items that two lists share, and those that only one has, each once."""
     ours, theirs = list(dict.fromkeys(first)), list(dict.fromkeys(second))
     return {
         "both": [item for item in ours if item in theirs],
@@ -249,7 +249,7 @@ def compare_lists(_: State, first: list[Any], second: list[Any]) -> Any:
 
 
 def tally_values(_: State, values: list[Any]) -> Any:
-    """How often each value occurs, the most frequent first."""
+    """Return the number of times each value occurs, the most frequent first."""
     counts = {value: values.count(value) for value in dict.fromkeys(values)}
     ranked = sorted(counts, key=counts.__getitem__, reverse=True)
     return {

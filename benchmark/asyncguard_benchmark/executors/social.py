@@ -1,8 +1,8 @@
 """SC: a social network with walls, groups, comments, mentions and people who follow each other.
 
-Nothing works before somebody has logged on, and everything is then done as that member. What stands in a group is for
-its members only. Nobody else ever does anything and time stands still, so a run depends on nothing but its calls.
-Dates are texts ``YYYY-MM-DD HH:MM``, which sort as they should.
+Nothing works before a member has logged on, and everything is then done as that member. Posts in a
+group are for its members only. Other members do nothing and time stands still, so a run depends on
+nothing but its calls. Dates are texts ``YYYY-MM-DD HH:MM``, which sort as they should.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ _GROUPS = "social:{task_id}:groups"
 _POSTS = "social:{task_id}:posts"
 
 _WALL = "wall"
-"""Where a post stands that is in no group."""
+"""Place of a post that is in no group."""
 
 _DATE = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d \d\d:\d\d$"}
 _WORDS = rows(WORD)

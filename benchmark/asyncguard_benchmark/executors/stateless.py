@@ -1,4 +1,4 @@
-"""What the families of pure functions share: no state, no footprint, and schemas of numbers and lists."""
+"""Common part of the families of pure functions: no state, no footprint, and schemas of numbers and lists."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the travel desk knows, and how it takes money."""
+"""State of the travel desk, and its ways to take money."""
 
 from typing import Any
 

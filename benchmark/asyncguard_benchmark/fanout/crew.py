@@ -61,10 +61,10 @@ class Crew:
             self._deaths = 0
 
     def close(self, *, at_once: bool) -> None:
-        """Ends all workers, those that do not end by themselves with force.
+        """End all workers, those that do not end by themselves with force.
 
         Args:
-            at_once: Whether force comes first: nobody else has what they have.
+            at_once: True to kill them at once: their work is of no use to any other process.
         """
         with self._lock:
             self._closing = True

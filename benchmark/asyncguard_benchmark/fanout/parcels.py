@@ -1,7 +1,7 @@
-"""What travels between a runner and its workers, as plain JSON: episodes to be played, and what became of them.
+"""Parcels between a runner and its workers, as plain JSON: episodes to be played, and their outcomes.
 
-A worker imports nothing that a parcel names, so agents are known by their names only, and everything that arrives is
-checked before it is used, on both sides.
+A worker imports nothing that a parcel names, so agents are known by their names only, and
+everything that arrives is checked before it is used, on both sides.
 """
 
 import json
@@ -85,12 +85,12 @@ class ExpectedEpisodeError(EpisodeError, BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a worker made of a parcel."""
+    """Answer of a worker to a parcel."""
 
     versions: Mapping[str, str]
     """Those of the worker; if they are not the runner's, nothing was played."""
     worker: str
-    """Who it is, for people."""
+    """Name of the worker, for people."""
     played: Sequence[Played] = ()
     """In the order of the parcel, up to the first that ended in an error."""
     error: Exception | None = field(default=None, compare=False)

@@ -34,7 +34,7 @@ def play_episodes(
 
 
 def _played(cells: list[Cell], *, keep_messages: bool) -> tuple[list[Played], Exception | None]:
-    """What could be played before one of them ended in an error: the runner ends there, too."""
+    """Return the episodes that were played before one of them ended in an error: the runner ends there, too."""
     played: list[Played] = []
     try:
         for cell in cells:

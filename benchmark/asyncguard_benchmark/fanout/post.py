@@ -53,7 +53,7 @@ class Post:
         self._failed: WorkersError | None = None
         self._loop = asyncio.new_event_loop()
         self.heard_at = time.monotonic()
-        """When something came back last, or when this began."""
+        """Time of the last answer, or of the start."""
         try:
             url = database_url(database)
             self._journal = open_journal(journal_beside(url))
@@ -116,7 +116,7 @@ class Post:
                     future.set_exception(self._failed)
 
     def trouble(self) -> str:
-        """What may keep answers from coming, in sentences; empty if nothing is known."""
+        """Return reasons why answers may not come, in sentences; empty if none is known."""
         return self._executor.health().detail
 
     def tidy(self, least: int = _TOGETHER) -> None:
@@ -155,7 +155,7 @@ class Post:
             self._changed.notify_all()
             if not _begun_and_cancelled(completion.result):
                 self._over.append(order_id(completion.key, completion.attempt))
-            if future.done():  # nobody waits for it any more
+            if future.done():  # no caller waits for it any more
                 return
             match completion.result:
                 case Success(content=str(text)):
@@ -165,7 +165,7 @@ class Post:
 
 
 def _begun_and_cancelled(result: Result) -> bool:
-    """Whether a worker still plays what was withdrawn: it has to find its order when it is done."""
+    """Return True if a worker still plays a job that was withdrawn: it has to find its order when it is done."""
     symptom = getattr(result, "symptom", None)
     return symptom is not None and symptom.error == "cancelled" and symptom.started
 

@@ -1,4 +1,4 @@
-"""What two processes have to have in common so that an episode is the same in both."""
+"""Versions that two processes must share so that an episode is the same in both."""
 
 import hashlib
 from collections.abc import Iterable, Mapping

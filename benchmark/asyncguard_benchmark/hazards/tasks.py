@@ -87,7 +87,7 @@ def _problem(task: SubTask, answer: Answer) -> str | None:
     last = task.gold[-1]
     missing = [name for name in COMMON_NAMES if name not in task.tools]
     if not isinstance(task.category, Domain):
-        return f"{task.category} is no domain of the hazard suite"
+        return f"{task.category} is not a domain of the hazard suite"
     if missing:
         return f"its API list lacks {missing}, which every hazard task has"
     if [call.tool for call in task.gold].count(SUBMIT) != 1 or last.tool != SUBMIT:

@@ -17,7 +17,7 @@ from asyncguard_benchmark.statistics.estimates import Interval
 from asyncguard_benchmark.statistics.paired import Pair, mcnemar, paired_difference
 
 CLEAN = "clean"
-"""What a facet of the fault is called where there is none."""
+"""Value of a facet of the fault where there is no fault."""
 
 
 class Facet(StrEnum):
@@ -26,18 +26,18 @@ class Facet(StrEnum):
     HAZARD = "hazard"
     MODE = "mode"
     VISIBILITY = "visibility"
-    """Whether the declared result schema shows the fault."""
+    """True if the declared result schema shows the fault."""
     PROFILE = "profile"
     SEVERITY = "severity"
     WORKFLOW = "workflow"
     DOMAIN = "domain"
     HELD_OUT = "held_out"
-    """Whether the domain was written apart from the rest."""
+    """True if the domain was written apart from the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endings:
-    """How some tasks ended; shares in per cent."""
+    """Endings of some tasks; shares in per cent."""
 
     count: int
     struck: int
@@ -65,7 +65,7 @@ class Endings:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What faults leave of the success that the same agent has without them."""
+    """Comparison of an agent's success under faults with its success without them."""
 
     pairs: int
     """Injected runs, each beside the clean run of its task."""
@@ -81,7 +81,7 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """What an arm is worth against a base arm on the same tasks, faults and seeds."""
+    """Gain of an arm over a base arm on the same tasks, faults and seeds."""
 
     pairs: int
     points: Interval
@@ -95,7 +95,7 @@ class Gain:
 
 
 def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
-    """How tasks ended; None without any."""
+    """Return the endings of tasks; None without any."""
     if not scores:
         return None
     duplicates = [each.effects.duplicated for each in scores]
@@ -115,11 +115,11 @@ def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
 def endings_by(
     scores: Iterable[HazardScore], facet: Facet, is_visible: Callable[[str], bool]
 ) -> Mapping[str, Endings]:
-    """How tasks ended, split by a facet, its values in order.
+    """Return the endings of tasks, split by a facet, its values in order.
 
     Args:
         scores: Usually of one agent, player and arm.
-        facet: By what.
+        facet: The facet to split by.
         is_visible: Tells of a mode's name whether the declared result schema shows it.
     """
     groups: dict[str, list[HazardScore]] = {}

@@ -19,7 +19,7 @@ class Rate:
     low: float
     high: float
     count: int
-    """How many were judged."""
+    """Number of observations."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a run would use, before anything is asked.
+"""Estimate of a run's usage, before a model is asked.
 
 The estimate is that of simulated agents which make no mistake: the oracle, which takes the fewest rounds there are, and
 the serial agent, which waits for every result. A model that errs takes more. Tokens are characters divided by
@@ -23,7 +23,7 @@ _KINDS: Mapping[str, type[SimulatedAgent]] = {"oracle": OracleAgent, "serial": S
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What some episodes would use if the model were this agent."""
+    """Estimated usage of some episodes if the model were this agent."""
 
     agent: str
     usage: Usage

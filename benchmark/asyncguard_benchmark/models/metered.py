@@ -92,7 +92,7 @@ class Budget:
 
 @dataclass(kw_only=True)
 class Record:
-    """What the calls of one episode used."""
+    """Usage of the calls of one episode."""
 
     usage: Usage = field(default_factory=Usage)
     models: dict[str, None] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Record:
         self.models.setdefault(name or "not told")
 
     def to_json(self, cost: float | None) -> dict[str, Any]:
-        """What an episode saves."""
+        """Return the usage as an episode saves it."""
         return {
             **asdict(self.usage),
             "snapshots": list(self.models),
@@ -131,7 +131,7 @@ class MeteredModel(BaseChatModel):
     budget: SkipValidation[Budget]
     record: SkipValidation[Record]
     tools: SkipValidation[Sequence[Any]] = ()
-    """What was bound; counted as part of every prompt."""
+    """Tools that were bound; counted as part of every prompt."""
 
     @property
     @override

@@ -34,7 +34,7 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What all episodes of a run share."""
+    """Quota and budget that all episodes of a run share."""
 
     quota: Quota
     budget: Budget

@@ -1,4 +1,4 @@
-"""How fast a model may be asked: requests and tokens a minute, shared by everything that asks it."""
+"""Rate limits of a model: requests and tokens a minute, shared by all of its callers."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What model calls used, as the provider says, and what that costs."""
+"""Usage of model calls, as the provider reports it, and its cost."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,7 +77,7 @@ def prompt_tokens(messages: Sequence[BaseMessage], tools: Any = None) -> int:
 
 
 def usage_of(said: AIMessage, prompt: int) -> Usage:
-    """What one answer used.
+    """Return the usage of one answer.
 
     Args:
         said: The answer.

@@ -122,7 +122,7 @@ def play_again(
 
 
 def answered(episode: Episode) -> bool:
-    """Whether an answer was submitted for every task that ends by one."""
+    """Return True if an answer was submitted for every task that ends by one."""
     own = [task.id for task in episode.composition.sub_tasks if isinstance(task.category, Domain)]
     return all(
         any(record.tool == SUBMIT for record in episode.calls_of(task_id)) for task_id in own

@@ -1,7 +1,8 @@
-"""What the runtime tells of a call, as a record that the protocol can show.
+"""Outcomes that the runtime reports, as records that the protocol can show.
 
-The runtime may tell something else than its last attempt was answered: it may have put the answer into form, taken that
-of a sibling, or marked it. The agent is shown its own call beside what the runtime says, whatever attempts were made.
+The runtime may report something else than its last attempt was answered: it may have put the answer
+into form, taken that of a sibling, or marked it. The agent is shown its own call with the outcome
+that the runtime reports, whatever attempts were made.
 """
 
 from dataclasses import replace
@@ -27,7 +28,7 @@ class AnswerBook:
             executor: Knows what the attempts were answered.
         """
         self.executor = executor
-        """Who made the calls."""
+        """Executor that made the calls."""
         self._told: dict[str, CallRecord] = {}
         self._call_ids: dict[int, str] = {}
         self._unmade = 0
@@ -75,7 +76,7 @@ class AnswerBook:
         )
 
     def made(self, name: str) -> bool:
-        """Whether a call has reached a tool, by the runtime's key or the provider's call id."""
+        """Return True if a call has reached a tool, by the runtime's key or the provider's call id."""
         return bool(self.executor.attempts(name))
 
     def told(self, name: str) -> CallRecord | None:
@@ -88,7 +89,7 @@ class AnswerBook:
 
 
 def _says(result: Result, content: Any) -> bool:
-    """Whether the runtime tells just what an attempt was answered."""
+    """Return True if the runtime reports exactly the answer of an attempt."""
     match result:
         case Success():
             return bool(result.content == content)

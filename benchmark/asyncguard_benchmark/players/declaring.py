@@ -1,4 +1,4 @@
-"""What the runtime is told of the tools: their declarations in its own terms."""
+"""Declarations of the tools in the runtime's own terms."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
 
 
 def mode_of(composition: Composition) -> Mode:
-    """Who waits for a call: nobody. The runtime waits for those of a single task unless it is told otherwise."""
+    """Return the mode in which no caller waits for a call; the runtime waits by default if there is a single task."""
     return Mode.BACKGROUND if len(composition.sub_tasks) == 1 else Mode.AUTO
 
 

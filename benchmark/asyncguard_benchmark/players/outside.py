@@ -34,7 +34,7 @@ from asyncguard_benchmark.hazards.outside.judging import Heard, Seen, Told, Verd
 from asyncguard_benchmark.hazards.outside.world import World
 
 INSISTS = 2
-"""How often the model repeats a call that was answered by an error."""
+"""Number of times that the model repeats a call that was answered by an error."""
 _PATIENCE = 20.0
 """Real seconds after which a silent thread counts as hung."""
 _LIMIT = 3600.0

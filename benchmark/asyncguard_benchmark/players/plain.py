@@ -52,7 +52,7 @@ def play_plain(
         reply = speech.reply(steps, environment.due())
         if environment.counters.rounds == most_rounds(composition):
             environment.note_truncated()
-            break  # the last reply reaches nobody, so it is no part of the conversation
+            break  # the last reply is not sent, so it does not belong to the conversation
         messages += reply
     name = agent.get_name()
     return finished(

@@ -1,8 +1,9 @@
 """Sham guards: calls refused at random, as often and in the words in which guards refused them in the same episode.
 
-What an agent makes of any refusal (a pause, another attempt, a hint) is no merit of the guard that chose the call. The
-sham keeps all of that and takes the choice away: every call that the agent makes is as likely to be refused as any
-other. Deferrals are not imitated, because the agent is told nothing by them, nor are reminders at the end.
+An agent may gain from any refusal (a pause, another attempt, a hint); that gain is not due to the
+guard's choice of the call. The sham keeps all of that and takes the choice away: every call that
+the agent makes is as likely to be refused as any other. Deferrals are not imitated, because the
+agent is told nothing by them, nor are reminders at the end.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +46,7 @@ def play_sham(
 
 
 def drawn(refusals: Sequence[Refusal], proposed: int, key: tuple[object, ...]) -> dict[int, str]:
-    """Which calls to refuse, by number from 0, and in which words.
+    """Return the calls to refuse, by number from 0, and the words.
 
     Args:
         refusals: What guards refused.

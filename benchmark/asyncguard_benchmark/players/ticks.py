@@ -47,12 +47,13 @@ class TickExecutor:
         """Executes for one episode.
 
         Args:
-            environment: Where the calls go.
-            idle_waits: Whether an idle action lasts until the next result comes, if one is to come. It is that of a
+            environment: The environment that takes the calls.
+            idle_waits: Whether an idle action lasts until the next result comes, if one is to come.
+            It is that of a
                 runtime which waits; of one that does not, it lasts one tick, as in the plain loop.
         """
         self.environment = environment
-        """Where the calls go."""
+        """Environment that takes the calls."""
         self._idle_waits = idle_waits
         self._idle: list[tuple[Job, Done]] = []
         self._resting: list[_Resting] = []
@@ -95,7 +96,7 @@ class TickExecutor:
             done(_noted(job))
 
     def result(self, record: CallRecord) -> Result:
-        """What a real tool would have handed the runtime: its answer, or what is seen of what it raised."""
+        """Return the result that a real tool would have given: its answer, or the symptom of its exception."""
         raised = self.environment.raised(record.number)
         match raised:
             case None:
@@ -157,12 +158,12 @@ class TickClock:
         return float(self._environment.tick)
 
     async def sleep(self, seconds: float) -> None:
-        """Nobody sleeps on this clock: a back-off is a delay of its job, which the executor lets pass."""
+        """Reject every sleep: a back-off is a delay of its job, which the executor lets pass."""
         raise StalledError(f"the runtime wants to sleep {seconds:g} ticks between attempts")
 
     async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:
         """Let ticks pass until the event is set, or not at all if a time-out is given."""
-        for _ in range(3):  # whoever is about to set the event is on the same loop
+        for _ in range(3):  # a task that is about to set the event is on the same loop
             await asyncio.sleep(0)
         while not event.is_set() and timeout is None:
             if not self._executor.pending():

@@ -1,9 +1,10 @@
-"""Between the benchmark's protocol and the runtime's messages, both ways and without memory.
+"""Translation between the benchmark's protocol and the runtime's messages, both ways and without memory.
 
-The runtime speaks LangChain messages; an agent of the benchmark speaks one of its two surfaces. The conversation that
-an agent is sent is rendered anew, each turn, from the runtime's messages alone: with all guards off it is, message for
-message, what the plain player sends. An idle message and one that cannot be read are calls of tools of their own,
-because for a runtime a message without calls ends the run, and in the protocol only "all completed" does.
+The runtime speaks LangChain messages; an agent of the benchmark speaks one of its two surfaces. The
+conversation that an agent is sent is rendered, each turn, from the runtime's messages alone: with
+all guards off it is, message for message, what the plain player sends. An idle message and one that
+cannot be read are calls of tools of their own, because for a runtime a message without calls ends
+the run, and in the protocol only "all completed" does.
 """
 
 import re
@@ -27,10 +28,10 @@ UNKNOWN_TOOL = "unknown_tool_action"
 
 
 class CallBook(Protocol):
-    """What became of the runtime's calls."""
+    """Outcomes of the runtime's calls."""
 
     def made(self, name: str) -> bool:
-        """Whether a call has reached a tool, by the runtime's key or the provider's call id."""
+        """Return True if a call has reached a tool, by the runtime's key or the provider's call id."""
         ...
 
     def told(self, name: str) -> CallRecord | None:
@@ -51,13 +52,14 @@ class Translation:
     speech: Speech
     book: CallBook
     idle_is_text: Callable[[], bool]
-    """Whether an idle message may reach the runtime as interim text, on which it waits."""
+    """True if an idle message may reach the runtime as interim text, on which it waits."""
     unknown_tools_pass: bool
-    """Whether a tool that does not exist is called all the same, as in the plain player, to be answered by an error."""
+    """True if a tool that does not exist is called all the same, as in the plain player, to be
+    answered by an error."""
     refuse: Callable[[str], str | None] = lambda tool: None
     """Asked with the tool of each call that the agent makes: why it is refused before the runtime sees it, or None."""
     wording: bool = True
-    """Whether the agent is told why a call was refused, or only that it was."""
+    """True if the agent is told why a call was refused, False if it is told only that it was."""
 
     # -- to the runtime --------------------------------------------------------------------------------------------
 
@@ -159,7 +161,7 @@ class Translation:
         return [record for key in _news(message) if (record := self.book.told(key)) is not None]
 
     def _words(self, message: BaseMessage) -> str:
-        """What a message of the runtime says beside results: all of it, or the news of calls that were not made."""
+        """Return the words of a message beside results: all of it, or the news of calls that were not made."""
         text, keys = str(message.text), _news(message)
         if not any(self.book.told(key) is not None for key in keys):
             return text

@@ -10,10 +10,11 @@ from langchain_core.messages import AIMessage
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 
 ALL_COMPLETED = "ALL COMPLETED"
-"""What ends a run."""
+"""Text that ends a run."""
 _CALL_KEYS = ("id", "func_name", "params")
 _DEEPEST = 64
-"""Nesting of arguments that is still read; no tool needs it, and a stack overflow is no answer."""
+"""Nesting of arguments that is still read; no tool needs it, and reading deeper could overflow the
+stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +132,7 @@ def _native_content(text: str) -> Action:
 
 
 def first_object(text: str) -> tuple[dict[str, Any] | None, str]:
-    """The first balanced JSON object in a text, and what stands behind it; (None, "") if there is none."""
+    """Return the first balanced JSON object in a text and the text after it; (None, "") if there is none."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     start = text.find("{")
     while start >= 0:

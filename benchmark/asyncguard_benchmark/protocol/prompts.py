@@ -1,4 +1,4 @@
-"""What an agent is told before its first turn. The hidden state is not part of it."""
+"""Prompts that an agent gets before its first turn. The hidden state is not part of them."""
 
 import json
 

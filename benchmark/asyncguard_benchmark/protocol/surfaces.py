@@ -30,19 +30,19 @@ class Step:
 
     @property
     def waits(self) -> bool:
-        """Whether a call was issued whose result comes later."""
+        """Return True if a call was issued whose result comes later."""
         return self.record is not None and self.record.due > self.record.issued
 
 
 class Speech(Protocol):
-    """How one surface opens a conversation, reads it and goes on with it."""
+    """Protocol of one surface: it opens a conversation, reads it and continues it."""
 
     def opening(self) -> list[BaseMessage]:
         """The messages before the first turn."""
         ...
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
-        """What an assistant message does; at least one action."""
+        """Return the actions of an assistant message, at least one."""
         ...
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:

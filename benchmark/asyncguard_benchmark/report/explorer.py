@@ -1,4 +1,4 @@
-"""What the page's explorer of compositions is given: all verdicts, and as many trajectories as there is room for."""
+"""Data of the page's explorer of compositions: all verdicts, and as many trajectories as there is room for."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ class Explorer:
 
     @property
     def trajectories(self) -> int:
-        """How many there are in the files."""
+        """Return the number of trajectories in the files."""
         return sum(observed.told for observed in self.observed)
 
     def data(self, pairs: int) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def pairs_of(observed: Observations) -> list[Pair]:
 
 
 def _bits(names: Sequence[str], verdicts: Mapping[str, bool]) -> tuple[str, str]:
-    """Whether each composition was played, and whether it was solved; one bit each, the first in the highest place."""
+    """Return two sets of bits, the first composition in the highest place: was it played, and was it solved."""
     return _packed([name in verdicts for name in names]), _packed(
         [verdicts.get(name, False) for name in names]
     )

@@ -22,7 +22,7 @@ class Group:
 
     @classmethod
     def of(cls, episode: Episode) -> "Group":
-        """The group that an episode belongs to; the arm is empty if whoever saved it named none."""
+        """Return the group that an episode belongs to; the arm is empty if the episode names none."""
         return cls(
             agent=episode.agent,
             player=episode.player,

@@ -28,10 +28,10 @@ def packed_task(task: SubTask) -> list[Any]:
 
 
 def packed_episode(episode: Episode, judged: Score) -> dict[str, Any]:
-    """What a timeline needs; what equals the gold chain is said by its place there.
+    """Return the data of a timeline; a call that equals one of the gold chain is given by its place there.
 
     Args:
-        episode: What was played.
+        episode: The episode that was played.
         judged: Its verdict.
     """
     order = {task_id: number for number, task_id in enumerate(episode.composition.task_ids)}

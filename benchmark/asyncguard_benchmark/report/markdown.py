@@ -7,7 +7,7 @@ from asyncguard_benchmark.report.blocks import Block, Chapter, HeatMap, Panels, 
 from asyncguard_benchmark.report.markup import is_column_of_figures
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
-"""What begins a tag."""
+"""Beginning of a tag."""
 
 
 def markdown(title: str, opening: str, chapters: Sequence[Chapter], closing: str) -> str:
@@ -69,5 +69,5 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that is no markup: names of agents and tasks come from files."""
+    """Return a text with its tags escaped: names of agents and tasks come from files."""
     return _TAG.sub("&lt;", text)

@@ -68,7 +68,7 @@ def _table(table: Table) -> str:
 
 
 def _wide(title: str, body: str) -> str:
-    """What may be wider than the page scrolls by itself, also by keyboard."""
+    """Return a part that may be wider than the page, in a box that scrolls by itself, also by keyboard."""
     return f'<div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">{body}</div>'
 
 
@@ -86,7 +86,7 @@ def _grid(table: Table) -> str:
 
 
 def is_column_of_figures(table: Table, column: int) -> bool:
-    """Whether a column holds figures only, and so stands to the right; the first names its lines."""
+    """Return True if a column holds figures only, and so is aligned right; the first column names its lines."""
     texts = [line[column] for line in table.lines]
     return column > 0 and all(map(is_figure, texts))
 

@@ -1,4 +1,4 @@
-"""What episodes say that findings do not: by category, by streak, by mistake, and composition by composition."""
+"""Figures from episodes that findings do not have: by category, by streak, by mistake, and by composition."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _ALIKE = 20
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Played:
-    """What a group of episodes has in common."""
+    """Properties that a group of episodes has in common."""
 
     setup: Setup
     arm: str
@@ -49,7 +49,7 @@ class Share:
 
 @dataclass(kw_only=True)
 class Conduct:
-    """How an arm fared in a setup, over all seeds."""
+    """Performance of an arm in a setup, over all seeds."""
 
     by_category: dict[tuple[Category | Domain, int], Share] = field(default_factory=dict)
     """Sub-tasks by category and by the number of tasks in their composition."""
@@ -112,7 +112,7 @@ class Observations:
 
     @property
     def episodes(self) -> int:
-        """How many were counted."""
+        """Return the number of episodes that were counted."""
         return len(self._read)
 
     def _add(self, played: Played, episode: Episode, judged: Score) -> None:
@@ -142,7 +142,7 @@ class Observations:
                 del self.held[each]
 
     def rank(self, played: Played, name: str) -> int:
-        """How much a composition is worth a look: lost by the guards, won by them, failed by both, anything else."""
+        """Return the rank of a composition: lost by the guards, won by them, failed by both, anything else."""
         bare, full = (self.verdicts.get(replace(played, arm=arm), {}).get(name) for arm in TOLD)
         return {(True, False): 0, (False, True): 1, (False, False): 2}.get(
             (bare is True, full is True), 3
@@ -155,7 +155,7 @@ class Observations:
 
 
 def _derives(composition: Composition) -> bool:
-    """Whether it is of the wild split, which says nothing about the tasks that figures stand for."""
+    """Return True if it is of the wild split, which says nothing about the tasks that figures stand for."""
     return any(
         source.kind is SourceKind.DERIVED
         for task in composition.sub_tasks

@@ -1,4 +1,4 @@
-"""How the tables of `bench results` write conditions and figures; a dash says that there is no figure."""
+"""Cells of the tables of `bench results`: conditions and figures; a dash says that there is no figure."""
 
 from asyncguard_benchmark.ablation.findings import Effect, Interval, Setup
 
@@ -10,7 +10,7 @@ USUAL = "graph"
 
 
 def name_of(setup: Setup) -> str:
-    """The agent, and what is not as usual: tools that are declared, behind `build_agent`."""
+    """Return the agent, and where the setup is not the usual one (declared tools, `build_agent`), what differs."""
     player = "" if setup.player == USUAL else f", {setup.player}"
     return f"{setup.agent}{player}{'' if setup.declared else ', undeclared'}"
 
@@ -35,5 +35,5 @@ def number(value: float | None) -> str:
 
 
 def difference_of(effect: Effect | None) -> str:
-    """What an arm changes, in points."""
+    """Return the effect of an arm, in points."""
     return "-" if effect is None else span(effect.difference, signed=True)

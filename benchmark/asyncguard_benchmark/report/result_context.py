@@ -92,7 +92,7 @@ def _detection(detections: Iterable[Detection], truth: Truth) -> Iterator[str]:
 
 
 def wild_split(found: Sequence[Findings]) -> Part:
-    """What guards object to in tasks with derived values."""
+    """Return the part on guards' objections in tasks with derived values."""
     lines: list[Line] = [
         (
             guard.guard,

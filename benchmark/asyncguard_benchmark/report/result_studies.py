@@ -46,7 +46,7 @@ def by_delay(studies: Sequence[Study]) -> Part:
 
 
 def front_ends(found: Sequence[Findings]) -> Part:
-    """What each front end does with the same agent."""
+    """Return the part that compares the adapters with the same agent."""
     lines: list[Line] = [
         (
             name_of(usual.setup),

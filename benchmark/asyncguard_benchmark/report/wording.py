@@ -66,5 +66,5 @@ def thousands(value: float | None) -> str:
 
 
 def is_figure(text: str) -> bool:
-    """Whether a cell of a table holds a figure, or stands for a missing one."""
+    """Return True if a cell of a table holds a figure, or stands for a missing one."""
     return text in ("", "-", NO_DATA) or text.lstrip(f"+-{MINUS}< ")[:1].isdigit()

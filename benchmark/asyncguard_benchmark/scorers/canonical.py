@@ -49,12 +49,12 @@ def freeze(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, as `freeze` has it: 10 is 10.0, and true is not 1."""
+    """Return True if two JSON values are equal, as `freeze` has it: 10 is 10.0, and true is not 1."""
     return bool(one == other) and _alike(one, other)
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values that Python holds equal have their truth values in the same places."""
+    """Return True if two values that Python holds equal have their truth values in the same places."""
     match one:
         case dict():
             return all(_alike(value, other[name]) for name, value in one.items())

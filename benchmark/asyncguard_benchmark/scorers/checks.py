@@ -1,4 +1,4 @@
-"""Whether a sub-task was solved: one small function for each question."""
+"""Checks of a solved sub-task: one small function for each question."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -8,7 +8,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence
 
 
 def contained(needed: Iterable[Hashable], had: Iterable[Hashable]) -> bool:
-    """Whether one multiset is contained in another."""
+    """Return True if one multiset is contained in another."""
     return not Counter(needed) - Counter(had)
 
 
@@ -34,5 +34,5 @@ def state(evidence: Evidence) -> bool:
 
 
 def changes_state(evidence: Evidence) -> bool:
-    """Whether the ground truth changes the state at all; if not, the state check is free."""
+    """Return True if the ground truth changes the state at all; if not, the state check is free."""
     return not same(evidence.gold.state, evidence.task.initial_state)

@@ -1,4 +1,4 @@
-"""How an agent went about its tasks: switching between them, and calling ahead of results."""
+"""Conduct of an agent: its switches between tasks, and its calls ahead of results."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -37,7 +37,7 @@ def premature_calls(evidence: Evidence) -> tuple[int, int]:
 
 
 def _steps(evidence: Evidence) -> dict[int, int]:
-    """Which gold step each call stands for, by number: the next one with its tool, or the last one if all are taken."""
+    """Return the gold step of each call, by number: the next one with its tool, or the last one if all are taken."""
     steps: dict[int, int] = {}
     for record in evidence.records:
         fitting = [

@@ -1,4 +1,4 @@
-"""What the scorers of one sub-task look at: ground truth and trajectory, both executed afresh.
+"""Evidence for the scorers of one sub-task: ground truth and trajectory, both executed afresh.
 
 The responses in a saved trajectory are not believed: everything is executed again, on executors of its own. The ground
 truth of a sub-task is executed once in a process, as executors are deterministic and thousands of episodes share it.

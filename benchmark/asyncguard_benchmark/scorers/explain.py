@@ -17,7 +17,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence
 
 
 class FindingKind(StrEnum):
-    """What is wrong."""
+    """Kind of a finding."""
 
     MISSING_CALL = "missing_call"
     """A gold call was not made, nor one of the same tool in its stead."""

@@ -73,9 +73,10 @@ def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float
 
 
 def least_error(sources: Sequence[Sources]) -> float:
-    """What a mean difference is unsure of at least, though all observations agree.
+    """Return the least uncertainty of a mean difference, though all observations agree.
 
-    Repetitions are not counted: an agent that does the same with every seed would be the surer the more are played.
+    Repetitions are not counted: with more seeds, an agent that does the same with every seed would
+    seem ever more certain.
     """
     return 1 / (len(set(sources)) + 2)
 

@@ -16,9 +16,9 @@ class Pair:
     seed: int
     sources: Sources
     arm: bool
-    """Whether the arm solved it."""
+    """True if the arm solved it."""
     against: bool
-    """Whether the arm that it is compared with did."""
+    """True if the arm that it is compared with solved it."""
 
     @property
     def difference(self) -> int:

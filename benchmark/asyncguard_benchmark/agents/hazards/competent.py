@@ -208,8 +208,7 @@ class CompetentAgent(NaiveAgent):
     # -- values ----------------------------------------------------------------------------------------------------
 
     def _value(self, course: Course, step: int, operand: Operand, made: Made | None = None) -> Any:
-        """Return the value of a call at an operand's place, by default of the call that counts for
-        the step, or None."""
+        """Return the value at an operand's place in an answer, by default the step's latest; None if unknown."""
         found = happened(course, step) if made is None else None
         made = made or course.latest(step)
         answer = made.answer if made is not None else None

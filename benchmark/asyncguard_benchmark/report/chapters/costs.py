@@ -1,4 +1,4 @@
-"""What the guards cost, beside what they bring; and how all of it was measured."""
+"""Costs of the guards, compared with their gains; and the method of measurement."""
 
 from asyncguard_benchmark.ablation.findings import ArmFigures, Findings, Interval, Study
 from asyncguard_benchmark.arms import ALL, NONE, ArmKind
@@ -109,7 +109,7 @@ def _relative(study: Study) -> str:
 
 
 def method_chapter(findings: Findings) -> Chapter:
-    """How it was measured."""
+    """Return the chapter on the method of measurement."""
     settings = findings.settings
     lines = [
         ("asyncguard", settings.version),

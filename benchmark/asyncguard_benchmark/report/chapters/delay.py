@@ -1,4 +1,4 @@
-"""What delay does, and what guards do about it."""
+"""Effect of delay, and of guards under delay."""
 
 from collections.abc import Iterator, Sequence
 

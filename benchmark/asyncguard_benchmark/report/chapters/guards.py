@@ -1,4 +1,4 @@
-"""What each guard is worth, one setup at a time."""
+"""Worth of each guard, one setup at a time."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What recovery is worth where tools drift, break and contradict each other."""
+"""Worth of recovery where tools drift, break and contradict each other."""
 
 from collections.abc import Callable, Sequence
 
@@ -102,8 +102,8 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
             title="Diagnosis",
             text=(
                 "A fault counts as detected if the runtime diagnosed something of the tool that it struck, or of one "
-                "that has this tool as a source. Faults are told apart by how they show themselves to whoever takes "
-                "every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary within "
+                "that has this tool as a source. Faults are told apart by how they show themselves to an agent that "
+                "takes every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary within "
                 "their declarations."
             ),
             blocks=_panels(found, _diagnosis),

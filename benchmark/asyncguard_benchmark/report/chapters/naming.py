@@ -43,7 +43,7 @@ def namer(setups: Iterable[Setup]) -> Callable[[Setup], str]:
 
 
 def common(setups: Iterable[Setup]) -> str:
-    """What all setups share, as a sentence; empty if there is none."""
+    """Return the part that all setups share, as a sentence; empty if there is none."""
     known = list(setups)
     if not known:
         return ""
@@ -68,7 +68,7 @@ def in_order(arms: Sequence[ArmFigures]) -> list[ArmFigures]:
 
 
 def is_full(study: Study) -> bool:
-    """Whether single guards were switched in it, and not only none and all."""
+    """Return True if single guards were switched in it, and not only none and all."""
     single = {ArmKind.LEAVE_ONE_OUT, ArmKind.ONE_IN}
     return study.shapley is not None or any(arm.kind in single for arm in study.arms)
 

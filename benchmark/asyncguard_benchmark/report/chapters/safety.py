@@ -1,4 +1,4 @@
-"""Whether guards do harm, and whether the experiment would see effects that are not there."""
+"""Harm by guards, and control experiments that must show no effect."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

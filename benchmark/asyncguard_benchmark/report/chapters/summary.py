@@ -1,4 +1,4 @@
-"""What was found, before anything else."""
+"""Main findings, before all other chapters."""
 
 from collections.abc import Iterator, Sequence
 
