@@ -49,8 +49,7 @@ class TickExecutor:
         Args:
             environment: The environment that takes the calls.
             idle_waits: Whether an idle action lasts until the next result comes, if one is to come.
-            It is that of a
-                runtime which waits; of one that does not, it lasts one tick, as in the plain loop.
+                So it does for a runtime that waits; otherwise it lasts one tick, as in the plain loop.
         """
         self.environment = environment
         """Environment that takes the calls."""

@@ -103,8 +103,8 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
             text=(
                 "A fault counts as detected if the runtime diagnosed something of the tool that it struck, or of one "
                 "that has this tool as a source. Faults are told apart by how they show themselves to an agent that "
-                "takes every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary within "
-                "their declarations."
+                "takes every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary "
+                "within their declarations."
             ),
             blocks=_panels(found, _diagnosis),
         ),
