@@ -72,7 +72,7 @@ class Arm:
         return frozenset(name for name in SWITCHES if getattr(self.config, name))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that the arm says, as plain JSON."""
+        """Return everything that the arm says, as plain JSON."""
         told = {
             **self.config.to_json(),
             "wording": self.wording,
@@ -166,12 +166,12 @@ _NOTHING = "nothing"
 
 
 def coalition_name(switches: frozenset[str]) -> str:
-    """The name of the arm with exactly these switches on: they, joined by "+" in the order of `SWITCHES`."""
+    """Return the name of the arm with exactly these switches on: they, joined by "+" in the order of `SWITCHES`."""
     return "+".join(name for name in SWITCHES if name in switches) or _NOTHING
 
 
 def arm_of(name: str) -> Arm:
-    """An arm by name.
+    """Return an arm by name.
 
     It is one of `ARMS` or `RECOVERY_ARMS`, or exactly the switches that the name joins by "+", or no guards and one
     call dropped, as in ``dropped-3``.

@@ -36,7 +36,7 @@ class Contestant(Protocol):
         ...
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
-        """The agent for one episode."""
+        """Return the agent for one episode."""
         ...
 
 
@@ -109,7 +109,7 @@ class Grid:
     few_shot: bool = False
 
     def cells(self) -> list[Cell]:
-        """The episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
+        """Return the episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
         axes = product(
             self.agents,
             self.players,
@@ -142,7 +142,7 @@ class Grid:
 
 
 def key_of(cell: Cell) -> EpisodeKey:
-    """The name of an episode before it is played."""
+    """Return the name of an episode before it is played."""
     condition = cell.condition
     return EpisodeKey(
         composition=cell.composition.id,
@@ -157,7 +157,7 @@ def key_of(cell: Cell) -> EpisodeKey:
 
 
 def key_of_episode(episode: Episode) -> EpisodeKey:
-    """The name of a played episode; parts that another tool did not save are empty."""
+    """Return the name of a played episode; parts that another tool did not save are empty."""
     return EpisodeKey(
         composition=episode.composition.id,
         agent=episode.agent,
@@ -183,7 +183,7 @@ def _digest(cell: Cell) -> str:
 
 
 def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool = True) -> Played:
-    """Plays one episode.
+    """Play one episode.
 
     Args:
         cell: Which one.
@@ -214,7 +214,7 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
 
 
 def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:
-    """Plays episodes in the order given.
+    """Play episodes in the order given.
 
     Args:
         cells: What to play.

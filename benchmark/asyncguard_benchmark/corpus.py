@@ -81,7 +81,7 @@ def corpus_problems(tasks: Sequence[SubTask]) -> tuple[str, ...]:
 
 
 def masked(task: SubTask) -> str:
-    """The query without its values: what a template would have in common."""
+    """Return the query without its values: what a template would have in common."""
     text = task.query
     for call in task.gold:
         for _, value in leaves(call.arguments):

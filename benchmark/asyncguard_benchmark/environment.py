@@ -27,7 +27,7 @@ _LEAST_RANDOM_DELAY = {Regime.RANDOM01: 0, Regime.RANDOM12: 1}
 
 
 def delay(regime: Regime, seed: int, task_id: str, count: int) -> int:
-    """Ticks between the `count`-th call of a sub-task, from 1, and its result.
+    """Return ticks between the `count`-th call of a sub-task, from 1, and its result.
 
     Random delays depend on nothing else, so they are the same however an agent orders its sub-tasks.
     """
@@ -130,17 +130,17 @@ class Environment:
         return tuple(record for record in records if task_id is None or record.task_id == task_id)
 
     def advance(self) -> int:
-        """Lets one tick pass without an assistant message, and returns the new tick."""
+        """Let one tick pass without an assistant message, and return the new tick."""
         self._counters = replace(self._counters, ticks=self._counters.ticks + 1)
         return self.tick
 
     def begin_round(self) -> int:
-        """Counts an assistant message and its tick; returns the new tick."""
+        """Count an assistant message and its tick; return the new tick."""
         self._counters = replace(self._counters, rounds=self._counters.rounds + 1)
         return self.advance()
 
     def issue(self, task_id: str, tool: str, arguments: Mapping[str, Any]) -> CallRecord:
-        """Makes a call: its effect happens and its result is fixed now, its delivery comes later.
+        """Make a call: its effect happens and its result is fixed now, its delivery comes later.
 
         Tool and arguments may be wrong in any way: that is a result like any other.
 
@@ -173,7 +173,7 @@ class Environment:
         return record
 
     def due(self) -> tuple[CallRecord, ...]:
-        """Delivers what is due: by due tick, then by order of issue. Each call is returned once, ever."""
+        """Deliver what is due: by due tick, then by order of issue. Each call is returned once, ever."""
         ready = sorted(
             (r for r in self.pending() if r.due <= self.tick),
             key=lambda record: (record.due, record.number),
@@ -185,11 +185,11 @@ class Environment:
         return delivered
 
     def note_idle_turn(self) -> None:
-        """Counts an assistant message that did nothing."""
+        """Count an assistant message that did nothing."""
         self._counters = replace(self._counters, idle_turns=self._counters.idle_turns + 1)
 
     def note_format_error(self) -> None:
-        """Counts an action that could not be read."""
+        """Count an action that could not be read."""
         self._counters = replace(self._counters, format_errors=self._counters.format_errors + 1)
 
     def note_truncated(self) -> None:
@@ -198,5 +198,5 @@ class Environment:
 
 
 def most_rounds(composition: Composition) -> int:
-    """The cap on assistant messages: max(30, 4 * gold calls + 4 * sub-tasks)."""
+    """Return the cap on assistant messages: max(30, 4 * gold calls + 4 * sub-tasks)."""
     return max(30, 4 * composition.gold_calls + 4 * len(composition.sub_tasks))

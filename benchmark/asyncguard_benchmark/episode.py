@@ -147,7 +147,7 @@ class Episode:
     """The faults that struck, in the order of the calls."""
 
     def calls_of(self, task_id: str) -> tuple[CallRecord, ...]:
-        """The calls made with one sub-task's id, in order."""
+        """Return the calls made with one sub-task's id, in order."""
         return tuple(record for record in self.trajectory if record.task_id == task_id)
 
 
@@ -160,7 +160,7 @@ def finished(
     player: str,
     **settings: Any,
 ) -> Episode:
-    """The episode of an environment whose run is over; every player ends with this.
+    """Return the episode of an environment whose run is over; every player ends with this.
 
     Args:
         environment: Holds trajectory and counters.
@@ -202,7 +202,7 @@ def message_to_json(message: BaseMessage) -> dict[str, Any]:
 
 
 def as_example(episode: Episode) -> str:
-    """The conversation after the system prompt as text, to be the few-shot example of another run."""
+    """Return the conversation after the system prompt as text, to be the few-shot example of another run."""
     told = (message for message in episode.messages if message["role"] != "system")
     return "\n".join(
         f"{message['role']}: {json.dumps(_said(message), ensure_ascii=False)}" for message in told
@@ -214,7 +214,7 @@ def _said(message: Mapping[str, Any]) -> Any:
 
 
 def episode_to_json(episode: Episode) -> dict[str, Any]:
-    """The saved form."""
+    """Return the saved form."""
     return {
         "format": FORMAT,
         "composition": composition_to_json(episode.composition),
@@ -246,7 +246,7 @@ def digest_of(composition: Composition) -> str:
 
 
 def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None = None) -> Episode:
-    """Reads the saved form back.
+    """Read the saved form back.
 
     Args:
         value: The form of `episode_to_json`, or the same with ``{"digest": ...}`` for its composition.

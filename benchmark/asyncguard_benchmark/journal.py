@@ -58,14 +58,14 @@ class Line:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every episode, and every line that cannot be read."""
+    """Return every episode, and every line that cannot be read."""
     return (
         line for line in all_lines(path) if line.episode is not None or line.problem is not None
     )
 
 
 def all_lines(path: Path) -> Iterator[Line]:
-    """Every line that is not blank."""
+    """Yield every line that is not blank."""
     known: dict[str, Composition] = {}
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
@@ -108,7 +108,7 @@ class JournalBusyError(BenchmarkError):
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Takes the file for this process, until it is closed or the process ends."""
+    """Take the file for this process, until it is closed or the process ends."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -121,7 +121,7 @@ class Journal:
     """A file of episodes that is added to; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file or makes it, and puts an unfinished last line in order.
+        """Open the file or make it, and put an unfinished last line in order.
 
         Args:
             path: The file.
@@ -192,7 +192,7 @@ class Journal:
         )
 
     def add(self, episode: Episode) -> None:
-        """Appends one episode, which is on its way to the disk when this returns."""
+        """Append one episode, which is on its way to the disk when this returns."""
         value = episode_to_json(episode)
         digest = digest_of(episode.composition)
         if digest not in self._digests:
@@ -202,7 +202,7 @@ class Journal:
         self._count(episode)
 
     def add_failure(self, key: EpisodeKey, error: str) -> None:
-        """Notes an episode that the infrastructure ended.
+        """Note an episode that the infrastructure ended.
 
         Args:
             key: Which one.
@@ -212,7 +212,7 @@ class Journal:
         self.failures.add(key)
 
     def add_command(self, command: Sequence[str]) -> None:
-        """Notes what the file was asked for, unless it says so already."""
+        """Note what the file was asked for, unless it says so already."""
         if tuple(command) not in self.commands:
             self._write({_COMMAND: list(command)})
             self.commands.append(tuple(command))

@@ -15,7 +15,7 @@ from typing import Any
 def worker_pool(
     jobs: int, prepare: Callable[..., Any] | None = None, *arguments: Any
 ) -> ProcessPoolExecutor:
-    """A pool of fresh processes; a fork would copy the locks of threads that are not there any more.
+    """Return a pool of fresh processes; a fork would copy the locks of threads that are not there any more.
 
     Args:
         jobs: How many.

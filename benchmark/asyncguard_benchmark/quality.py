@@ -18,7 +18,7 @@ LEAST_DISTRACTORS = 2
 
 
 def problems(task: SubTask, split: Split = Split.MAIN) -> tuple[str, ...]:
-    """Everything that is wrong with one task; empty if it meets the bar.
+    """Return everything that is wrong with one task; empty if it meets the bar.
 
     Args:
         task: What to prove.
@@ -52,7 +52,7 @@ def _derived(task: SubTask, split: Split) -> Iterator[str]:
 
 
 def run_gold(task: SubTask, calls: Sequence[GoldCall]) -> list[str]:
-    """Results of the calls on a fresh executor."""
+    """Return the results of the calls on a fresh executor."""
     executor = fresh_executor(task)
     return [executor.call(call.tool, call.arguments) for call in calls]
 
@@ -123,7 +123,7 @@ def _fixed(task: SubTask, call: GoldCall, pointer: str, value: Any) -> bool:
 
 
 def _unordered(task: SubTask) -> Iterator[str]:
-    """Neighbours that could change places unnoticed."""
+    """Yield the neighbours that could change places unnoticed."""
     plain = run_gold(task, task.gold)
     state = _final_state(task, task.gold)
     for first, second in pairwise(range(len(task.gold))):

@@ -76,7 +76,7 @@ class AgentSpec:
         )
 
     def make(self, composition: Composition, seed: int) -> SpeakingAgent:
-        """The agent for one composition.
+        """Return the agent for one composition.
 
         Args:
             composition: Whose plan it is given, if it works by one.
@@ -107,7 +107,7 @@ class AgentSpec:
 
 
 def _maker(kind: str) -> type[SpeakingAgent]:
-    """The class of an agent: by its name here, or by where it stands."""
+    """Return the class of an agent: by its name here, or by where it stands."""
     module, colon, name = kind.partition(":")
     if not colon:
         return _named({**AGENTS, **HAZARD_AGENTS}, kind, "agent")
@@ -121,7 +121,7 @@ def _maker(kind: str) -> type[SpeakingAgent]:
 
 
 def player_of(name: str, arm: str, *, declared: bool, example: str | None = None) -> Player:
-    """A player by name, with the guards of an arm.
+    """Return a player by name, with the guards of an arm.
 
     Args:
         name: `plain`, `graph` or `middleware`.

@@ -20,7 +20,7 @@ def run_episode(
     seed: int = 0,
     player: Player = play_plain,
 ) -> Episode:
-    """Runs one episode.
+    """Run one episode.
 
     Args:
         composition: The tasks.

@@ -161,7 +161,7 @@ class Source:
             )
 
     def needs(self) -> frozenset[int]:
-        """Indices of the gold calls whose results must be there before the value can be known."""
+        """Return the indices of the gold calls whose results must be there before the value can be known."""
         return self.uses if self.call is None else frozenset({self.call})
 
 
@@ -176,7 +176,7 @@ class GoldCall:
     """JSON pointer into the arguments -> source; together the pointers cover every leaf exactly once."""
 
     def needs(self) -> frozenset[int]:
-        """Indices of the gold calls whose results this one takes values from."""
+        """Return the indices of the gold calls whose results this one takes values from."""
         return frozenset(index for source in self.sources.values() for index in source.needs())
 
 
@@ -247,5 +247,5 @@ class Composition:
         return sum(len(task.gold) for task in self.sub_tasks)
 
     def sub_task(self, task_id: str) -> SubTask | None:
-        """The sub-task with this id, or None."""
+        """Return the sub-task with this id, or None."""
         return next((task for task in self.sub_tasks if task.id == task_id), None)

@@ -42,18 +42,18 @@ class Chains:
         return self.executed == self.workload.tasks * self.workload.links
 
     def tasks(self) -> list[dict[str, str]]:
-        """Returns the tasks as asyncguard takes them."""
+        """Return the tasks as asyncguard takes them."""
         return [
             {"id": f"task-{task}", "goal": f"Follow this key to its end: {key_of(task, 0)}"}
             for task in range(self.workload.tasks)
         ]
 
     def model(self) -> ScriptedChat:
-        """Returns a model that makes, in one turn, the next call of every task whose result it has."""
+        """Return a model that makes, in one turn, the next call of every task whose result it has."""
         return ScriptedChat(decide=self._decide)
 
     def tool(self) -> BaseTool:
-        """Returns the tool, which takes as long as the workload says."""
+        """Return the tool, which takes as long as the workload says."""
         return StructuredTool.from_function(
             coroutine=self._follow,
             name=TOOL,
@@ -85,7 +85,7 @@ class Chains:
 
 
 def key_of(task: int, link: int) -> str:
-    """Returns the argument of a task's call; link 0 stands in its goal."""
+    """Return the argument of a task's call; link 0 stands in its goal."""
     return f"task-{task}:{link}"
 
 

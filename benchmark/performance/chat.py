@@ -29,7 +29,7 @@ class ScriptedChat(BaseChatModel):
 
     @override
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """Converts the schemas and binds them, as the integrations of real providers do.
+        """Convert the schemas and bind them, as the integrations of real providers do.
 
         Who binds once pays once; who binds at each turn pays at each turn, as it would with a real model.
         """
@@ -57,7 +57,7 @@ class ScriptedChat(BaseChatModel):
 
 
 def scripted_chat(script: Script) -> ScriptedChat:
-    """Returns the model of a script."""
+    """Return the model of a script."""
 
     async def decide(_: Sequence[BaseMessage]) -> AIMessage:
         key = script.next_key()
@@ -72,7 +72,7 @@ def scripted_chat(script: Script) -> ScriptedChat:
 
 
 def scripted_tool(script: Script) -> BaseTool:
-    """Returns the tool of a script."""
+    """Return the tool of a script."""
 
     async def look_up(key: str) -> str:
         return script.look_up(key)

@@ -44,7 +44,7 @@ class Outcome:
 def run(
     entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int]
 ) -> list[Mapping[str, Outcome]]:
-    """Runs every installed peer of the entries at every length, all interleaved, and notes the peers that are missing.
+    """Run every installed peer of the entries at every length, all interleaved, and note the peers that are missing.
 
     Returns:
         For each length the outcomes by peer, as the entries name it.
@@ -71,7 +71,7 @@ def run(
 
 
 def step_times(outcome: Outcome, steps: int) -> list[float]:
-    """Returns the microseconds of a step, one figure per round."""
+    """Return the microseconds of a step, one figure per round."""
     return [sample.seconds / steps * 1e6 for sample in outcome.samples]
 
 

@@ -61,7 +61,7 @@ class Figure:
     """Quantile that the target is about."""
 
     def at(self, quantile: int) -> float:
-        """A quantile of the samples."""
+        """Return a quantile of the samples."""
         ordered = sorted(self.samples)
         return ordered[min(len(ordered) - 1, len(ordered) * quantile // 100)]
 
@@ -135,7 +135,7 @@ class Workers:
         self._running: list[subprocess.Popen[bytes]] = []
 
     async def add(self) -> None:
-        """Starts one, and waits until it takes calls."""
+        """Start one, and wait until it takes calls."""
         health = self.folder / f"health{time.time_ns()}"
         process = self._launch(health)
         while (
@@ -157,14 +157,14 @@ class Workers:
         return process
 
     def kill(self, pid: int) -> None:
-        """Kills one."""
+        """Kill one."""
         os.kill(pid, signal.SIGKILL)
         self._running = [
             process for process in self._running if process.pid != pid or process.wait() is None
         ]
 
     def end(self) -> None:
-        """Kills all."""
+        """Kill all."""
         for process in self._running:
             process.kill()
             process.wait()
@@ -235,7 +235,7 @@ async def _takeover(executor: Executor, workers: Workers, number: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns 1 if `--check` was given and a target was missed."""
+    """Run the command; return 1 if `--check` was given and a target was missed."""
     options = _parser().parse_args(arguments)
     places = [("SQLite", None), *([("PostgreSQL", options.postgres)] if options.postgres else [])]
     figures = [

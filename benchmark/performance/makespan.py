@@ -59,7 +59,7 @@ class Case:
 
 
 def cases(settings: Settings) -> list[Case]:
-    """Returns what is measured: the same latencies every time the command runs."""
+    """Return what is measured: the same latencies every time the command runs."""
     even = fixed(tasks=3, links=_LINKS, tool=0.1, model=_MODEL)
     return [
         Case(
@@ -86,7 +86,7 @@ def _drawn(tasks: int, tool: float, seeds: int) -> list[Workload]:
 
 
 def measure(settings: Settings) -> list[Row]:
-    """Runs every case and compares each run with its own workload's critical path and virtual schedule."""
+    """Run every case and compare each run with its own workload's critical path and virtual schedule."""
     sources = {driver.source for case in cases(settings) for driver in case.drivers}
     drives: dict[str, Drive] = {}
     for source in sorted(sources):

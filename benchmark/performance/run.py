@@ -36,7 +36,7 @@ SECTIONS: Mapping[str, Callable[[Settings], list[Row]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns 1 if `--check` was given and a target was missed."""
+    """Run the command; return 1 if `--check` was given and a target was missed."""
     options = _parser().parse_args(arguments)
     settings = Settings(
         repeats=options.repeats,

@@ -23,7 +23,7 @@ class Script:
     """Number of times the tool ran; equal to `steps` after a sound run."""
 
     def next_key(self) -> str | None:
-        """Returns the argument of the next call, or None when it is time to answer."""
+        """Return the argument of the next call, or None when it is time to answer."""
         if self.proposed == self.steps:
             return None
         self.proposed += 1

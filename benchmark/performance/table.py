@@ -71,7 +71,7 @@ def row(
     unit: str,
     reference: Reference | None,
 ) -> Row:
-    """Folds the samples of one subject.
+    """Fold the samples of one subject.
 
     Args:
         case: section and circumstances.
@@ -101,7 +101,7 @@ def _paired_ratio(values: Sequence[float], references: Sequence[float]) -> float
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Prints the rows as one table, as wide as it needs to be."""
+    """Print the rows as one table, as wide as it needs to be."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("section", "case", "subject"):
         table.add_column(heading, no_wrap=True)
@@ -142,7 +142,7 @@ def _decimals(value: float) -> int:
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    """Returns the rows and what they were measured on."""
+    """Return the rows and what they were measured on."""
     installed = {name: _version(name) for name in _VERSIONS_OF}
     machine = {
         "python": platform.python_version(),

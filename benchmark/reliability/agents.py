@@ -45,7 +45,7 @@ class Parts:
 def agent_of(
     parts: Parts, saver: Any, journal: Journal | None, executor: Executor | None = None
 ) -> Any:
-    """A compiled graph.
+    """Return a compiled graph.
 
     Args:
         parts: What it is made of.

@@ -167,12 +167,12 @@ class Case:
     """Of everything that is drawn."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Case":
-        """The case that :meth:`to_json` wrote."""
+        """Return the case that :meth:`to_json` wrote."""
         kinds: dict[str, Any] = {"build": Build, "database": Database, "durability": Durability}
         kinds |= {"broken": Broken, "beside": Beside}
         made = {

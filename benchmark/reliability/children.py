@@ -132,7 +132,7 @@ class Children:
             os._exit(RAISED)
 
     def last_words(self, child: Child) -> str:
-        """The last line that a process printed."""
+        """Return the last line that a process printed."""
         path = self._folder / f"{child.number}-{child.kind}.log"
         printed = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         lines = printed.strip().splitlines()
@@ -159,7 +159,7 @@ class Children:
         )
 
     def told(self) -> list[Process]:
-        """The processes, for the judge."""
+        """Return the processes, for the judge."""
         return [
             Process(life=child.number, pid=child.pid, died=child.died, kind=child.kind)
             for child in self.all

@@ -76,7 +76,7 @@ class Life:
         return {} if said is Durability.DEFAULT else {"durability": said.value}
 
     def model(self) -> ScriptedChatModel:
-        """The scripted model."""
+        """Return the scripted model."""
         script = SteppingModel(Speaker(self.story, self.case.build), self.trigger, self.steps)
         return ScriptedChatModel(script, id_prefix=f"life{self.number}")
 

@@ -62,7 +62,7 @@ class Desk:
         return text
 
     def pause(self, item: str) -> float:
-        """Seconds for half of a call."""
+        """Return the seconds for half of a call."""
         if self.case.point is Point.C6 or self.case.point is Point.C7:
             return 0.0
         among = _LATENCY if self.case.point is None else _SHORT

@@ -88,12 +88,12 @@ class Line:
     """The point of a kill, the answer of a probe."""
 
     def to_json(self) -> dict[str, Any]:
-        """As one JSON object, empty fields left out."""
+        """Return it as one JSON object, empty fields left out."""
         return {name: value for name, value in vars(self).items() if value not in ("", None)}
 
 
 def read_log(path: Path) -> tuple[Line, ...]:
-    """All lines in order.
+    """Return all lines in order.
 
     Raises:
         ValueError: A line cannot be read or the numbers have a gap: the log cannot be used as evidence.
@@ -130,7 +130,7 @@ class Page:
         return line
 
     def find(self, what: What, **fields: str) -> Line | None:
-        """The first line that tells this and has these fields."""
+        """Return the first line that tells this and has these fields."""
         for line in self.lines:
             if line.what is what and all(
                 getattr(line, name) == value for name, value in fields.items()
@@ -163,7 +163,7 @@ class EffectLog:
             os.close(descriptor)
 
     def lines(self) -> list[Line]:
-        """All lines, while other processes write."""
+        """Return all lines, while other processes write."""
         with self.locked() as page:
             return page.lines
 

@@ -98,7 +98,7 @@ class Evidence:
     """Rows of the journal for this thread; ``None`` for an agent without one."""
 
     def of(self, *kinds: What, item: str | None = None) -> list[Line]:
-        """Lines of the log that tell one of these."""
+        """Return the lines of the log that tell one of these."""
         return [line for line in self.lines if line.what in kinds and item in (None, line.item)]
 
     @property
@@ -128,7 +128,7 @@ _ENDS: Mapping[str, str] = {
 
 
 def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
-    """The calls of a thread, folded from its events."""
+    """Return the calls of a thread, folded from its events."""
     calls: dict[str, ThreadCall] = {}
     ordinals: dict[tuple[str, str], int] = {}
 

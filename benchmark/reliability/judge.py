@@ -41,12 +41,12 @@ class Violation:
     """Description of the evidence against it."""
 
     def to_json(self) -> dict[str, str]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return asdict(self)
 
 
 def judge(evidence: Evidence) -> list[Violation]:
-    """Everything that speaks against the promises."""
+    """Return everything that speaks against the promises."""
     if evidence.state is None:
         return [Violation(promise="run", text="no run of the thread came to its end")]
     found = [

@@ -56,7 +56,7 @@ class Played:
     """Facts, fate and row of each decision about an open call, equal ones once."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return asdict(self)
 
 
@@ -130,7 +130,7 @@ def _classes(case: Case, story: Story) -> Mapping[str, str]:
 
 
 def _asking(case: Case) -> list[str]:
-    """Tools no call of which may begin before a person has said yes."""
+    """Return tools no call of which may begin before a person has said yes."""
     if case.beside is Beside.PEOPLE:
         return ["pay"]
     return list(APPROVED) if case.asks else []

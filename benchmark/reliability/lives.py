@@ -156,7 +156,7 @@ async def _stream(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None
 
 
 async def _earlier(graph: Any, config: Any) -> Any:
-    """The state of a thread before its model said anything."""
+    """Return the state of a thread before its model said anything."""
     found = [
         state.config async for state in graph.aget_state_history(config) if state.next == ("model",)
     ]
@@ -164,7 +164,7 @@ async def _earlier(graph: Any, config: Any) -> Any:
 
 
 def shown_in(update: Any) -> str:
-    """The text of the messages in an update of the stream."""
+    """Return the text of the messages in an update of the stream."""
     found: list[str] = []
     for written in update.values():
         for part in written if isinstance(written, list) else [written]:

@@ -182,7 +182,7 @@ def _shown_answers(_: int) -> Iterable[Case]:
 
 
 def _shown_points(_: int) -> Iterable[Case]:
-    """The points that any agent with a checkpointer has, each class, both front ends."""
+    """Return the points that any agent with a checkpointer has, each class, both front ends."""
     for number, (point, effect, build) in enumerate(
         product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))
     ):

@@ -119,7 +119,7 @@ async def make_tables(url: str) -> None:
 
 @asynccontextmanager
 async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[Any]:
-    """A saver that is ready.
+    """Yield a saver that is ready.
 
     Args:
         database: Which.
@@ -139,7 +139,7 @@ async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[A
 
 @contextmanager
 def shown_saver(case: Case, place: Place, steps: Steps) -> Iterator[Any]:
-    """A saver as the README opens it; it is watched only where a process dies at a point.
+    """Yield a saver as the README opens it; it is watched only where a process dies at a point.
 
     Args:
         case: What is tried.
@@ -163,7 +163,7 @@ def shown_saver(case: Case, place: Place, steps: Steps) -> Iterator[Any]:
 
 @asynccontextmanager
 async def shown_saver_async(case: Case, place: Place, steps: Steps) -> AsyncIterator[Any]:
-    """The same for async code."""
+    """Yield the same for async code."""
     watched = case.point is not None
     if case.database is Database.SQLITE:
         kind: Any = WatchedSqlite if watched else AsyncSqliteSaver

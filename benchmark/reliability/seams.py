@@ -139,7 +139,7 @@ class DyingJournal:
         return verdict
 
     async def _known_as(self, intent: Intent) -> str:
-        """The fingerprint under which the attempt stands already: what a journal does that compares none."""
+        """Return the fingerprint under which the attempt stands already: what a journal does that compares none."""
         found = await asyncio.to_thread(lambda: self.journal.entries(key=intent.key))
         known = {a.number: a.fingerprint for entry in found for a in entry.attempts}
         return known.get(intent.attempt, intent.fingerprint)

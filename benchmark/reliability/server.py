@@ -20,7 +20,7 @@ class NoServerError(RuntimeError):
 
 
 def programs() -> Path | None:
-    """The folder with PostgreSQL's programs, the newest of several; ``None`` if there is none."""
+    """Return the folder with PostgreSQL's programs, the newest of several; ``None`` if there is none."""
     if (found := shutil.which("pg_ctl")) and shutil.which("initdb"):
         return Path(found).parent
     places = [

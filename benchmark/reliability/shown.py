@@ -55,7 +55,7 @@ _ITEM = re.compile(r"""['"]item['"]:\s*['"](\w+)['"]""")
 def shown_agent(
     case: Case, place: Place, model: Any, saver: Any, trigger: Trigger
 ) -> Iterator[Any]:
-    """A compiled graph.
+    """Yield a compiled graph.
 
     Args:
         case: What is tried.
@@ -186,7 +186,7 @@ def summarise(messages: Sequence[Any], tools: Any) -> str:
 
 
 def queue_of(case: Case, place: Place) -> str:
-    """The queue, as agent and worker are given it."""
+    """Return the queue, as agent and worker are given it."""
     return place.url if case.database is Database.POSTGRES else str(place.folder / "queue.db")
 
 

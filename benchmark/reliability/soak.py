@@ -93,7 +93,7 @@ class Soaked:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return {
             "growth": self.growth,
             "leaks": self.leaks(),

@@ -73,7 +73,7 @@ class Story:
     """True if the model waits for running calls before it makes more."""
 
     def goals(self) -> list[dict[str, str]]:
-        """The input: tasks that name all their items, so that no argument is invented."""
+        """Return the input: tasks that name all their items, so that no argument is invented."""
         first = self.tasks[0]
         told = {
             task: (*self.items(task), *(self.also if task == first else ())) for task in self.tasks
@@ -90,7 +90,7 @@ class Story:
         }
 
     def other(self) -> "Story":
-        """The same story, which calls for something else where the target was."""
+        """Return the same story, which calls for something else where the target was."""
         name, item = f"{self.target.tool}/{self.target.item}", f"x{self.target.item}"
         renamed = {name: f"{self.target.tool}/{item}"}
         waves = tuple(
@@ -111,12 +111,12 @@ class Story:
         return replace(self, waves=waves, target=replace(self.target, item=item))
 
     def items(self, task: str) -> tuple[str, ...]:
-        """Items of a task, in order."""
+        """Return the items of a task, in order."""
         return tuple(asked.item for wave in self.waves for asked in wave if asked.task == task)
 
 
 def story_of(case: Case) -> Story:
-    """The story of a case."""
+    """Return the story of a case."""
     if case.shown:
         return _shown(case) if case.effect is None else _shown_at_a_point(case, case.effect)
     if case.effect is None:
@@ -177,12 +177,12 @@ _PATIENT = 0.7
 
 
 def _shown_tasks(case: Case) -> tuple[str, ...]:
-    """Names of the tasks: a plain conversation has one, which is called so."""
+    """Return the names of the tasks: a plain conversation has one, which is called so."""
     return ("a", "b") if case.seed % 2 else ("main",)
 
 
 def _shown(case: Case) -> Story:
-    """A drawn story for an agent of the README; one that waits for people has fewer calls beside."""
+    """Return a drawn story for an agent of the README; one that waits for people has fewer calls beside."""
     drawn = random.Random(f"shown {case.part} {case.seed}")
     tasks, tools = _shown_tasks(case), sorted((*TOOLS.values(), UNDECLARED))
     waves: list[tuple[Asked, ...]] = []
@@ -234,7 +234,7 @@ class Speaker:
         self._ordinals = _ordinals(story)
 
     def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> Step:
-        """The next message: what was not called yet of the first wave that is not complete."""
+        """Return the next message: what was not called yet of the first wave that is not complete."""
         made = {
             str(call["args"].get("item"))
             for m in messages

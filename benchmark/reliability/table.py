@@ -46,7 +46,7 @@ class Row:
 
 
 def rows_of(results: Iterable[Played]) -> list[Row]:
-    """The rows, in the order of the parts; parts that were not played are left out."""
+    """Return the rows, in the order of the parts; parts that were not played are left out."""
     by_part: dict[str, list[Played]] = {}
     for played in results:
         by_part.setdefault(played.part, []).append(played)
@@ -121,7 +121,7 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """The rows as a table in Markdown."""
+    """Return the rows as a table in Markdown."""
     rule = "|".join("---" if place in _TEXTS else "--:" for place in range(len(_HEAD)))
     lines = [f"| {' | '.join(_HEAD)} |", f"|{rule}|"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]

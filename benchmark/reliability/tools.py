@@ -79,7 +79,7 @@ class Toolbox:
         self._hangs = shape.hangs if life == 0 else ""
 
     def tools(self) -> list[BaseTool]:
-        """All of them."""
+        """Return all of them."""
         return [*(self._tool(name) for name in self._shape.classes), self._probe()]
 
     def specs(self) -> list[ToolSpec]:
@@ -174,7 +174,7 @@ class Toolbox:
 
 
 def plain_tools(tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
-    """The tools as an agent without a guard gets them: the same, without what only a runtime can fill in."""
+    """Return the tools as an agent without a guard gets them: the same, without what only a runtime can fill in."""
     return [tool for tool in tools if tool.name != CHECK]
 
 

@@ -38,7 +38,7 @@ _DRAIN = 10.0
 
 
 def queue_of(case: Case, place: Place) -> str:
-    """The database of the queue, as DBOS takes it."""
+    """Return the database of the queue, as DBOS takes it."""
     return database_url(
         place.url if case.database is Database.POSTGRES else place.folder / "queue.sqlite"
     )

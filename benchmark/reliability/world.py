@@ -27,7 +27,7 @@ class Receipt:
     item: str
 
     def to_text(self) -> str:
-        """As the tool answers the model."""
+        """Return it as the tool answers the model."""
         return json.dumps({"item": self.item, "receipt": self.text})
 
 

@@ -81,7 +81,7 @@ class Ablation:
             yield "wild", list(self.design.wild_units(_WILD_AGENT))
 
     def play(self) -> Iterator[UnitResult]:
-        """Plays unit after unit; what the folder holds already is not played again.
+        """Play unit after unit; what the folder holds already is not played again.
 
         Raises:
             BudgetExhaustedError: a model costs more than is allowed; what was paid for is in the folder.
@@ -172,7 +172,7 @@ class Ablation:
     def _arms(
         self, condition: Condition, *, seeds: Sequence[int] | None = None, wild: bool = False
     ) -> Arms:
-        """The outcomes of one condition."""
+        """Return the outcomes of one condition."""
         setup, wanted = setup_of(condition), self.design.seeds if seeds is None else seeds
         ids = {each.id for each in (self.design.wild if wild else self.design.compositions)}
         fitting = (
@@ -208,7 +208,7 @@ class Ablation:
 def _ensembles(
     conditions: Sequence[Condition], studies: Sequence[Study]
 ) -> Iterator[EnsembleEffect]:
-    """Effects of agents that are members of one ensemble, as ranges."""
+    """Yield the effects of agents that are members of one ensemble, as ranges."""
     found: dict[tuple[str, Setup], list[Study]] = {}
     for condition, study in zip(conditions, studies, strict=True):
         agent = condition.agent
@@ -220,7 +220,7 @@ def _ensembles(
 
 
 def setup_of(condition: Condition) -> Setup:
-    """The condition without arm and seed."""
+    """Return the condition without arm and seed."""
     return Setup(
         agent=condition.agent.label,
         player=condition.player,
@@ -231,7 +231,7 @@ def setup_of(condition: Condition) -> Setup:
 
 
 def _tasks(units: Sequence[Unit], path: Path) -> list[Task]:
-    """Every unit with the episodes of it that a file holds and that would be played the same way today."""
+    """Return every unit with the episodes of it that a file holds and that would be played the same way today."""
     known: dict[tuple[EpisodeKey, bool], list[Episode]] = {}
     by_key = {(unit_key(unit), unit.condition.declared): unit for unit in units}
     for line in read_lines(path):
@@ -247,7 +247,7 @@ def _tasks(units: Sequence[Unit], path: Path) -> list[Task]:
 
 
 def _file_name(label: str) -> str:
-    """A name that any file system takes, and that no other label has."""
+    """Return a name that any file system takes, and that no other label has."""
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', label)[:60]}-{_digest(label)[:8]}"
 
 

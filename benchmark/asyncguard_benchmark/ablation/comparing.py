@@ -117,7 +117,7 @@ def wild_of(arms: Arms) -> Wild | None:
 
 
 def _proposed(outcome: Outcome) -> int:
-    """Calls that the agent made: those that reached a tool, and those that were refused."""
+    """Return the calls that the agent made: those that reached a tool, and those that were refused."""
     return outcome.calls + outcome.rejections
 
 
@@ -144,7 +144,7 @@ def _alarms(guard: str, outcomes: Sequence[Outcome]) -> FalseAlarms:
 
 
 def compliance_of(setup: Setup, variants: Sequence[tuple[float, Arms]]) -> ComplianceSweep | None:
-    """The effect of all guards at every rate of compliance; None without data.
+    """Return the effect of all guards at every rate of compliance; None without data.
 
     Args:
         setup: Of the agent as it is.
@@ -171,7 +171,7 @@ def compliance_of(setup: Setup, variants: Sequence[tuple[float, Arms]]) -> Compl
 
 
 def ensemble_effects(ensemble: str, setup: Setup, members: Sequence[Study]) -> list[EnsembleEffect]:
-    """The range of every effect over the members of an ensemble.
+    """Return the range of every effect over the members of an ensemble.
 
     Args:
         ensemble: Its name.

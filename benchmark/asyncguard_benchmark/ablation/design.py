@@ -51,7 +51,7 @@ class Design:
         )
 
     def conditions(self, agent: Contestant) -> Iterator[Condition]:
-        """Every condition of an agent, without arm and with the first seed."""
+        """Yield every condition of an agent, without arm and with the first seed."""
         for player in self.players:
             for declared in self.declared:
                 for regime in self.regimes:
@@ -65,7 +65,7 @@ class Design:
                     )
 
     def units(self, agent: Contestant) -> Iterator[Unit]:
-        """Everything that is played for an agent."""
+        """Yield everything that is played for an agent."""
         infers, whole = is_repeatable(agent), not is_further_member(agent)
         for condition in self.conditions(agent):
             main = condition.regime is self.main
@@ -108,7 +108,7 @@ class Design:
                         yield Unit(composition=composition, condition=condition, arms=(NONE, ALL))
 
     def wild_units(self, agent: Contestant) -> Iterator[Unit]:
-        """The wild split: references in the main regime."""
+        """Yield the wild split: references in the main regime."""
         for condition in self.conditions(agent):
             if condition.regime is self.main:
                 for composition in self.wild:
@@ -135,7 +135,7 @@ def is_further_member(agent: Contestant) -> bool:
 
 
 def members(kind: str, count: int) -> list[AgentSpec]:
-    """An agent by name; of a persona so many members of its ensemble, the best first."""
+    """Return an agent by name; of a persona so many members of its ensemble, the best first."""
     if kind not in PERSONA_NAMES:
         return [AgentSpec(kind=kind)]
     return [
@@ -145,14 +145,14 @@ def members(kind: str, count: int) -> list[AgentSpec]:
 
 
 def complying(agent: Contestant) -> list[AgentSpec]:
-    """A persona at every rate of compliance with feedback; other agents have no such rate."""
+    """Return a persona at every rate of compliance with feedback; other agents have no such rate."""
     if not isinstance(agent, AgentSpec) or agent.kind not in PERSONA_NAMES:
         return []
     return [replace(agent, settings={**agent.settings, "compliance": rate}) for rate in COMPLIANCE]
 
 
 def wild_compositions(tasks: Sequence[SubTask]) -> list[Composition]:
-    """The tasks of the wild split, each in one pair; an odd one is left over."""
+    """Return the tasks of the wild split, each in one pair; an odd one is left over."""
     shuffled = sorted(tasks, key=lambda task: task.id)
     random.Random("wild").shuffle(shuffled)
     pairs = zip(shuffled[::2], shuffled[1::2], strict=False)

@@ -174,11 +174,11 @@ class Study:
     flips: tuple[Flip, ...] = ()
 
     def arm(self, name: str) -> ArmFigures | None:
-        """The figures of an arm, or None."""
+        """Return the figures of an arm, or None."""
         return next((each for each in self.arms if each.arm == name), None)
 
     def effect(self, arm: str, against: str) -> Effect | None:
-        """The effect of an arm against another, or None."""
+        """Return the effect of an arm against another, or None."""
         return next(
             (each for each in self.effects if (each.arm, each.against) == (arm, against)), None
         )
@@ -289,13 +289,13 @@ _SAVED = TypeAdapter(Findings)
 
 
 def findings_to_json(findings: Findings) -> dict[str, Any]:
-    """The saved form: plain JSON values."""
+    """Return the saved form: plain JSON values."""
     plain: dict[str, Any] = _SAVED.dump_python(findings, mode="json")
     return plain
 
 
 def findings_from_json(value: Any, where: str = "findings") -> Findings:
-    """Reads the saved form back.
+    """Read the saved form back.
 
     Args:
         value: Plain JSON values.
@@ -317,13 +317,13 @@ def findings_from_json(value: Any, where: str = "findings") -> Findings:
 
 
 def write_findings(findings: Findings, path: Path) -> None:
-    """Saves findings."""
+    """Save findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_SAVED.dump_json(findings, indent=1) + b"\n")
 
 
 def read_findings(path: Path) -> Findings:
-    """Reads saved findings.
+    """Read saved findings.
 
     Raises:
         FindingsFormatError: the file holds none.

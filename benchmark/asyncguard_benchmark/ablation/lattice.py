@@ -33,7 +33,7 @@ class Lattice:
     """All sets of switches of one episode."""
 
     def __init__(self, play: Callable[[Switches], Outcome], known: Iterable[Outcome] = ()) -> None:
-        """Begins with what is known.
+        """Begin with what is known.
 
         Args:
             play: Plays the episode under exactly these switches.
@@ -48,7 +48,7 @@ class Lattice:
             self.add(outcome)
 
     def add(self, outcome: Outcome) -> Outcome:
-        """Learns a run."""
+        """Learn a run."""
         self.intervals.append(
             Interval(least=outcome.involved, most=outcome.switches, outcome=outcome)
         )
@@ -59,7 +59,7 @@ class Lattice:
         return next((each.outcome for each in self.intervals if each.holds(wanted)), None)
 
     def outcome(self, wanted: Switches) -> Outcome:
-        """The outcome under a set; played if nothing else tells it."""
+        """Return the outcome under a set; played if nothing else tells it."""
         found = self.find(wanted)
         if found is not None:
             return found
@@ -67,7 +67,7 @@ class Lattice:
         return self.add(self._play(wanted))
 
     def explore(self, players: Switches, base: Switches) -> None:
-        """Learns enough for every set of players beside the base.
+        """Learn enough for every set of players beside the base.
 
         A set that holds all that intervened in the run of a larger one is known by it; any other lacks one of those,
         and so lies below that larger set without that switch.

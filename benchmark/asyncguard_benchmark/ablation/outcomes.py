@@ -63,7 +63,7 @@ class Outcome:
 
 
 def outcome_of(episode: Episode, judged: Score | None = None) -> Outcome:
-    """Judges an episode, unless that has been done."""
+    """Judge an episode, unless that has been done."""
     judged = judged or score(episode)
     settings = episode.settings
     arm = str(settings.get("arm", ""))

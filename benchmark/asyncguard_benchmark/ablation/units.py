@@ -49,7 +49,7 @@ class Unit:
     same episode."""
 
     def cell(self, arm: str) -> Cell:
-        """The episode under an arm."""
+        """Return the episode under an arm."""
         return Cell(composition=self.composition, condition=replace(self.condition, arm=arm))
 
 
@@ -102,7 +102,7 @@ class _Playing:
     failures: list[Failure] = field(default_factory=list)
 
     def episode(self, name: str) -> Episode:
-        """The episode under an arm; played, unless it was before."""
+        """Return the episode under an arm; played, unless it was before."""
         cell = self.task.unit.cell(name)
         for known in self.task.known:
             if known.settings["arm"] == name:
@@ -120,7 +120,7 @@ class _Playing:
         return played.episode
 
     def outcome(self, name: str) -> Outcome:
-        """The same, judged."""
+        """Return the same, judged."""
         return outcome_of(self.episode(name))
 
 
@@ -129,14 +129,14 @@ class _FailedError(Exception):
 
 
 def _with_length(played: Played) -> Played:
-    """Counts the conversation and leaves it out."""
+    """Count the conversation and leave it out."""
     episode = played.episode
     settings = {**episode.settings, "characters": characters_of(episode.messages)}
     return replace(played, episode=replace(episode, settings=settings, messages=()))
 
 
 def play_unit(task: Task, player: Play | None = None) -> UnitResult:
-    """Plays what has to be played for every arm of a unit, and for its game.
+    """Play what has to be played for every arm of a unit, and for its game.
 
     Args:
         task: The unit.
@@ -201,7 +201,7 @@ def _played(name: str, playing: _Playing, lattice: Lattice) -> Outcome:
 
 
 def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> None:
-    """Plays one run that tells of most arms with a single guard: all guards that did nothing beside the others.
+    """Play one run that tells of most arms with a single guard: all guards that did nothing beside the others.
 
     Nothing is wrong if they do something without the others: then the run tells of fewer arms.
     """
@@ -229,7 +229,7 @@ def _name_of(unit: Unit, switches: Switches) -> str:
 
 
 def _inferred(name: str, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Outcome | None:
-    """The outcome of an arm that another run is, or None."""
+    """Return the outcome of an arm that another run is, or None."""
     everything = outcomes.get(ALL)
     if _in_lattice(name):
         return lattice.find(arm_of(name).switched_on)
@@ -265,7 +265,7 @@ def _judged(playing: _Playing) -> JudgedRun | None:
 def play_units(
     tasks: Sequence[Task], jobs: int, asking: Asking | None = None
 ) -> Iterator[UnitResult]:
-    """Plays units, in the order given.
+    """Play units, in the order given.
 
     Args:
         tasks: What to play.
@@ -292,5 +292,5 @@ def unit_key(unit: Unit) -> EpisodeKey:
 
 
 def without_arm(key: EpisodeKey) -> EpisodeKey:
-    """The part of a key that all episodes of a unit share."""
+    """Return the part of a key that all episodes of a unit share."""
     return replace(key, arm="", config="")

@@ -90,7 +90,7 @@ class Sandbox:
     """One worker process; a context manager. Calls of several threads are made one after the other."""
 
     def __init__(self, load: Load, limits: SandboxLimits | None = None) -> None:
-        """Remembers what to run; nothing starts before ``__enter__``."""
+        """Remember what to run; nothing starts before ``__enter__``."""
         self._load = load
         self._limits = limits or SandboxLimits()
         self._lock = threading.Lock()
@@ -103,7 +103,7 @@ class Sandbox:
         """True if the module took the profile that it was given."""
 
     def __enter__(self) -> Self:
-        """Starts the worker and loads the module.
+        """Start the worker and load the module.
 
         Raises:
             SandboxError: the module could not be loaded in time.
@@ -132,11 +132,11 @@ class Sandbox:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the worker."""
+        """End the worker."""
         self.close()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """Calls a function.
+        """Call a function.
 
         Args:
             tool: One of the names.
@@ -164,7 +164,7 @@ class Sandbox:
         raise _raised(answer)
 
     def close(self) -> None:
-        """Ends the worker and whatever it started, and removes its folder."""
+        """End the worker and whatever it started, and remove its folder."""
         process = self._process
         if process is not None and process.stdin is not None and process.stdout is not None:
             self._kill(process)

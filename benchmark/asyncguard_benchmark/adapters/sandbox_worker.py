@@ -56,7 +56,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Serves calls until the pipe ends, which it does when the parent ends."""
+    """Serve calls until the pipe ends, which it does when the parent ends."""
     settings = json.loads(sys.argv[1])
     requests, answers = _private_pipes()
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -171,7 +171,7 @@ def _functions(settings: dict[str, Any]) -> tuple[dict[str, Callable[..., Any]],
 
 
 def _activate(module: Any, profile: str) -> bool:
-    """Chooses a profile as the published runner does, for modules that offer it; others read the environment."""
+    """Choose a profile as the published runner does, for modules that offer it; others read the environment."""
     configure = getattr(module, "set_injection_config", None)
     profiles = {name: getattr(module, name, None) for name in _PROFILES}
     if not callable(configure) or not all(isinstance(each, dict) for each in profiles.values()):

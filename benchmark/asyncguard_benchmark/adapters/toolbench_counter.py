@@ -32,7 +32,7 @@ class Counter:
         self.injector = Injector(seed=self.seed, task=self.task, controls=self.controls)
 
     def tools(self, module: ForeignModule) -> list[BaseTool]:
-        """The functions of the module as tools."""
+        """Return the functions of the module as tools."""
         return [
             StructuredTool(
                 name=each.name,

@@ -36,7 +36,7 @@ class Desk:
         self.problem: str | None = None
 
     def tools(self) -> Sequence[BaseTool]:
-        """The two tools that end a task."""
+        """Return the two tools that end a task."""
         submit = "Submit the answer of the task and close it. It can be submitted once."
         report = "Close the task without an answer, because it cannot be solved, and say why."
         return (

@@ -58,7 +58,7 @@ class Label:
 
 
 def read_hints(value: Any, where: str) -> tuple[Hint, ...]:
-    """The hints of one task: ``{"<tool>::<failpoint>": {...}}``.
+    """Return the hints of one task: ``{"<tool>::<failpoint>": {...}}``.
 
     Raises:
         DataError: a key or an entry does not describe a hint, or two entries have different
@@ -88,7 +88,7 @@ def read_hints(value: Any, where: str) -> tuple[Hint, ...]:
 
 
 def read_catalogue(path: Path, where: str) -> Reading[tuple[str, tuple[Hint, ...]]]:
-    """The catalogue: ``{"<task key>": hints}``; a task whose hints are broken is told, and hides no other."""
+    """Return the catalogue: ``{"<task key>": hints}``; a task whose hints are broken is told, and hides no other."""
     found, problems = [], []
     try:
         content = expect(load_json(path, where), dict, where, "an object of hints by task key")
@@ -103,7 +103,7 @@ def read_catalogue(path: Path, where: str) -> Reading[tuple[str, tuple[Hint, ...
 
 
 def read_profile(value: Any, where: str) -> tuple[Control, ...]:
-    """A profile: failpoint -> controls, on its own, under ``failpoints``, or once more by tool.
+    """Return a profile: failpoint -> controls, on its own, under ``failpoints``, or once more by tool.
 
     Failpoints that are disabled, never fire or fire no time are left out.
 
@@ -166,7 +166,7 @@ def _control(entry: Any, where: str, tool: str | None, failpoint: Failpoint) -> 
 
 
 def read_manifest(path: Path, where: str) -> Reading[Label]:
-    """The manifest: ``{"items": [{"relative_path", "task_id", "exception_type"}]}``; the last is a category.
+    """Return the manifest: ``{"items": [{"relative_path", "task_id", "exception_type"}]}``; the last is a category.
 
     An item may also hold ``faults``, a list of ``{"tool", "failpoint", "probability", "max_times", "exception_type",
     "drift_mode"}``, which goes before the profile of the task's module.

@@ -123,7 +123,7 @@ class Outcome:
 
 
 def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
-    """Plays a task; **runs the code of its module**, in a sandbox.
+    """Play a task; **runs the code of its module**, in a sandbox.
 
     Raises:
         CannotPlayError: the download has not what the chosen faults need.
@@ -220,7 +220,7 @@ def _agent(
 
 
 def settings_of(playing: Playing) -> dict[str, Any]:
-    """Everything that decides how an episode is played, as plain JSON."""
+    """Return everything that decides how an episode is played, as plain JSON."""
     return {
         "front": playing.front.value,
         "arm": playing.arm,

@@ -39,7 +39,7 @@ def fires(control: Control, *, seed: int, task: str, tool: str, slot: int, attem
 
 
 def canonical_json(arguments: Mapping[str, Any]) -> str:
-    """Arguments as one text, whatever the order in which they were given."""
+    """Return arguments as one text, whatever the order in which they were given."""
     return json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -68,7 +68,7 @@ class Visit:
     """Faults that struck this call."""
 
     def through(self, run: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """Takes the call to the tool and its answer back.
+        """Take the call to the tool and its answer back.
 
         Args:
             run: Calls the tool itself.
@@ -125,7 +125,7 @@ class Injector:
         return Visit(injector=self, tool=tool, arguments=arguments, slot=slot, attempt=attempt)
 
     def ordered(self, places: Sequence[Failpoint], tool: str) -> list[Control]:
-        """The controls of a tool at some places, in the order in which a call comes to them."""
+        """Return the controls of a tool at some places, in the order in which a call comes to them."""
         mine = [
             each for each in self.controls if each.tool in (None, tool) and each.failpoint in places
         ]

@@ -14,7 +14,7 @@ _SECTION = re.compile(r"(Returns|Raises|Yields|Examples?|Notes?):\s*$")
 
 
 def parameters_of(function: ast.FunctionDef, where: str) -> dict[str, Any]:
-    """The schema of a function's arguments; an annotation that cannot be read allows anything.
+    """Return the schema of a function's arguments; an annotation that cannot be read allows anything.
 
     Raises:
         DataError: the function takes ``*args``, ``**kwargs`` or positional-only arguments, which no call can name.
@@ -67,7 +67,7 @@ def described_by(function: ast.FunctionDef) -> tuple[str, dict[str, str]]:
 
 
 def schema_of(annotation: ast.expr | None) -> dict[str, Any]:
-    """The schema of an annotation; ``{}``, which allows anything, of one that is missing or not understood."""
+    """Return the schema of an annotation; ``{}``, which allows anything, of one that is missing or not understood."""
     match annotation:
         case ast.Constant(value=None):
             return {"type": "null"}

@@ -42,7 +42,7 @@ def name_of(instance: Instance, model: str, playing: Playing) -> tuple[Any, ...]
 def row_of(
     instance: Instance, model: str, playing: Playing, outcome: Outcome, usage: Row
 ) -> dict[str, Any]:
-    """One line of the results."""
+    """Return one line of the results."""
     task = instance.task
     return {
         **dict(zip(KEY, name_of(instance, model, playing), strict=True)),
@@ -67,7 +67,7 @@ def row_of(
 
 
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Figures by model, front end, arm, faults, hints and declarations.
+    """Return figures by model, front end, arm, faults, hints and declarations.
 
     Episodes whose worker was ended are left out of them and counted; a share of nothing is None.
     """

@@ -45,7 +45,7 @@ class ForeignTask:
 
 
 def read_tasks(root: Path) -> Reading[ForeignTask]:
-    """All tasks below a folder; what cannot be read is told, and hides no other task.
+    """Return all tasks below a folder; what cannot be read is told, and hides no other task.
 
     JSON files that do not lie three levels deep under a workflow (reports and checkpoints of generators) are skipped.
     """

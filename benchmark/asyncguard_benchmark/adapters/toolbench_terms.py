@@ -47,7 +47,7 @@ class Reading(Generic[T]):
 
 
 def category(said: Any, where: str) -> Hazard:
-    """A category of hazards by any of its names: "Output Uncertainty", "Output_Uncertainty", "Output Drift".
+    """Return a category of hazards by any of its names: "Output Uncertainty", "Output_Uncertainty", "Output Drift".
 
     Raises:
         DataError: it is none.
@@ -61,12 +61,12 @@ def category(said: Any, where: str) -> Hazard:
 
 
 def segment(text: str) -> str:
-    """A part of a path as the published tools write it: without punctuation, spaces as underscores."""
+    """Return a part of a path as the published tools write it: without punctuation, spaces as underscores."""
     return re.sub(r"[^\w\s-]", "", text).strip().replace(" ", "_") or "unknown"
 
 
 def load_json(path: Path, where: str) -> Any:
-    """The content of a JSON file.
+    """Return the content of a JSON file.
 
     Raises:
         DataError: it is none; the message names line and column.
@@ -81,7 +81,7 @@ def load_json(path: Path, where: str) -> Any:
 
 
 def expect(value: Any, kind: type[T], where: str, what: str) -> T:
-    """The value, if it is of this type.
+    """Return the value, if it is of this type.
 
     Raises:
         DataError: it is of another.

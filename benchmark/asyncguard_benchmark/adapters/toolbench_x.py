@@ -90,7 +90,7 @@ class Layout:
 
     @classmethod
     def of(cls, root: Path, manifest: Path | None = None) -> "Layout":
-        """The published layout below a folder.
+        """Return the published layout below a folder.
 
         Args:
             root: The folder.
@@ -147,7 +147,7 @@ class Download:
 
 
 def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download:
-    """Reads everything and runs nothing.
+    """Read everything and run nothing.
 
     Args:
         layout: Where the parts lie.
@@ -198,7 +198,7 @@ def _manifest(layout: Layout, problems: list[DataError]) -> dict[str, Label]:
 
 
 def _faulty_modules(root: Path) -> dict[tuple[str, ...], Path]:
-    """Files by workflow, topic, subtopic and name; a category may stand after the workflow."""
+    """Return files by workflow, topic, subtopic and name; a category may stand after the workflow."""
     found: dict[tuple[str, ...], Path] = {}
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
@@ -237,7 +237,7 @@ class _Joined:
         )
 
     def _check(self, task: ForeignTask, label: Label | None, problems: list[DataError]) -> None:
-        """Refuses faults on tools that the task does not have: they would never fire."""
+        """Refuse faults on tools that the task does not have: they would never fire."""
         for control in label.controls if label else ():
             if control.tool not in task.tools:
                 text = f"{task.key} has a fault on {control.tool}; its tools are {', '.join(task.tools)}"
@@ -283,7 +283,7 @@ class _Joined:
             return ()
 
     def _by_folder(self, faulty: ForeignModule | None, problems: list[DataError]) -> Hazard | None:
-        """The folder after the workflow, where there is one more than tools without faults have."""
+        """Return the folder after the workflow, where there is one more than tools without faults have."""
         parts = faulty.path.relative_to(self.layout.faulty).parts if faulty else ()
         if faulty is None or len(parts) != 5:
             return None

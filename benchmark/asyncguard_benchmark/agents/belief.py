@@ -57,7 +57,7 @@ class Belief(TaskProgress):
             self._made[position] = attempt
 
     def _repeated_by(self, attempt: Attempt) -> int | None:
-        """The step whose call an attempt says a second time, or None.
+        """Return the step whose call an attempt says a second time, or None.
 
         Two calls in a row that say the same never stand for two steps: swapping them would change nothing, and the
         steps of a sub-task are strictly ordered. Wrong calls may, so that a third one stands for the next step.
@@ -89,9 +89,9 @@ class Belief(TaskProgress):
         return self._repeats.get(position, 0)
 
     def position_of(self, attempt: Attempt) -> int | None:
-        """The step that a call stands for as the last word, or None."""
+        """Return the step that a call stands for as the last word, or None."""
         return next((position for position, made in self._made.items() if made is attempt), None)
 
     def latest_in_vain(self, position: int) -> Attempt | None:
-        """The latest try at a step that came to nothing."""
+        """Return the latest try at a step that came to nothing."""
         return self._vain.get(position)

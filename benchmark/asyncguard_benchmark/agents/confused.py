@@ -24,7 +24,7 @@ class ConfusedAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls, then mixes up those that it makes for the first time."""
+        """Decide from what it believes of its calls, then mix up those that it makes for the first time."""
         tasks = self.progress(messages, Belief)
         decision = self.decide(tasks)
         if not isinstance(decision, tuple):

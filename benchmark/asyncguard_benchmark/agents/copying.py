@@ -76,7 +76,7 @@ def _from_results(name: str, schema: Mapping[str, Any], results: Sequence[str]) 
 
 
 def _fields(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every part of a result under the name of the field that holds it: leaves, and lists as a whole."""
+    """Yield every part of a result under the name of the field that holds it: leaves, and lists as a whole."""
     for pointer, leaf in leaves(value):
         named = [part for part in parts(pointer) if not part.isdecimal()]
         yield (named[-1] if named else ""), leaf
@@ -105,7 +105,7 @@ def _said(name: str, schema_text: str, question: str) -> tuple[Copied, ...]:
 
 
 def _spoken(schema: Mapping[str, Any], question: str) -> Iterator[tuple[Any, float, int]]:
-    """Values of the schema's type in the question: value, how much it looks like one, and where it stands."""
+    """Yield the values of the schema's type in the question: value, how much it looks like one, and where it stands."""
     match schema.get("type"):
         case "integer" | "number":
             found = _numbers(question)

@@ -33,7 +33,7 @@ class EagerAgent(SimulatedAgent):
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """The next call of the first sub-task that has one, and of the others after it."""
+        """Return the next call of the first sub-task that has one, and of the others after it."""
         calls = tuple(call for task in tasks if (call := self._next_call(task)) is not None)
         if calls:
             return calls

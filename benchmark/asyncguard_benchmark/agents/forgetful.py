@@ -23,7 +23,7 @@ class ForgetfulAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls."""
+        """Decide from what it believes of its calls."""
         return self.decide(self.progress(messages, Belief))
 
     @override

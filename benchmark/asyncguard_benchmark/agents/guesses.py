@@ -89,7 +89,7 @@ def _look(name: str) -> _Look:
 
 
 def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
-    """A plausible value for an argument, which occurs nowhere.
+    """Return a plausible value for an argument, which occurs nowhere.
 
     Args:
         name: The argument's name.
@@ -119,7 +119,7 @@ def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
 
 
 def recalled(name: str, schema: Mapping[str, Any], told: Iterable[str]) -> tuple[Any, ...]:
-    """Every value of fitting type and look that stands in what was told, each once, in order.
+    """Return every value of fitting type and look that stands in what was told, each once, in order.
 
     Args:
         name: The argument's name.

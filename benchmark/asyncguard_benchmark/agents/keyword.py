@@ -35,7 +35,7 @@ class KeywordAgent(SpeakingAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """The next call of the first sub-task that has one."""
+        """Return the next call of the first sub-task that has one."""
         questions = read_questions(messages)
         attempts = read_transcript(messages, tuple(questions), task_argument=self.task_argument)
         own = {
@@ -53,7 +53,7 @@ class KeywordAgent(SpeakingAgent):
         return Idle() if waits else Completed()
 
     def _tools(self, messages: Sequence[BaseMessage]) -> Mapping[str, Mapping[str, Any]]:
-        """The API list: bound, or in the system prompt."""
+        """Return the API list: bound, or in the system prompt."""
         if self.bound is not None:
             return {
                 name: self._without_task(function)
@@ -104,7 +104,7 @@ class KeywordAgent(SpeakingAgent):
         return None
 
     def _wanted(self, question: str, tools: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """The best tools, in the order in which the question speaks of them."""
+        """Return the best tools, in the order in which the question speaks of them."""
         ranked = rank(question, tools)[: self.most_calls]
         chosen = [match for match in ranked if match.score >= self.least_share * ranked[0].score]
         return [match.tool for match in sorted(chosen, key=lambda match: match.place)]
@@ -118,7 +118,7 @@ def _failed(attempt: Attempt) -> bool:
 def _filled(
     function: Mapping[str, Any], question: str, results: Sequence[str], *, tried: int
 ) -> dict[str, Any] | None:
-    """Arguments for a tool, or None if a required one is nowhere to be copied from.
+    """Return arguments for a tool, or None if a required one is nowhere to be copied from.
 
     Args:
         function: Name, description and parameters.

@@ -27,7 +27,7 @@ class MalformedAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls, then spoils those that it makes for the first time."""
+        """Decide from what it believes of its calls, then spoil those that it makes for the first time."""
         tasks = self.progress(messages, Belief)
         decision = self.decide(tasks)
         if not isinstance(decision, tuple):

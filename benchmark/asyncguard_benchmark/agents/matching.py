@@ -23,7 +23,7 @@ _IN_NAME, _IN_DESCRIPTION, _IN_ARGUMENTS = 3.0, 1.0, 0.5
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, cut to their stems; names in snake or camel case fall apart."""
+    """Return the words of a text in lower case, cut to their stems; names in snake or camel case fall apart."""
     return [_stem(word.lower()) for word in _WORD.findall(text)]
 
 
@@ -40,7 +40,7 @@ def _stem(word: str) -> str:
 
 
 def telling(text: str) -> list[str]:
-    """The words of a text that are not everyday words."""
+    """Return the words of a text that are not everyday words."""
     return [_stem(word) for word in map(str.lower, _WORD.findall(text)) if word not in _EVERYDAY]
 
 
@@ -55,7 +55,7 @@ class Match:
 
 
 def rank(question: str, tools: Mapping[str, Mapping[str, Any]]) -> list[Match]:
-    """The tools that share words with a question, best first.
+    """Return the tools that share words with a question, best first.
 
     A word counts for more if few tools have it, and if it stands in a tool's name.
 

@@ -20,7 +20,7 @@ class NeglectfulAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides about the sub-tasks that it has in mind."""
+        """Decide about the sub-tasks that it has in mind."""
         tasks = self.progress(messages, TaskProgress)
         said = "\n".join(reminders(messages))
         first, *others = tasks

@@ -71,7 +71,7 @@ class Plan:
 
 
 def plan_of(composition: Composition) -> Plan:
-    """The symbolic plan of a composition."""
+    """Return the symbolic plan of a composition."""
     tasks = tuple(
         TaskPlan(task_id=task.id, steps=tuple(_step(task, call) for call in task.gold))
         for task in composition.sub_tasks
@@ -104,7 +104,7 @@ def _step(task: SubTask, call: GoldCall) -> PlanStep:
 
 
 def schema_at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
-    """The schema of the value that a pointer into the arguments names; an empty schema if none is given."""
+    """Return the schema of the value that a pointer into the arguments names; an empty schema if none is given."""
     for part in parts(pointer):
         schema = (
             schema.get("items", {})

@@ -47,7 +47,7 @@ class TaskProgress:
         """True if a call has no result yet."""
 
     def _assign(self, attempt: Attempt) -> None:
-        """Gives an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
+        """Give an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
         fitting = (
             n
             for n, step in enumerate(self.plan.steps)
@@ -77,7 +77,7 @@ class TaskProgress:
         return len(self.plan.steps) - len(self._made)
 
     def made(self, position: int) -> Attempt | None:
-        """The call that stands for a step, or None."""
+        """Return the call that stands for a step, or None."""
         return self._made.get(position)
 
     def refusals(self, position: int) -> int:
@@ -85,7 +85,7 @@ class TaskProgress:
         return self._refused.get(position, 0)
 
     def step(self, position: int) -> PlanStep:
-        """A step of the plan."""
+        """Return a step of the plan."""
         return self.plan.steps[position]
 
     def operands(self, position: int) -> Operands:
@@ -110,7 +110,7 @@ class TaskProgress:
         return Operands(known=known, awaited=tuple(awaited), lost=tuple(lost))
 
     def arguments(self, position: int, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a step with the operands filled in."""
+        """Return the arguments of a step with the operands filled in."""
         arguments: Any = self.step(position).arguments
         for place, value in values.items():
             arguments = put(arguments, place, value)

@@ -55,7 +55,7 @@ MessageReader = Callable[[BaseMessage], Iterable[Outcome]]
 
 
 def read_message(message: BaseMessage) -> Iterator[Outcome]:
-    """Reads the benchmark's messages and tagged results.
+    """Read the benchmark's messages and tagged results.
 
     A tool message with the status "error" is a refusal. One that is not a JSON result is a placeholder in words.
     """

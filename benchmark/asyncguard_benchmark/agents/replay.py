@@ -85,7 +85,7 @@ class ReplaySpec:
         return {digest_of(episode.composition): episode for episode in self.episodes}
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
-        """The agent for one composition.
+        """Return the agent for one composition.
 
         Raises:
             ReplayError: the file has no conversation of it.
@@ -98,7 +98,7 @@ class ReplaySpec:
 
 
 def replay_spec(path: Path, episodes: Sequence[Episode]) -> ReplaySpec:
-    """A saved run as a contestant.
+    """Return a saved run as a contestant.
 
     Raises:
         ReplayError: it holds several episodes of one composition, so it is not clear which to say again.

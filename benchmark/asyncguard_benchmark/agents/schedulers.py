@@ -13,7 +13,7 @@ class CarefulAgent(SimulatedAgent):
     """Makes a call when every value that it needs has come."""
 
     def _next_call(self, task: TaskProgress) -> CallAction | None:
-        """The next call of a sub-task if its operands are known."""
+        """Return the next call of a sub-task if its operands are known."""
         position = task.next_position
         if position is None or self._given_up(task, position):
             return None
@@ -43,7 +43,7 @@ class OracleAgent(CarefulAgent):
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """Calls of all sub-tasks that can go on, the most urgent first."""
+        """Return the calls of all sub-tasks that can go on, the most urgent first."""
         if all(self._finished(task) for task in tasks):
             return Completed()
         ranked = sorted(tasks, key=lambda task: (task.waiting, -task.remaining))
@@ -57,7 +57,7 @@ class SerialAgent(CarefulAgent):
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """The next call of the first unfinished sub-task."""
+        """Return the next call of the first unfinished sub-task."""
         current = next((task for task in tasks if not self._finished(task)), None)
         if current is None:
             return Completed()

@@ -53,12 +53,12 @@ class SimulatedAgent(PlanningAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from the calls that the conversation shows."""
+        """Decide from the calls that the conversation shows."""
         return self.decide(self.progress(messages, TaskProgress))
 
 
 def call_of(task: TaskProgress, position: int, values: dict[str, Any]) -> CallAction:
-    """The action that makes a step with these operand values."""
+    """Return the action that makes a step with these operand values."""
     return CallAction(
         task_id=task.plan.task_id,
         tool=task.step(position).tool,

@@ -51,5 +51,5 @@ def slipped(
 
 
 def _of_other_type(value: Any) -> Any:
-    """A list where there was none, and a word where there was one: no schema takes both."""
+    """Return a list where there was none, and a word where there was one: no schema takes both."""
     return "several" if isinstance(value, list) else [value]

@@ -83,7 +83,7 @@ class SpeakingAgent(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """A copy that speaks the native surface; the choice of tools stays the agent's."""
+        """Return a copy that speaks the native surface; the choice of tools stays the agent's."""
         functions = {
             each["name"]: each
             for each in (convert_to_openai_tool(tool)["function"] for tool in tools)

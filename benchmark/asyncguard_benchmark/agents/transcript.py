@@ -58,7 +58,7 @@ def read_transcript(
     reader: MessageReader = read_message,
     task_argument: str = TASK_ARGUMENT,
 ) -> tuple[Attempt, ...]:
-    """All calls that the agent made, in order, each with what became of it.
+    """Return all calls that the agent made, in order, each with what became of it.
 
     Args:
         messages: The conversation.
@@ -130,7 +130,7 @@ def _unreadable(task_id: str, call_id: str | None) -> Attempt:
 
 
 def _meant(attempts: Sequence[Attempt], outcome: Outcome) -> int | None:
-    """Index of the open call that an outcome speaks of; the earliest of several that fit."""
+    """Return the index of the open call that an outcome speaks of; the earliest of several that fit."""
     seen: dict[tuple[str, str], int] = {}
     for index, attempt in enumerate(attempts):
         key = (attempt.task_id, attempt.tool)

@@ -53,7 +53,7 @@ class Account:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """Return everything, for programs."""
         return {
             "error": self.error,
             "by_column": dict(self.by_column),

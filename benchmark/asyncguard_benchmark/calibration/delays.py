@@ -45,7 +45,7 @@ class Forecast:
 def forecasts(
     models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble]
 ) -> list[Forecast]:
-    """Every model in every other regime for which its members were played, each left out of its own fit."""
+    """Return every model in every other regime for which its members were played, each left out of its own fit."""
     found: list[Forecast] = []
     for model in models:
         others = [each for each in models if each is not model]

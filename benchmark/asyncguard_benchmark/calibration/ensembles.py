@@ -41,7 +41,7 @@ class Chosen:
 
 
 def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chosen:
-    """The best fit, and of all within the tolerance those that differ most.
+    """Return the best fit, and of all within the tolerance those that differ most.
 
     Args:
         model: Whom they stand for.

@@ -57,7 +57,7 @@ class Pool:
         return len(self._known)
 
     def play(self, trials: Sequence[Trial]) -> Iterator[Figures]:
-        """The figures of trials, in their order; those that are in the file already are read off."""
+        """Yield the figures of trials, in their order; those that are in the file already are read off."""
         missing = list({each.key: each for each in trials if each.key not in self._known}.values())
         playing = {each.key: self._executor.submit(_play, each) for each in missing}
         for trial in trials:

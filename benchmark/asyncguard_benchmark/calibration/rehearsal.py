@@ -66,7 +66,7 @@ class Stage:
         self._cap = most_rounds(composition)
 
     def rehearse(self, rates: Rates, regime: Regime, seed: int) -> Rehearsed:
-        """Plays one episode.
+        """Play one episode.
 
         Args:
             rates: The persona's.
@@ -144,7 +144,7 @@ def _issue(side: _Side, world: World, call: CallAction, said: int) -> str:
 
 
 def _deliver(coming: list[_Due], tick: int) -> list[_Due]:
-    """Delivers what is due and returns the rest."""
+    """Deliver what is due and return the rest."""
     if not any(due.tick <= tick for due in coming):
         return coming
     for due in coming:
@@ -158,7 +158,7 @@ def _deliver(coming: list[_Due], tick: int) -> list[_Due]:
 
 
 def stages_of(compositions: Sequence[Composition]) -> list[Stage]:
-    """The stages of compositions; a single task has one world in all of them."""
+    """Return the stages of compositions; a single task has one world in all of them."""
     tasks = {task.id: task for composition in compositions for task in composition.sub_tasks}
     worlds = {task_id: World(task) for task_id, task in tasks.items()}
     return [Stage(each, worlds) for each in compositions]

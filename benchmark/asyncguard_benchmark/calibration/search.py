@@ -57,7 +57,7 @@ def search(
     plan: Plan,
     told: Callable[[int], None] = lambda _: None,
 ) -> Played:
-    """Plays points for all models.
+    """Play points for all models.
 
     Args:
         models: Whom to fit.
@@ -75,7 +75,7 @@ def search(
 
 
 def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number: int) -> None:
-    """Plays more points near the fitting ones of models that have too few.
+    """Play more points near the fitting ones of models that have too few.
 
     Args:
         thin: Which models, with what fits them so far.
@@ -156,7 +156,7 @@ def loss(figures: Figures, target: Figures) -> float:
 
 
 def errors(played: Played, models: Sequence[PublishedModel]) -> Mapping[str, float]:
-    """The least error of each model so far, in points."""
+    """Return the least error of each model so far, in points."""
     return {
         model.key: min(fit(each, model.main).error for each in played.figures) for model in models
     }

@@ -54,7 +54,7 @@ def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector)
 
 
 def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float]:
-    """The shortest step that closes a gap between figures, by their slopes.
+    """Return the shortest step that closes a gap between figures, by their slopes.
 
     Args:
         jacobian: A row of slopes for each figure.
@@ -77,7 +77,7 @@ def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float
 
 
 def solve(matrix: Matrix, sides: Matrix) -> Matrix:
-    """Solves linear equations with several right sides, by elimination with pivots.
+    """Solve linear equations with several right sides, by elimination with pivots.
 
     Raises:
         ValueError: the matrix is singular.

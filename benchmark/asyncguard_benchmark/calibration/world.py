@@ -55,7 +55,7 @@ class World:
         self._gold: Replay = replay(task, task.gold)
 
     def call(self, node: Node, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Node]:
-        """The response to a call after a history, and the history with it."""
+        """Return the response to a call after a history, and the history with it."""
         # Not JSON: writing that takes longer than the rest of a call, and equal text means equal arguments here, too.
         name = f"{tool} {arguments!r}"
         found = node.branches.get(name)

@@ -13,7 +13,7 @@ from asyncguard_benchmark.errors import BenchmarkError
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         argv: Arguments after ``bench``.

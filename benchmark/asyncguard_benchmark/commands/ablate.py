@@ -39,7 +39,7 @@ _QUICK = 3
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     check_model_options(options)
     design = _design(options)
     if options.dry_run:
@@ -112,14 +112,14 @@ def _simulated(design: Design) -> bool:
 
 
 def _model_cells(design: Design) -> Iterator[Cell]:
-    """The episodes that a model is asked for; runs of models are all played."""
+    """Yield the episodes that a model is asked for; runs of models are all played."""
     for agent in design.agents:
         if isinstance(agent, ModelSpec):
             yield from (unit.cell(arm) for unit in design.units(agent) for arm in unit.arms)
 
 
 def _spent(folder: Path) -> float:
-    """Dollars that the episodes of a folder have cost."""
+    """Return the dollars that the episodes of a folder have cost."""
     total = 0.0
     for path in sorted((folder / "episodes").glob("*.jsonl")):
         with Journal(path) as journal:

@@ -36,7 +36,7 @@ class NothingToPlayError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     check_model_options(options)
     download = read_download(Layout.of(options.folder, options.manifest), options.tasks)
     if options.check:
@@ -155,7 +155,7 @@ def _config_arm(name: str) -> Arm:
 def _played(
     options: Namespace, cast: Cast, missing: Sequence[Episode], rows: list[dict[str, Any]]
 ) -> int:
-    """Plays and saves; what the infrastructure ended is told, counted, and played by the next run of the command."""
+    """Play and save; what the infrastructure ended is told, counted, and played by the next run of the command."""
     failures, in_a_row = 0, 0
     for episode, outcome in with_progress(outcomes(cast, missing, options.jobs), len(missing)):
         if isinstance(outcome, Exception):

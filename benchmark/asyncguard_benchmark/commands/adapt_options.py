@@ -27,7 +27,7 @@ FRONTS = ("graph", "middleware")
 
 
 def add_adapt_arguments(made: Any) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     made.add_argument("format", choices=("toolbench-x",), help="whose download it is")
     made.add_argument("folder", type=Path, metavar="DIR", help="the download")
     made.add_argument(
@@ -104,7 +104,7 @@ def add_adapt_arguments(made: Any) -> None:
 
 
 def limits_of(options: Namespace) -> "SandboxLimits":
-    """The bounds of the sandbox."""
+    """Return the bounds of the sandbox."""
     from asyncguard_benchmark.adapters.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
 
     return SandboxLimits(seconds=options.call_seconds, memory_mb=options.memory_mb)

@@ -44,7 +44,7 @@ _SHORT = {
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     if options.fit:
         personas = _fit(options)
     else:
@@ -90,7 +90,7 @@ def _fit(options: Namespace) -> Personas:
 
 
 def _progress() -> Told:
-    """Says now and then what is being done and how long it will take."""
+    """Say now and then what is being done and how long it will take."""
     started: dict[str, float] = {}
     said = [0.0]
 
@@ -107,7 +107,7 @@ def _progress() -> Told:
 
 
 def _check(personas: Personas, jobs: int) -> list[str]:
-    """The models whose best member scores otherwise than the file says."""
+    """Return the models whose best member scores otherwise than the file says."""
     first = {model: ensemble.members[0] for model, ensemble in personas.ensembles.items()}
     trials = [Trial(rates=member.rates, seed=personas.seed) for member in first.values()]
     with Pool(shipped_compositions(), None, jobs) as pool:

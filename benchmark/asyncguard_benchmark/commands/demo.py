@@ -56,7 +56,7 @@ class Shown:
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     started = time.perf_counter()
     folder: Path = options.out
     for saved in (folder / _EPISODES).glob("*.jsonl"):
@@ -75,7 +75,7 @@ def execute(options: Namespace) -> int:
 
 
 def _ablation(folder: Path, jobs: int) -> Findings:
-    """The same as ``bench ablate``, on few compositions."""
+    """Return the same as ``bench ablate``, on few compositions."""
     compositions = shipped_compositions(Suite.LITE)[::EVERY]
     agents = [AgentSpec(kind=kind) for kind in AGENTS]
     ablation = Ablation(

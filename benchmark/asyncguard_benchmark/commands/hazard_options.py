@@ -84,7 +84,7 @@ an effect, crashed, or raised an alarm where nothing was wrong.
 
 
 def add_hazards(commands: Any) -> None:
-    """Adds ``hazards`` and its commands."""
+    """Add ``hazards`` and its commands."""
     text = "play agents whose tools drift, break and contradict each other, and score what recovery is worth"
     top = commands.add_parser("hazards", help=text, **_described(text, _EXAMPLES))
     inner = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -315,7 +315,7 @@ def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Whole numbers, and ranges of them: 0,1,5-9."""
+    """Return whole numbers, and ranges of them: 0,1,5-9."""
     found: list[int] = []
     for word in text.split(","):
         first, dash, last = word.partition("-")

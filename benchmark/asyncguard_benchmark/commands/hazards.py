@@ -60,7 +60,7 @@ _QUICK = 7
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     actions: Mapping[str, Callable[[Namespace], int]] = {
         "list": _list,
         "validate": _validate,
@@ -134,7 +134,7 @@ def _run(options: Namespace) -> int:
 
 
 def _asked(options: Namespace, arms: Sequence[str]) -> list[Cell]:
-    """The episodes that are asked for.
+    """Return the episodes that are asked for.
 
     Raises:
         NothingToPlayError: there is none.
@@ -236,7 +236,7 @@ def _failure(each: Observed) -> dict[str, Any]:
 def _found(
     options: Namespace, files: Iterable[Path]
 ) -> tuple[HazardFindings, list[Observed], Mapping[str, Tally]]:
-    """Findings, what they were made of, and figures of the compositions that hold no task of the suite."""
+    """Return findings, what they were made of, and figures of the compositions that hold no task of the suite."""
     kept: dict[tuple[object, ...], Observed] = {}
     others = {"clean": Tally(), "broken": Tally()}
     tasks = all_tasks()

@@ -80,7 +80,7 @@ An interrupted fit goes on where it stopped if it is given the same --work.
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Return the whole command line."""
     top = _parser(
         "asyncguard bench", "Plays and scores agents on several tasks at once.", _EXAMPLES
     )

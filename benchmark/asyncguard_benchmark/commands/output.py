@@ -17,7 +17,7 @@ _PAUSE = 5.0
 
 
 def harmless(text: str) -> str:
-    """The text with every character replaced that could steer a terminal: names and messages come from files."""
+    """Return the text with every character replaced that could steer a terminal: names and messages come from files."""
     return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
 
 
@@ -33,7 +33,7 @@ def notice(text: str) -> None:
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | None = None) -> Table:
-    """A table; columns that hold figures stand to the right."""
+    """Return a table; columns that hold figures stand to the right."""
     lines = list(lines)
     title = None if title is None else harmless(title)
     made = Table(
@@ -68,7 +68,7 @@ def console() -> Console:
 
 
 def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> Iterator[_T]:
-    """Passes things on and says on the standard error how many are done and how long the rest will take."""
+    """Pass things on and say on the standard error how many are done and how long the rest will take."""
     said = first = time.monotonic()
     terminal = sys.stderr.isatty()
     for done, each in enumerate(played, 1):

@@ -24,7 +24,7 @@ class NothingToReportError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     side = side_of(options.findings, options.episodes)
     against = None if options.against is None else side_of(options.against, ())
     page = page_of(document_of(side, against, closing=_closing(options.findings)))
@@ -51,7 +51,7 @@ def _closing(path: Path) -> str:
 
 
 def side_of(path: Path, more: Sequence[Path]) -> Side:
-    """One run: a file of findings, a file of episodes, or a folder with either or both.
+    """Return one run: a file of findings, a file of episodes, or a folder with either or both.
 
     Args:
         path: Where the run is.

@@ -21,7 +21,7 @@ class StrangeCommandError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     from asyncguard_benchmark.commands.options import parser  # noqa: PLC0415 - the parser names this module
 
     commands = commands_of(options.file)

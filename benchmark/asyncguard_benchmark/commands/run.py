@@ -40,7 +40,7 @@ class TooManyFailuresError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     check_model_options(options)
     asked = _grid(options).cells()
     if options.dry_run:
@@ -101,7 +101,7 @@ def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: 
 def play_cells(
     missing: Sequence[Cell], options: Namespace, fleet: "Fleet | None", spent: float
 ) -> Iterator[Played | Failed]:
-    """Plays simulated agents on workers or processes, and models on threads.
+    """Play simulated agents on workers or processes, and models on threads.
 
     Args:
         missing: What to play.
@@ -121,7 +121,7 @@ def play_cells(
 
 
 def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
-    """Says what episodes of a model would use; asks nothing."""
+    """Say what episodes of a model would use; ask nothing."""
     from asyncguard_benchmark.models.estimate import estimate  # noqa: PLC0415 - only here
 
     found = estimate(
@@ -210,7 +210,7 @@ def _agent(kind: str, options: Namespace) -> AgentSpec:
 
 
 def chosen(beginnings: Sequence[str] | None, suite: Suite = Suite.MAIN) -> list[Composition]:
-    """The compositions of a suite whose ids begin so, or all.
+    """Return the compositions of a suite whose ids begin so, or all.
 
     Raises:
         NothingToPlayError: a beginning fits none.

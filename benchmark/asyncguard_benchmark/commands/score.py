@@ -16,7 +16,7 @@ class UnscorableError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     tally, bad = Tally(), []
     seen: dict[EpisodeKey, int] = {}
     for line in read_lines(options.file):

@@ -21,7 +21,7 @@ LEAST_TOOLS = 120
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command; exit code 1 if anything is wrong."""
+    """Run the command; exit code 1 if anything is wrong."""
     if options.category:
         return _categories([Category(each) for each in options.category], as_json=options.json)
     main, wild = shipped_sub_tasks(), shipped_sub_tasks(Split.WILD)

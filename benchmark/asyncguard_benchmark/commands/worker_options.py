@@ -26,7 +26,7 @@ _WHERE = ("--jobs", "--workers", "--database-url")
 
 
 def add_worker_arguments(made: Any) -> None:
-    """Adds the arguments, as a group of their own."""
+    """Add the arguments, as a group of their own."""
     group = made.add_argument_group("workers")
     group.add_argument(
         "--workers",
@@ -42,7 +42,7 @@ def add_worker_arguments(made: Any) -> None:
 def fleet_of(
     options: Namespace, out: Path, *, simulated: bool
 ) -> "AbstractContextManager[Fleet | None]":
-    """The workers that the arguments name, None if there are none.
+    """Return the workers that the arguments name, None if there are none.
 
     Args:
         options: The command line.

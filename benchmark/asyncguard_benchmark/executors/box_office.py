@@ -112,7 +112,7 @@ def _event_sheet(state: State, event_id: str) -> Any:
 
 
 def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
-    """The free seats of a section."""
+    """Return the free seats of a section."""
     if section not in event_of(state, event_id)["prices"]:
         raise ToolFailure(f"Event {event_id} has no section {section!r}.")
     seats = state["seats"].get(event_id, {})

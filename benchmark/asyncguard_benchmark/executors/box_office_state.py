@@ -75,7 +75,7 @@ def customer_of(state: State) -> str:
 
 
 def event_of(state: State, event_id: str) -> dict[str, Any]:
-    """An event.
+    """Return an event.
 
     Raises:
         ToolFailure: there is none of this id.
@@ -100,7 +100,7 @@ def own(state: State, kind: str, key: str) -> dict[str, Any]:
 
 
 def valid_booking(state: State, booking_id: str) -> dict[str, Any]:
-    """A booking of the customer in session that can still be used.
+    """Return a booking of the customer in session that can still be used.
 
     Raises:
         ToolFailure: there is none of this number, or it was refunded.
@@ -112,6 +112,6 @@ def valid_booking(state: State, booking_id: str) -> dict[str, Any]:
 
 
 def mark_seats(state: State, event_id: str, seats: list[str], status: str) -> None:
-    """Gives seats of an event another status."""
+    """Give seats of an event another status."""
     for seat in seats:
         state["seats"][event_id][seat]["status"] = status

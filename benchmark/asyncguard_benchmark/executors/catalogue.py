@@ -64,17 +64,17 @@ TOOLSETS: Mapping[Category | Domain, Toolset] = {
 
 
 def toolset_of(category: Category | Domain) -> Toolset:
-    """The toolset of a category or domain."""
+    """Return the toolset of a category or domain."""
     return TOOLSETS[category]
 
 
 def names_of(category: Category | Domain) -> set[str]:
-    """The tools that may be on an API list: of a domain, also those that all hazard tasks have."""
+    """Return the tools that may be on an API list: of a domain, also those that all hazard tasks have."""
     return {*toolset_of(category).tools, *(COMMON_NAMES if isinstance(category, Domain) else ())}
 
 
 def tools_of(task: SubTask) -> Mapping[str, Tool]:
-    """The tools on the API list of a sub-task."""
+    """Return the tools on the API list of a sub-task."""
     return _tools(task.category, task.tools)
 
 
@@ -88,10 +88,10 @@ def _tools(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, 
 
 
 def composition_tools(composition: Composition) -> dict[str, Tool]:
-    """The union of the sub-tasks' API lists, each tool once, in the order of first mention."""
+    """Return the union of the sub-tasks' API lists, each tool once, in the order of first mention."""
     return {name: tool for task in composition.sub_tasks for name, tool in tools_of(task).items()}
 
 
 def fresh_executor(task: SubTask) -> Executor:
-    """A new executor with the sub-task's initial state."""
+    """Return a new executor with the sub-task's initial state."""
     return Executor(tools_of(task), task.initial_state)

@@ -10,7 +10,7 @@ _LOWEST, _COUNT = 10_000, 90_000
 
 
 def content_id(prefix: str, content: Any, taken: Container[str]) -> str:
-    """An id such as ``M-58213``; the n-th thing of equal content takes the n-th free id of its series.
+    """Return an id such as ``M-58213``; the n-th thing of equal content takes the n-th free id of its series.
 
     Args:
         prefix: What stands before the dash.

@@ -139,7 +139,7 @@ class Tool:
 
 
 def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an argument object: closed, and what has no default is required."""
+    """Return the schema of an argument object: closed, and what has no default is required."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -149,20 +149,20 @@ def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text(description: str, **more: Any) -> dict[str, Any]:
-    """The schema of a string that is not empty."""
+    """Return the schema of a string that is not empty."""
     return {"type": "string", "minLength": 1, "description": description, **more}
 
 
 def whole(description: str, **more: Any) -> dict[str, Any]:
-    """The schema of a whole number of at least one."""
+    """Return the schema of a whole number of at least one."""
     return {"type": "integer", "minimum": 1, "description": description, **more}
 
 
 def amount(description: str) -> dict[str, Any]:
-    """The schema of an amount of money above zero."""
+    """Return the schema of an amount of money above zero."""
     return {"type": "number", "exclusiveMinimum": 0, "description": description}
 
 
 def choice(description: str, options: tuple[str, ...], **more: Any) -> dict[str, Any]:
-    """The schema of one of several words."""
+    """Return the schema of one of several words."""
     return {"type": "string", "enum": list(options), "description": description, **more}

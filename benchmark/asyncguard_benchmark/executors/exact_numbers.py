@@ -10,7 +10,7 @@ _LARGEST_RESULT = 10**300
 
 
 def exact(value: float) -> Fraction:
-    """The decimal number that the agent wrote, not its nearest binary neighbour."""
+    """Return the decimal number that the agent wrote, not its nearest binary neighbour."""
     if not math.isfinite(value):
         raise ToolFailure(f"{value} is not a number to calculate with.")
     return Fraction(str(value))

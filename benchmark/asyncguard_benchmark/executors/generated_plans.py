@@ -33,7 +33,7 @@ def _months_later(start: date, months: int) -> date:
 
 
 def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
-    """Dates at an equal distance; a month that is too short gives its last day."""
+    """Return dates at an equal distance; a month that is too short gives its last day."""
     start = _date(first)
     try:
         dates = [
@@ -52,7 +52,7 @@ def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
 
 
 def month_sheet(_: State, month: str) -> Any:
-    """The dates of a month under their weekdays."""
+    """Return the dates of a month under their weekdays."""
     first = _date(f"{month}-01")
     days = calendar.monthrange(first.year, first.month)[1]
     dates = [first.replace(day=day) for day in range(1, days + 1)]
@@ -98,7 +98,7 @@ def fixture_rounds(_: State, teams: list[str]) -> Any:
 
 
 def time_slots(_: State, opens: str, closes: str, minutes: int, pause: int) -> Any:
-    """Slots of equal length between two times of a day."""
+    """Return the slots of equal length between two times of a day."""
     start, end = _minute(opens), _minute(closes)
     starts = list(range(start, end - minutes + 1, minutes + pause))
     if not starts:
@@ -130,7 +130,7 @@ def _clock(minute: int) -> str:
 
 
 def instalment_plan(_: State, amount: float, due_dates: list[str]) -> Any:
-    """An amount in equal parts of whole cents; the last part takes what is left over."""
+    """Return an amount in equal parts of whole cents; the last part takes what is left over."""
     for text in due_dates:
         _date(text)
     whole, parts = exact(amount), len(due_dates)

@@ -52,7 +52,7 @@ STATE_SCHEMA = record(
 
 
 def _me(state: State) -> str:
-    """The handle of the member who is logged on."""
+    """Return the handle of the member who is logged on."""
     if state["session"] is None:
         raise ToolFailure("Nobody is logged on.")
     handle: str = state["session"]
@@ -80,7 +80,7 @@ def _sees(state: State, post: dict[str, Any]) -> bool:
 
 
 def _visible(state: State) -> dict[str, dict[str, Any]]:
-    """The posts that the member may see, newest first."""
+    """Return the posts that the member may see, newest first."""
     seen = [(key, post) for key, post in state["posts"].items() if _sees(state, post)]
     return dict(sorted(seen, key=lambda item: (item[1]["date"], item[0]), reverse=True))
 
@@ -93,7 +93,7 @@ def _post(state: State, post_id: str) -> dict[str, Any]:
 
 
 def _rows(posts: dict[str, dict[str, Any]]) -> Any:
-    """One line a post, in the order given."""
+    """Return one line a post, in the order given."""
     shown = ("author", "date", "text", "tags", "likes")
     return [
         {"post_id": key, **{name: post[name] for name in shown}, "comments": len(post["comments"])}
@@ -148,7 +148,7 @@ def _show_post(state: State, post_id: str) -> Any:
 
 
 def _mentioned(text: str) -> set[str]:
-    """The handles that a text names as @handle, punctuation apart."""
+    """Return the handles that a text names as @handle, punctuation apart."""
     return {
         word.strip(".,;:!?()\"'")[1:]
         for word in text.split()
@@ -211,7 +211,7 @@ def _check_place(state: State, place: str) -> None:
 
 
 def _store(state: State, place: str, shared_from: str | None, text: str, tags: list[str]) -> Any:
-    """Keeps a new post of the member and tells of it."""
+    """Keep a new post of the member and tell of it."""
     author = _me(state)
     _check_place(state, place)
     post = {

@@ -34,7 +34,7 @@ def _join_texts(_: State, texts: Sequence[str], glue: str) -> Any:
 
 
 def _words(text: str) -> list[str]:
-    """Runs of letters and digits."""
+    """Return the runs of letters and digits."""
     return re.findall(r"[^\W_]+", text)
 
 

@@ -29,7 +29,7 @@ class Crew:
         tell: Callable[[str], None],
         give_up: Callable[[WorkersError], None],
     ) -> None:
-        """Makes a crew; nothing is started yet.
+        """Make a crew; nothing is started yet.
 
         Args:
             arguments: What ``asyncguard worker`` is given.
@@ -47,7 +47,7 @@ class Crew:
         self._closing = False
 
     def start(self, count: int) -> None:
-        """Starts so many workers."""
+        """Start so many workers."""
         for number in range(1, count + 1):
             keeper = threading.Thread(
                 target=self._keep, args=(number,), name=f"worker-{number}", daemon=True
@@ -80,7 +80,7 @@ class Crew:
             keeper.join()
 
     def _keep(self, number: int) -> None:
-        """Has one worker until the crew is closed, or no worker lives long."""
+        """Have one worker until the crew is closed, or no worker lives long."""
         while (process := self._started(number)) is not None:
             code = process.wait()
             assert process.stdin is not None

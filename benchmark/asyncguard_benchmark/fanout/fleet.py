@@ -69,7 +69,7 @@ class Fleet:
     """The workers of one run; a context manager. Nothing is started before there is something to play."""
 
     def __init__(self, settings: FleetSettings, tell: Callable[[str], None]) -> None:
-        """Makes a fleet.
+        """Make a fleet.
 
         Args:
             settings: Where the workers are.
@@ -85,7 +85,7 @@ class Fleet:
         self._told_at = 0.0
 
     def play_all(self, cells: Iterable[Cell], *, keep_messages: bool = True) -> Iterator[Played]:
-        """Plays episodes in the order given.
+        """Play episodes in the order given.
 
         Args:
             cells: What to play.
@@ -105,7 +105,7 @@ class Fleet:
             yield from self._received(*sent.popleft())
 
     def play(self, cell: Cell) -> Played:
-        """Plays one episode and waits for it; for as many threads as parcels may be under way.
+        """Play one episode and wait for it; for as many threads as parcels may be under way.
 
         Raises:
             WorkersError: workers cannot be reached, are of another version, or end again and again.
@@ -114,7 +114,7 @@ class Fleet:
         return next(self._received([cell], self._send([cell], keep_messages=True)))
 
     def give_up(self) -> None:
-        """Ends every wait for an episode: the run is over."""
+        """End every wait for an episode: the run is over."""
         if self._post is not None:
             self._post.fail(WorkersError("the run was interrupted"))
 
@@ -184,7 +184,7 @@ class Fleet:
         return post
 
     def _say_if_silent(self, post: Post) -> None:
-        """Tells a person what may be the matter, and how workers are started where none were."""
+        """Tell a person what may be the matter, and how workers are started where none were."""
         now, silence = time.monotonic(), self.settings.silence
         with self._lock:
             if now - max(post.heard_at, self._told_at) < silence:

@@ -98,7 +98,7 @@ class Answer:
 
 
 def cell_to_json(cell: Cell) -> dict[str, Any]:
-    """An episode to be played.
+    """Return an episode to be played.
 
     Raises:
         WorkersError: workers do not know its agent.
@@ -123,7 +123,7 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
 
 
 def cell_from_json(value: Any) -> Cell:
-    """The episode that :func:`cell_to_json` wrote.
+    """Return the episode that :func:`cell_to_json` wrote.
 
     Raises:
         DataError: it is none.
@@ -146,7 +146,7 @@ def cell_from_json(value: Any) -> Cell:
 
 
 def answer_to_json(answer: Answer) -> str:
-    """The answer as text."""
+    """Return the answer as text."""
     value: dict[str, Any] = {
         "versions": dict(answer.versions),
         "worker": answer.worker,
@@ -158,7 +158,7 @@ def answer_to_json(answer: Answer) -> str:
 
 
 def answer_from_json(text: str, cells: Sequence[Cell]) -> Answer:
-    """The answer that :func:`answer_to_json` wrote.
+    """Return the answer that :func:`answer_to_json` wrote.
 
     Args:
         text: The answer.
@@ -209,7 +209,7 @@ def _error_to_json(error: Exception) -> dict[str, Any]:
 
 
 def _error_from_json(value: Mapping[str, Any], worker: str) -> Exception:
-    """An exception that is told as the worker's would have been told here, by its class and its text."""
+    """Return an exception that is told as the worker's would have been told here, by its class and its text."""
     base = ExpectedEpisodeError if value["expected"] else EpisodeError
     made: Exception = type(value["type"], (base,), {})(value["text"])
     made.add_note(f"on {worker}:\n{value['traceback']}")

@@ -81,7 +81,7 @@ class Post:
             ) from problem
 
     def send(self, key: str, arguments: Mapping[str, Any]) -> "Future[str]":
-        """Sends a parcel; the answer of the worker.
+        """Send a parcel; the answer of the worker.
 
         Args:
             key: A name that no other parcel has.
@@ -108,7 +108,7 @@ class Post:
         return future
 
     def fail(self, error: WorkersError) -> None:
-        """Ends the wait for everything, now and from now on."""
+        """End the wait for everything, now and from now on."""
         with self._changed:
             self._failed = self._failed or error
             for future in self._under_way.values():
@@ -120,7 +120,7 @@ class Post:
         return self._executor.health().detail
 
     def tidy(self, least: int = _TOGETHER) -> None:
-        """Removes parcels that are over from the queue, if there are so many of them."""
+        """Remove parcels that are over from the queue, if there are so many of them."""
         with self._changed:
             names = self._over if len(self._over) >= least else []
             if names:
@@ -134,7 +134,7 @@ class Post:
                 self._over += names  # the next time, or by the workers after a month
 
     def close(self) -> None:
-        """Withdraws what is under way, and disconnects."""
+        """Withdraw what is under way, and disconnect."""
         self.fail(WorkersError("the run is over"))
         with self._changed:
             for key in self._under_way:

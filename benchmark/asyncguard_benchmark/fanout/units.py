@@ -9,7 +9,7 @@ from asyncguard_benchmark.fanout.fleet import Fleet
 
 
 def play_units_on(fleet: Fleet, tasks: Sequence[Task]) -> Iterator[UnitResult]:
-    """Plays units, in the order given.
+    """Play units, in the order given.
 
     Args:
         fleet: The workers.

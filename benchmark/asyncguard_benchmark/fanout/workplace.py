@@ -46,6 +46,6 @@ class Workplace:
         return file
 
     def remove(self) -> None:
-        """Removes the folder; what cannot be removed now is by the next run."""
+        """Remove the folder; what cannot be removed now is by the next run."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._held.close()

@@ -39,7 +39,7 @@ SILENT = frozenset({Ending.WRONG_ANSWER, Ending.WRONG_EFFECTS})
 
 
 def studies_of(kept: Iterable[Observed]) -> tuple[HazardStudy, ...]:
-    """The figures of all setups, in the order in which they first came.
+    """Return the figures of all setups, in the order in which they first came.
 
     Clean runs, and those with benign variation, count beside the injected runs of the same tasks and conditions. Those
     with benign variation are a setup of their own, too.
@@ -91,7 +91,7 @@ def _arms(
 
 
 def _beside(setup: Setup, runs: Sequence[Observed], quiet: Sequence[Observed]) -> list[Observed]:
-    """The clean and benign runs that belong to injected ones: of the same tasks in the same company."""
+    """Return the clean and benign runs that belong to injected ones: of the same tasks in the same company."""
     own = {(each.score.task_id, each.score.together) for each in runs}
     return [each for each in quiet if (each.score.task_id, each.score.together) in own]
 

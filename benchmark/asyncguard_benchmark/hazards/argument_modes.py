@@ -22,7 +22,7 @@ class ArgumentDrift(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Every argument without which the tool cannot be called."""
+        """Return every argument without which the tool cannot be called."""
         return tuple(f"/{name}" for name in tool.parameters["required"])
 
     @override

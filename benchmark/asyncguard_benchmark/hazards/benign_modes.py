@@ -28,7 +28,7 @@ class Benign(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The answer as a whole, where it is declared to be an object."""
+        """Return the answer as a whole, where it is declared to be an object."""
         return ("",) if (tool.remedies.returns or {}).get("type") == "object" else ()
 
     @override
@@ -83,7 +83,7 @@ class DatedLater(Benign):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The date of the answer, where it has one in which sources need not agree."""
+        """Return the date of the answer, where it has one in which sources need not agree."""
         dated = tool.remedies.dated
         agreed = any(covers(pointer, dated or "") for pointer in tool.remedies.compared)
         return () if dated is None or agreed else (dated,)

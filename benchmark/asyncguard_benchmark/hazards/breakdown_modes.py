@@ -47,7 +47,7 @@ class Breakdown(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The call as a whole."""
+        """Return the call as a whole."""
         return ("",)
 
     @override

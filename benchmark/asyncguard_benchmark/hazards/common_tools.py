@@ -31,7 +31,7 @@ _RECEIVED = Remedies(returns=record(received=FLAG))
 
 
 def common_tools(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The common tools of an API list.
+    """Return the common tools of an API list.
 
     Args:
         tools: The other tools on the list.
@@ -41,7 +41,7 @@ def common_tools(tools: Iterable[Tool]) -> dict[str, Tool]:
 
 
 def describe_tool(contracts: Mapping[str, Contract]) -> Tool:
-    """The tool that tells the live contracts of others.
+    """Return the tool that tells the live contracts of others.
 
     Args:
         contracts: Name of a tool -> what it accepts and answers while it runs.

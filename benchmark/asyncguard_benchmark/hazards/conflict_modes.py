@@ -32,7 +32,7 @@ class Conflict(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Numbers, words from a list and days in which sources have to agree."""
+        """Return numbers, words from a list and days in which sources have to agree."""
         remedies = tool.remedies
         if len(remedies.sources) < LEAST_SOURCES:
             return ()
@@ -98,7 +98,7 @@ def _other(value: Any, schema: Schema, spot: Spot) -> Any:
 
 
 def _off(value: float, schema: Schema, spot: Spot) -> Any:
-    """A number some percent away, with as many decimals, inside its limits; one step away where none is."""
+    """Return a number some percent away, with as many decimals, inside its limits; one step away where none is."""
     exact = Decimal(str(value))
     step = Decimal(1).scaleb(min(0, int(exact.as_tuple().exponent)))
     share = max(step, (abs(exact) * _SHARES[spot.severity]).quantize(step))

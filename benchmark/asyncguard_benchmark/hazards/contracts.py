@@ -17,7 +17,7 @@ class Contract:
     """JSON schema of the result; None if the result was never declared."""
 
     def to_json(self) -> dict[str, Any]:
-        """As `describe_tool` tells it."""
+        """Return it as `describe_tool` tells it."""
         return {
             "parameters": dict(self.parameters),
             "returns": None if self.returns is None else dict(self.returns),
@@ -25,5 +25,5 @@ class Contract:
 
 
 def declared(tool: Tool) -> Contract:
-    """The contract of a tool that has not drifted."""
+    """Return the contract of a tool that has not drifted."""
     return Contract(parameters=tool.parameters, returns=tool.remedies.returns)

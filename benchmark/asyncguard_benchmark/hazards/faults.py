@@ -87,7 +87,7 @@ class Fault:
 
 
 def draw(*parts: object) -> float:
-    """A number in [0, 1) that depends on nothing but the parts: the same in every arm, thread and process."""
+    """Return a number in [0, 1) that depends on nothing but the parts: the same in every arm, thread and process."""
     text = "|".join(("v1", *map(str, parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
 
@@ -153,12 +153,12 @@ FAULT_SCHEMA: Mapping[str, Any] = {
 
 
 def fault_to_json(fault: Fault) -> dict[str, Any]:
-    """A fault as plain JSON."""
+    """Return a fault as plain JSON."""
     return asdict(fault)
 
 
 def fault_from_json(value: Mapping[str, Any]) -> Fault:
-    """The inverse of `fault_to_json`, for a value that satisfies `FAULT_SCHEMA`."""
+    """Return the inverse of `fault_to_json`, for a value that satisfies `FAULT_SCHEMA`."""
     named = {
         "hazard": Hazard(value["hazard"]),
         "failpoint": Failpoint(value["failpoint"]),
@@ -185,5 +185,5 @@ FIRING_SCHEMA: Mapping[str, Any] = {
 
 
 def firing_from_json(value: Mapping[str, Any]) -> Firing:
-    """The inverse of `dataclasses.asdict`, for a value that satisfies `FIRING_SCHEMA`."""
+    """Return the inverse of `dataclasses.asdict`, for a value that satisfies `FIRING_SCHEMA`."""
     return Firing(**{**value, "failpoint": Failpoint(value["failpoint"])})

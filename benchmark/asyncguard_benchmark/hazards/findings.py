@@ -129,7 +129,7 @@ class HazardStudy:
     arms: tuple[ArmFigures, ...]
 
     def arm(self, name: str) -> ArmFigures | None:
-        """The figures of an arm, or None."""
+        """Return the figures of an arm, or None."""
         return next((each for each in self.arms if each.arm == name), None)
 
 
@@ -163,19 +163,19 @@ _SAVED = TypeAdapter(HazardFindings)
 
 
 def hazard_findings_to_json(findings: HazardFindings) -> dict[str, Any]:
-    """The saved form: plain JSON values."""
+    """Return the saved form: plain JSON values."""
     plain: dict[str, Any] = _SAVED.dump_python(findings, mode="json")
     return plain
 
 
 def write_hazard_findings(findings: HazardFindings, path: Path) -> None:
-    """Saves findings."""
+    """Save findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_SAVED.dump_json(findings, indent=1) + b"\n")
 
 
 def read_hazard_findings(path: Path) -> HazardFindings:
-    """Reads saved findings.
+    """Read saved findings.
 
     Raises:
         HazardFindingsError: the file holds none.

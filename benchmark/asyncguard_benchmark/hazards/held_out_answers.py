@@ -81,7 +81,7 @@ class DeprecationNoted(OutputDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The answer as a whole, where the declaration leaves no room for more fields."""
+        """Return the answer as a whole, where the declaration leaves no room for more fields."""
         return (
             super().sites(tool)
             if (tool.remedies.returns or {}).get("additionalProperties") is False

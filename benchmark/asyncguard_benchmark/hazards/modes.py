@@ -71,7 +71,7 @@ class Spot:
     seed: int = 0
 
     def draw(self, *parts: object) -> float:
-        """A number in [0, 1) that is the same wherever these parts are asked for at this spot."""
+        """Return a number in [0, 1) that is the same wherever these parts are asked for at this spot."""
         return draw(self.seed, self.tool.name, self.site, *parts)
 
 
@@ -88,7 +88,7 @@ class Mode(ABC):
 
     @abstractmethod
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The JSON pointers at which the mode can be put on a tool; none if it does not fit."""
+        """Return the JSON pointers at which the mode can be put on a tool; none if it does not fit."""
 
     @abstractmethod
     def ways(self, spot: Spot) -> tuple[Way, ...]:
@@ -103,11 +103,11 @@ class Mode(ABC):
         return declared(spot.tool)
 
     def transit(self, arguments: Mapping[str, Any], spot: Spot) -> Mapping[str, Any]:
-        """The arguments as they arrive."""
+        """Return the arguments as they arrive."""
         return arguments
 
     def accept(self, arguments: Mapping[str, Any], spot: Spot) -> Mapping[str, Any]:
-        """Arguments that satisfy the live contract, as the tool's code takes them."""
+        """Return arguments that satisfy the live contract, as the tool's code takes them."""
         return arguments
 
     def breakdown(self, spot: Spot, failpoint: Failpoint) -> Exception | None:
@@ -124,7 +124,7 @@ class Mode(ABC):
 
 
 def siblings(tool: Tool, *others: Way) -> tuple[Way, ...]:
-    """Some ways, and those that the declarations of a tool open whatever is wrong with its answers."""
+    """Return some ways, and those that the declarations of a tool open whatever is wrong with its answers."""
     remedies = tool.remedies
     opened = (
         (Way.FALLBACK, bool(remedies.fallbacks)),

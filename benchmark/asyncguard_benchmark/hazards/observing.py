@@ -91,7 +91,7 @@ def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | No
 
 
 def _asking(task: HazardTask, hit: AbstractSet[str]) -> frozenset[str]:
-    """The tools that have one of some tools as a source."""
+    """Return the tools that have one of some tools as a source."""
     tools = tools_of(task.sub_task).values()
     return frozenset(
         tool.name for tool in tools if any(other.tool in hit for other in tool.remedies.sources)
@@ -99,7 +99,7 @@ def _asking(task: HazardTask, hit: AbstractSet[str]) -> frozenset[str]:
 
 
 def _with_earlier(score: HazardScore, episode: Episode) -> HazardScore:
-    """The verdict with the price of the attempt before, where there was one."""
+    """Return the verdict with the price of the attempt before, where there was one."""
     spent = episode.settings.get(EARLIER)
     if spent is None:
         return score

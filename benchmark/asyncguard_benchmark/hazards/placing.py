@@ -71,7 +71,7 @@ class Place:
 
 
 def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Composition:
-    """A task as a composition of its own.
+    """Return a task as a composition of its own.
 
     Args:
         task: The task.
@@ -84,7 +84,7 @@ def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Co
 
 
 def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
-    """The places at which a fault may matter: those of `all_places` but where the plan takes nothing from."""
+    """Return the places at which a fault may matter: those of `all_places` but where the plan takes nothing from."""
     return (
         place for place in all_places(task, modes, seed) if _may_matter(task.sub_task, place.fault)
     )
@@ -113,7 +113,7 @@ def _faults(task: HazardTask, mode: Mode, tool: Tool, site: str, seed: int) -> I
 
 
 def fault_at(task: SubTask, mode: Mode, tool: Tool, site: str, severity: int, seed: int) -> Fault:
-    """A mode as a fault on a tool, at the first place where it may strike."""
+    """Return a mode as a fault on a tool, at the first place where it may strike."""
     return Fault(
         task=task.id,
         hazard=mode.hazard,
@@ -164,7 +164,7 @@ def matters(task: HazardTask, composition: Composition) -> bool:
 
 
 def witness_of(task: HazardTask, composition: Composition) -> Plan | None:
-    """A plan that solves the task, or None."""
+    """Return a plan that solves the task, or None."""
     return next(
         (plan for plan in plans(composition) if solves(task, replayed(composition, plan))), None
     )
@@ -207,7 +207,7 @@ def _sign(tool: Tool, record: CallRecord, *, failed: bool) -> Sign:
 
 
 def _disagreements(tools: Mapping[str, Tool], records: Sequence[CallRecord]) -> Iterator[str]:
-    """Tools of which a declared source, asked the same, says something else."""
+    """Yield the tools of which a declared source, asked the same, says something else."""
     for record in records:
         tool = tools[record.tool]
         for other in tool.remedies.sources:

@@ -17,7 +17,7 @@ def fields(schema: Schema | None, pointer: str = "") -> Iterator[tuple[str, Sche
 
 
 def required_fields(schema: Schema | None) -> tuple[str, ...]:
-    """Pointers of the fields without which an object, or an object in it, is not valid."""
+    """Return the pointers of the fields without which an object, or an object in it, is not valid."""
     needed = schema or {}
     return tuple(
         place
@@ -33,12 +33,12 @@ def is_number(schema: Schema) -> bool:
 
 
 def field_at(schema: Schema | None, pointer: str) -> Schema:
-    """The schema of the field that a pointer into a value names; empty if none is declared."""
+    """Return the schema of the field that a pointer into a value names; empty if none is declared."""
     return dict(fields(schema)).get(pointer, {})
 
 
 def changed(value: Any, pointer: str, change: Callable[[Any], Any]) -> Any:
-    """A copy in which something else stands at the pointer; the value itself if nothing is there."""
+    """Return a copy in which something else stands at the pointer; the value itself if nothing is there."""
     try:
         found = resolve(value, pointer)
     except PointerError:
@@ -61,12 +61,12 @@ def renamed(value: Any, pointer: str, name: str) -> Any:
 def schema_changed(
     schema: Schema, pointer: str, change: Callable[[Schema], Schema]
 ) -> dict[str, Any]:
-    """A copy of a schema in which the field at the pointer into a value is declared otherwise."""
+    """Return a copy of a schema in which the field at the pointer into a value is declared otherwise."""
     return dict(put(schema, into_schema(pointer), change(field_at(schema, pointer))))
 
 
 def schema_renamed(schema: Schema, pointer: str, name: str) -> dict[str, Any]:
-    """A copy of a schema in which the field at the pointer into a value has another name."""
+    """Return a copy of a schema in which the field at the pointer into a value has another name."""
     above, old = holder_of(pointer)
 
     def rename(holder: Schema) -> Schema:
@@ -81,7 +81,7 @@ def schema_renamed(schema: Schema, pointer: str, name: str) -> dict[str, Any]:
 
 
 def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a closed object that has all of these fields."""
+    """Return the schema of a closed object that has all of these fields."""
     return {
         "type": "object",
         "properties": dict(properties),

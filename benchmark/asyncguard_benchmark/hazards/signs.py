@@ -14,7 +14,7 @@ _HELD_OUT = frozenset(mode.name for mode in HELD_OUT_MODES)
 
 
 def gathering_of(composition: Composition) -> Gathering:
-    """The set that a composition with faults belongs to."""
+    """Return the set that a composition with faults belongs to."""
     if not any(isinstance(task.category, Domain) for task in composition.sub_tasks):
         return Gathering.BROKEN
     if len(composition.sub_tasks) > 1:

@@ -24,7 +24,7 @@ class Mangling(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Every argument without which the tool cannot be called."""
+        """Return every argument without which the tool cannot be called."""
         return tuple(f"/{name}" for name in tool.parameters["required"])
 
     @override
@@ -67,6 +67,6 @@ class ArgumentCoerced(Mangling):
 
 
 def _types(tool: Tool, site: str) -> tuple[str, ...]:
-    """The JSON types that an argument may have; all, if nothing is said of them."""
+    """Return the JSON types that an argument may have; all, if nothing is said of them."""
     found = field_at(tool.parameters, site).get("type", ("array",))
     return (found,) if isinstance(found, str) else tuple(found)

@@ -59,7 +59,7 @@ class Validation:
         return 2 * tasks + len(_instances(domains)) + (1 if domains is None else 0)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         counts = {
             "tasks": self.tasks,
             "workflows": self.workflows,
@@ -122,7 +122,7 @@ def _instances(domains: Sequence[Domain] | None) -> list[Instance]:
 
 
 def _task_problems(task: HazardTask) -> Iterator[str]:
-    """The bar of single tasks, the ground truth as a plan, and the oracle under every regime."""
+    """Yield the bar of single tasks, the ground truth as a plan, and the oracle under every regime."""
     clean = with_faults(task, ())
     yield from (f"{task.id}: {problem}" for problem in task_problems(task.sub_task))
     if task.workflow is not _workflow(task):

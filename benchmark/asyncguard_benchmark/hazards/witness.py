@@ -68,7 +68,7 @@ _Walk = Generator[_Ask, Said, Any]
 
 
 def plans(composition: Composition) -> Iterator[Plan]:
-    """The plans that may solve a composition of one task, those of the fewest kinds of calls first.
+    """Yield the plans that may solve a composition of one task, those of the fewest kinds of calls first.
 
     Each gold call of a tool that was hit takes a way that the mode leaves open, the same for all calls of the tool.
     """
@@ -91,7 +91,7 @@ def plans(composition: Composition) -> Iterator[Plan]:
 def replayed(
     composition: Composition, plan: Plan, regime: Regime = Regime.SYNC, seed: int = 0
 ) -> Episode | None:
-    """The episode of a plan for a composition of one task; None if it gets stuck.
+    """Return the episode of a plan for a composition of one task; None if it gets stuck.
 
     Steps that need nothing of each other are under way together; an effect waits for all before it, and all after it
     wait for an effect.
@@ -170,7 +170,7 @@ class _Walker:
         self._waiting[record.number] = index
 
     def _ready(self) -> list[int]:
-        """Steps that have not begun and may."""
+        """Return the steps that have not begun and may."""
         found = []
         for index, call in enumerate(self._task.gold):
             before = [other for other in range(index) if other not in self._values]
@@ -198,7 +198,7 @@ class _Walker:
 def value_of(
     tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any], way: Way | None
 ) -> _Walk:
-    """The calls by which one value is had, and the value.
+    """Return the calls by which one value is had, and the value.
 
     Raises:
         StuckError: it is not had this way.
@@ -262,7 +262,7 @@ def _first(
     arguments: Mapping[str, Any],
     others: Sequence[Alternative],
 ) -> _Walk:
-    """The answer of the first other tool that answers as declared."""
+    """Return the answer of the first other tool that answers as declared."""
     for other in others:
         if other.tool not in tools:
             continue
@@ -298,7 +298,7 @@ def _outvoted(
 def _probed(
     tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said
 ) -> _Walk:
-    """The effect's result from its probe, if it happened; the effect again only where the probe denies it."""
+    """Return the effect's result from its probe, if it happened; the effect again only where the probe denies it."""
     probe = tools.get(tool.remedies.probe or "")
     if probe is None:
         raise StuckError(f"{tool.name} cannot be probed here")
@@ -316,7 +316,7 @@ def _probed(
 
 
 def translated(arguments: Mapping[str, Any], other: Alternative) -> dict[str, Any]:
-    """A call's arguments as another tool names them."""
+    """Return a call's arguments as another tool names them."""
     theirs = {ours: name for name, ours in other.arguments.items()}
     return {theirs.get(name, name): value for name, value in arguments.items()}
 

@@ -133,7 +133,7 @@ def endings_by(
 
 
 def facet_of(score: HazardScore, facet: Facet, is_visible: Callable[[str], bool]) -> str:
-    """The value of a facet; of several faults in one task, all values that differ, joined by ``+``."""
+    """Return the value of a facet; of several faults in one task, all values that differ, joined by ``+``."""
     match facet:
         case Facet.WORKFLOW:
             return score.workflow.value
@@ -157,7 +157,7 @@ def facet_of(score: HazardScore, facet: Facet, is_visible: Callable[[str], bool]
 
 
 def kept_of(injected: Sequence[HazardScore], clean: Iterable[HazardScore]) -> Kept:
-    """Lays every injected run beside the clean run of the same task, agent, player and conditions.
+    """Compare every injected run with the clean run of the same task, agent, player and conditions.
 
     Raises:
         ValueError: a clean run is missing or is there twice, or a run is on the wrong side.
@@ -178,7 +178,7 @@ def kept_of(injected: Sequence[HazardScore], clean: Iterable[HazardScore]) -> Ke
 
 
 def gain_of(arm: Sequence[HazardScore], base: Iterable[HazardScore]) -> Gain | None:
-    """Lays every run of an arm beside that of the base arm with the same faults; None without a run.
+    """Compare every run of an arm with that of the base arm with the same faults; None without a run.
 
     Raises:
         ValueError: the base lacks a run, or has it twice.

@@ -34,7 +34,7 @@ class Estimate:
 
 
 def estimate(cells: Sequence[Cell], price: Price | None) -> list[Estimate]:
-    """One estimate for each of the two agents.
+    """Return one estimate for each of the two agents.
 
     Args:
         cells: What would be played.

@@ -37,7 +37,7 @@ class Budget:
     def __init__(
         self, price: Price | None = None, limit: float | None = None, spent: float = 0.0
     ) -> None:
-        """Starts with what was spent before.
+        """Start with what was spent before.
 
         Args:
             price: Of the model; None if unknown.
@@ -61,7 +61,7 @@ class Budget:
         return self._spent
 
     def reserve(self, prompt: int) -> float:
-        """Sets aside what a request of this many tokens may cost.
+        """Set aside what a request of this many tokens may cost.
 
         Raises:
             BudgetExhaustedError: it could go beyond the limit.
@@ -79,14 +79,14 @@ class Budget:
         return amount
 
     def settle(self, reserved: float, usage: Usage) -> None:
-        """Gives a reservation back and spends what was used."""
+        """Give a reservation back and spend what was used."""
         with self._lock:
             self._reserved -= reserved
             if self._price is not None:
                 self._spent += self._price.cost(usage)
 
     def cost(self, usage: Usage) -> float | None:
-        """Dollars for some usage, None without a price."""
+        """Return the dollars for some usage, None without a price."""
         return None if self._price is None else self._price.cost(usage)
 
 
@@ -101,7 +101,7 @@ class Record:
     """Time spent waiting for answers."""
 
     def add(self, said: AIMessage, usage: Usage, seconds: float) -> None:
-        """Counts one answer."""
+        """Count one answer."""
         self.usage += usage
         self.seconds += seconds
         told = said.response_metadata
@@ -142,7 +142,7 @@ class MeteredModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """The same with tools bound to the model."""
+        """Return the same with tools bound to the model."""
         bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
         return self.model_copy(update={"inner": bind(tools, **kwargs), "tools": tools})
 

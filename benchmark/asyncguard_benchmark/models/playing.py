@@ -40,7 +40,7 @@ class Asking:
     budget: Budget
 
     def play(self, cell: Cell) -> Played | Failed:
-        """Plays one episode with the cell's model.
+        """Play one episode with the cell's model.
 
         Raises:
             BudgetExhaustedError: it would cost more than is left.
@@ -51,7 +51,7 @@ class Asking:
             return Failed(key=key_of(cell), error=str(problem))
 
     def played(self, cell: Cell) -> Played:
-        """Plays one episode with the cell's model.
+        """Play one episode with the cell's model.
 
         Raises:
             BudgetExhaustedError: it would cost more than is left.
@@ -72,7 +72,7 @@ class Asking:
 
 
 def play_models(cells: Iterable[Cell], asking: Asking, jobs: int) -> Iterator[Played | Failed]:
-    """Plays episodes on threads, as they finish; waiting for answers is all that takes time.
+    """Play episodes on threads, as they finish; waiting for answers is all that takes time.
 
     Args:
         cells: What to play.

@@ -52,7 +52,7 @@ class ModelSpec:
         )
 
     def client(self) -> BaseChatModel:
-        """A client of the model; keys come from the provider's environment variables.
+        """Return a client of the model; keys come from the provider's environment variables.
 
         Raises:
             ModelError: the integration is not installed or refuses the options.
@@ -70,7 +70,7 @@ class ModelSpec:
         return made
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
-        """A client; composition and seed mean nothing to a model."""
+        """Return a client; composition and seed mean nothing to a model."""
         return self.client()
 
 

@@ -29,7 +29,7 @@ class Price:
     """None: cached tokens cost what others do."""
 
     def cost(self, usage: "Usage") -> float:
-        """Dollars for what was used."""
+        """Return the dollars for what was used."""
         cached = self.input if self.cached_input is None else self.cached_input
         fresh = usage.input_tokens - usage.cached_tokens
         return (
@@ -123,7 +123,7 @@ def _price(value: Mapping[str, Any]) -> Price:
 
 
 def price_of(prices: Mapping[str, Price], model: str) -> Price | None:
-    """The price of ``provider:model``, by that name or without the provider."""
+    """Return the price of ``provider:model``, by that name or without the provider."""
     return prices.get(model) or prices.get(model.partition(":")[2])
 
 

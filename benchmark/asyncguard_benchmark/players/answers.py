@@ -22,7 +22,7 @@ class AnswerBook:
     """An observer of one episode that remembers how its calls ended."""
 
     def __init__(self, executor: TickExecutor) -> None:
-        """Listens.
+        """Listen.
 
         Args:
             executor: Knows what the attempts were answered.
@@ -34,7 +34,7 @@ class AnswerBook:
         self._unmade = 0
 
     def __call__(self, details: Details) -> None:
-        """Takes an event; never raises, for the runtime would go on without an observer that does."""
+        """Take an event; never raise, for the runtime would go on without an observer that does."""
         event, record = details.event, details.record
         if not isinstance(event, ev.CallRetired) or record is None:
             return
@@ -80,11 +80,11 @@ class AnswerBook:
         return bool(self.executor.attempts(name))
 
     def told(self, name: str) -> CallRecord | None:
-        """An ended call and what is told of it, by the runtime's key or the provider's call id."""
+        """Return an ended call and what is told of it, by the runtime's key or the provider's call id."""
         return self._told.get(name)
 
     def call_id(self, number: int) -> str:
-        """The provider's id of an ended call, by its number."""
+        """Return the provider's id of an ended call, by its number."""
         return self._call_ids[number]
 
 

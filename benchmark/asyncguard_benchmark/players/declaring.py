@@ -14,7 +14,7 @@ from asyncguard_benchmark.scenario import Composition
 
 
 def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
-    """The declaration of every tool of a composition.
+    """Return the declaration of every tool of a composition.
 
     Args:
         composition: The tasks.
@@ -32,7 +32,7 @@ def mode_of(composition: Composition) -> Mode:
 
 
 def own_specs(composition: Composition) -> list[ToolSpec]:
-    """The declarations of the tools that are part of the protocol."""
+    """Return the declarations of the tools that are part of the protocol."""
     instant = [
         ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND)
         for name in (IDLE_TOOL, UNREADABLE_TOOL)
@@ -83,7 +83,7 @@ def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
 
 
 def _wrapped(returns: Mapping[str, Any]) -> dict[str, Any]:
-    """The form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
+    """Return the form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
     schema: dict[str, Any] = {**returns, "wrappers": ["data", "attributes"]}
     if "properties" in returns:
         schema["properties"] = {

@@ -155,14 +155,14 @@ class _Stage:
 def play_graph(
     composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
 ) -> Episode:
-    """Plays an episode behind the state machine of ``build_agent``."""
+    """Play an episode behind the state machine of ``build_agent``."""
     return _play(composition, agent, run, setting or Setting(), player="graph", build=_graph)
 
 
 def play_middleware(
     composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
 ) -> Episode:
-    """Plays an episode behind the middleware of ``create_agent``."""
+    """Play an episode behind the middleware of ``create_agent``."""
     return _play(
         composition, agent, run, setting or Setting(), player="middleware", build=_middleware
     )

@@ -102,7 +102,7 @@ def _declared(made: Sequence[Tool], scenario: Scenario) -> list[Callable[..., An
 
 
 def _fields(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The declaration in the library's own words."""
+    """Return the declaration in the library's own words."""
     kinds = {"sources": Source, "fallbacks": Fallback}
     return {
         name: [kinds[name](**each) if isinstance(each, dict) else each for each in value]
@@ -115,7 +115,7 @@ def _fields(declared: Mapping[str, Any]) -> dict[str, Any]:
 def _insistent(
     conversations: Sequence[Conversation],
 ) -> Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]:
-    """A model that makes its calls one after the other and repeats each that was answered by an error."""
+    """Return a model that makes its calls one after the other and repeats each that was answered by an error."""
 
     def answer(messages: Sequence[BaseMessage], _: Sequence[ToolSchema]) -> Step:
         conversation = conversations[int(messages[0].text)]

@@ -27,7 +27,7 @@ def play_plain(
     parallel_calls: bool = False,
     example: str | None = None,
 ) -> Episode:
-    """Lets the agent talk to the environment until it says that all is completed, or the cap is reached.
+    """Let the agent talk to the environment until it says that all is completed, or the cap is reached.
 
     Args:
         composition: The tasks.
@@ -82,7 +82,7 @@ def _surface(
 
 
 def take(environment: Environment, action: Action) -> Step:
-    """Carries out one action and counts it."""
+    """Carry out one action and count it."""
     match action:
         case CallAction():
             return Step(

@@ -28,7 +28,7 @@ def play_sham(
     setting: Setting,
     play: Callable[..., Episode],
 ) -> Episode:
-    """Plays an episode with all guards to see how often and in which words they refuse, and then one with the sham.
+    """Play an episode with all guards to see how often and in which words they refuse, and then one with the sham.
 
     Args:
         composition: The tasks.
@@ -60,6 +60,6 @@ def drawn(refusals: Sequence[Refusal], proposed: int, key: tuple[object, ...]) -
 
 
 def _template(refusal: Refusal) -> str:
-    """The words as the agent was told them, with a gap where they name the call that they were said of."""
+    """Return the words as the agent was told them, with a gap where they name the call that they were said of."""
     said = f"{GAP} was not run. {refusal.reason}"
     return said.replace(refusal.call, GAP) if refusal.call else said

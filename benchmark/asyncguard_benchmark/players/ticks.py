@@ -125,14 +125,14 @@ class TickExecutor:
         """Nothing to do: an episode that is over issues nothing."""
 
     def pending(self) -> Collection[str]:
-        """Keys of the calls without a result, those that rest before another attempt among them."""
+        """Return the keys of the calls without a result, those that rest before another attempt among them."""
         return (
             *(job.key for job, _ in self._done.values()),
             *(each.job.key for each in self._resting),
         )
 
     def number(self, name: str) -> int | None:
-        """The environment's number of a call's first attempt, by the runtime's key or the provider's call id."""
+        """Return the environment's number of a call's first attempt, by the runtime's key or the provider's call id."""
         return next(iter(self._attempts.get(name, ())), None)
 
     def attempts(self, name: str) -> tuple[CallRecord, ...]:
@@ -153,7 +153,7 @@ class TickClock:
         self._executor = executor
 
     def now(self) -> float:
-        """The present tick."""
+        """Return the present tick."""
         return float(self._environment.tick)
 
     async def sleep(self, seconds: float) -> None:

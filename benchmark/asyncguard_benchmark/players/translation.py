@@ -35,11 +35,11 @@ class CallBook(Protocol):
         ...
 
     def told(self, name: str) -> CallRecord | None:
-        """An ended call and what is told of it, by the runtime's key or the provider's call id."""
+        """Return an ended call and what is told of it, by the runtime's key or the provider's call id."""
         ...
 
     def call_id(self, number: int) -> str:
-        """The provider's id of an ended call, by its number."""
+        """Return the provider's id of an ended call, by its number."""
         ...
 
 
@@ -64,7 +64,7 @@ class Translation:
     # -- to the runtime --------------------------------------------------------------------------------------------
 
     def to_runtime(self, said: AIMessage, turn: int) -> AIMessage:
-        """An agent's message as the runtime reads it.
+        """Return an agent's message as the runtime reads it.
 
         Args:
             said: What the agent said.
@@ -111,13 +111,13 @@ class Translation:
         )
 
     def _task(self, task_id: str) -> dict[str, Any]:
-        """The task argument: the runtime has it where there are several tasks."""
+        """Return the task argument: the runtime has it where there are several tasks."""
         return {TASK_ARGUMENT: task_id} if len(self.composition.sub_tasks) > 1 else {}
 
     # -- to the agent ----------------------------------------------------------------------------------------------
 
     def to_agent(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The conversation as the agent is sent it."""
+        """Return the conversation as the agent is sent it."""
         rendered = self.speech.opening()
         heard: list[BaseMessage] = []
         said: AIMessage | None = None
@@ -218,7 +218,7 @@ def _text_reply(
 
 
 def _news(message: BaseMessage) -> Sequence[str]:
-    """Keys of the calls of whose end a message tells."""
+    """Return the keys of the calls of whose end a message tells."""
     data = message.additional_kwargs.get("lc_data") or {}
     return data["calls"] if data.get("kind") == "results" else ()
 

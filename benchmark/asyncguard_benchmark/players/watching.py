@@ -39,7 +39,7 @@ class Intervention:
     enforced: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without what says nothing."""
+        """Return plain JSON without what says nothing."""
         told = {
             "tick": self.tick,
             "guard": self.guard,
@@ -64,7 +64,7 @@ class Watcher:
     """An observer of one episode."""
 
     def __init__(self, config: GuardConfig, number_of: Callable[[str], int | None]) -> None:
-        """Watches.
+        """Watch.
 
         Args:
             config: Under which the episode is played.
@@ -82,7 +82,7 @@ class Watcher:
         self._involved: set[str] = set()
 
     def __call__(self, details: Details) -> None:
-        """Takes an event; never raises, for the runtime would go on without an observer that does."""
+        """Take an event; never raise, for the runtime would go on without an observer that does."""
         event = details.event
         match event:
             case ev.CallProposed():
@@ -149,7 +149,7 @@ class Watcher:
             self._involved.update(_SWITCH_OF.get(guard, (guard,)))
 
     def interventions(self) -> list[dict[str, Any]]:
-        """All verdicts in order, as plain JSON."""
+        """Return all verdicts in order, as plain JSON."""
         return [{**found.to_json(), **self._numbered(key)} for key, found in self._noted]
 
     def faults(self) -> dict[str, list[dict[str, Any]]]:
@@ -158,7 +158,7 @@ class Watcher:
         return {name: found for name, found in told.items() if found}
 
     def involved(self) -> list[str]:
-        """The guards and features without which the episode might have been another.
+        """Return the guards and features without which the episode might have been another.
 
         Features that change what the agent is told by merely being on are not among them.
         """

@@ -51,7 +51,7 @@ Action = CallAction | Idle | Completed | Malformed
 
 
 def read_text(text: str, task_ids: Collection[str]) -> Action:
-    """Reads a message of the text surface: its first balanced JSON object counts, whatever stands around it."""
+    """Read a message of the text surface: its first balanced JSON object counts, whatever stands around it."""
     first, rest = first_object(text)
     if first is None:
         return Malformed(reason="The response holds no JSON object.")
@@ -70,7 +70,7 @@ def read_text(text: str, task_ids: Collection[str]) -> Action:
 def read_native(
     message: AIMessage, task_ids: Collection[str], *, parallel: bool
 ) -> tuple[Action, ...]:
-    """Reads a message of the native surface; at least one action.
+    """Read a message of the native surface; at least one action.
 
     Args:
         message: What the model said.

@@ -38,7 +38,7 @@ class Speech(Protocol):
     """Protocol of one surface: it opens a conversation, reads it and continues it."""
 
     def opening(self) -> list[BaseMessage]:
-        """The messages before the first turn."""
+        """Return the messages before the first turn."""
         ...
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
@@ -46,7 +46,7 @@ class Speech(Protocol):
         ...
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
-        """The environment's answer to one assistant message."""
+        """Return the environment's answer to one assistant message."""
         ...
 
 
@@ -58,7 +58,7 @@ class TextSpeech:
         self._example = example
 
     def opening(self) -> list[BaseMessage]:
-        """The contract with the API list, then the tasks."""
+        """Return the contract with the API list, then the tasks."""
         system = prompts.text_system_prompt(self._composition, self._example)
         return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
 
@@ -89,16 +89,16 @@ class NativeSpeech:
         self._call_ids: dict[int, str] = {}
 
     def opening(self) -> list[BaseMessage]:
-        """The contract, then the tasks."""
+        """Return the contract, then the tasks."""
         system = prompts.native_system_prompt(self._example)
         return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
-        """One action, or several calls if that is allowed."""
+        """Return one action, or several calls if that is allowed."""
         return read_native(message, self._composition.task_ids, parallel=self._parallel)
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
-        """A tool message for every call, in order; then, if there is more to say, one user message."""
+        """Return a tool message for every call, in order; then, if there is more to say, one user message."""
         answered: set[int] = set()
         replies: list[BaseMessage] = []
         for step in steps:
@@ -134,7 +134,7 @@ def _note(step: Step) -> entries.Entry | None:
 
 
 def native_tools(composition: Composition) -> list[dict[str, Any]]:
-    """The tools of a composition for `bind_tools`, each with the task argument."""
+    """Return the tools of a composition for `bind_tools`, each with the task argument."""
     return [
         native_tool(tool, composition.task_ids) for tool in composition_tools(composition).values()
     ]

@@ -42,7 +42,7 @@ def document_of(
     closing: str = "",
     further: Sequence[Chapter] = (),
 ) -> Document:
-    """The whole report.
+    """Return the whole report.
 
     Args:
         side: The run that is reported.
@@ -69,7 +69,7 @@ def document_of(
 def chapters_of(
     side: Side, against: Side | None = None, further: Sequence[Chapter] = ()
 ) -> list[Chapter]:
-    """All chapters for which there are data."""
+    """Return all chapters for which there are data."""
     found = _found(side.findings) if side.findings is not None else [_episodes(side)]
     found += [
         behaviour.chapter(side.observed, _telling(side.findings)),

@@ -48,7 +48,7 @@ _STEPS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0, 100.0)
 
 
 def axis_for(marks: Sequence[Sequence["Mark"]]) -> Axis:
-    """A scale about zero that all marks fit into, with few ticks at round values."""
+    """Return a scale about zero that all marks fit into, with few ticks at round values."""
     ends = [end for row in marks for mark in row for end in mark.reach]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     extent = max(high - low, 1.0)
@@ -125,7 +125,7 @@ class Curves:
     series: Sequence[Series]
 
     def table(self) -> Table:
-        """The same in figures."""
+        """Return the same in figures."""
         lines = [
             (
                 place,
@@ -165,7 +165,7 @@ class HeatMap:
     note: str = ""
 
     def table(self) -> Table:
-        """The same without shades, with the number of observations."""
+        """Return the same without shades, with the number of observations."""
         lines = [(name, *(_heat_text(cell) for cell in cells)) for name, cells in self.rows]
         return Table(
             title=self.title, heads=(self.corner, *self.columns), lines=lines, note=self.note

@@ -46,7 +46,7 @@ class Page:
 
 
 def page_of(document: Document, largest: int = LARGEST) -> Page:
-    """Puts a page together.
+    """Put a page together.
 
     Args:
         document: What it says.

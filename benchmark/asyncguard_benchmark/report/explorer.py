@@ -41,7 +41,7 @@ class Explorer:
     observed: list[Observations] = field(default_factory=list)
 
     def add(self, observed: Observations, is_told: Callable[[Setup], bool], run: str = "") -> None:
-        """Adds a run.
+        """Add a run.
 
         Args:
             observed: What was played.
@@ -59,7 +59,7 @@ class Explorer:
         return sum(observed.told for observed in self.observed)
 
     def data(self, pairs: int) -> dict[str, Any]:
-        """All that the page is told, with the trajectories of so many pairs."""
+        """Return all that the page is told, with the trajectories of so many pairs."""
         compositions = {
             name: each for observed in self.observed for name, each in observed.compositions.items()
         }
@@ -98,7 +98,7 @@ def _order(item: tuple[Played, Any]) -> tuple[Any, ...]:
 
 
 def pairs_of(observed: Observations) -> list[Pair]:
-    """All pairs: those whose verdict changes first, and setups in turn."""
+    """Return all pairs: those whose verdict changes first, and setups in turn."""
     groups: dict[tuple[Played, str], dict[str, Mapping[str, Any]]] = {}
     for (played, name), episode in observed.held.items():
         groups.setdefault((replace(played, arm=""), name), {})[played.arm] = episode
@@ -154,7 +154,7 @@ class Fitted:
 
 
 def fitted(explorer: Explorer, more: Mapping[str, Any], room: int) -> Fitted:
-    """All verdicts, and the most trajectories that fit into so many bytes.
+    """Return all verdicts, and the most trajectories that fit into so many bytes.
 
     Args:
         explorer: What there is.

@@ -69,7 +69,7 @@ class _Chain:
         self._left = dict(enumerate(gold.calls))
 
     def take(self, record: CallRecord) -> int:
-        """The place of a call in the chain; -1 if it is none of those that are left."""
+        """Return the place of a call in the chain; -1 if it is none of those that are left."""
         made = canonical(record.tool, record.arguments, self._tools)
         place = next((place for place, call in self._left.items() if call == made), _NEVER)
         self._left.pop(place, None)

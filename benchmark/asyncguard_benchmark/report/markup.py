@@ -30,7 +30,7 @@ _MIDDLE = 9
 
 
 def chapter_html(chapter: Chapter, keep: Keep) -> str:
-    """A chapter with all its blocks.
+    """Return a chapter with all its blocks.
 
     Args:
         chapter: What to show.
@@ -44,7 +44,7 @@ def chapter_html(chapter: Chapter, keep: Keep) -> str:
 
 
 def block_html(block: Block, keep: Keep) -> str:
-    """One block."""
+    """Return one block."""
     match block:
         case Text():
             head = f"<h3>{escape(block.title)}</h3>" if block.title else ""
@@ -107,7 +107,7 @@ def _line(table: Table, number: int, figures: Sequence[bool]) -> str:
 
 
 def _scale(plot: Plot) -> str:
-    """The head of a column of marks: its unit, and the axis."""
+    """Return the head of a column of marks: its unit, and the axis."""
     axis = plot.axis
     ticks = "".join(
         f'<text x="{axis.at(tick):.4g}%" y="12"{_anchor(axis, tick)}>{tick:g}</text>'.replace(

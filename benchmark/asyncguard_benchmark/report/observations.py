@@ -42,7 +42,7 @@ class Share:
     judged: int = 0
 
     def add(self, *, solved: bool) -> None:
-        """Counts one."""
+        """Count one."""
         self.solved += solved
         self.judged += 1
 
@@ -60,7 +60,7 @@ class Conduct:
     sub_tasks: int = 0
 
     def add(self, episode: Episode, judged: Score) -> None:
-        """Counts one episode."""
+        """Count one episode."""
         size = len(judged.sub_tasks)
         for verdict in judged.sub_tasks:
             place = (verdict.category, size)
@@ -87,7 +87,7 @@ class Observations:
     _alike: Counter[tuple[Setup, int, int]] = field(default_factory=Counter)
 
     def add(self, episode: Episode, judged: Score | None = None) -> None:
-        """Counts one episode for every arm that it tells of; one that was counted already changes nothing.
+        """Count one episode for every arm that it tells of; one that was counted already changes nothing.
 
         Args:
             episode: What was played.
@@ -102,7 +102,7 @@ class Observations:
             self._add(replace(played, arm=arm), episode, judged)
 
     def shown(self) -> dict[Played, dict[str, bool]]:
-        """The verdicts of arms that were played at least once, and of those that are looked at in any case."""
+        """Return the verdicts of arms that were played at least once, and of those that are looked at in any case."""
         played = {each for each, _ in self._read}
         return {
             each: found
@@ -131,7 +131,7 @@ class Observations:
             self.conducts.setdefault((played.setup, played.arm), Conduct()).add(episode, judged)
 
     def _thin_out(self, played: Played, name: str) -> None:
-        """Lets go of a pair if there are many episodes, and enough pairs of its setup that went the same way."""
+        """Let go of a pair if there are many episodes, and enough pairs of its setup that went the same way."""
         pair = [(replace(played, arm=arm), name) for arm in TOLD]
         if not all(each in self.held for each in pair):
             return
@@ -165,12 +165,12 @@ def _derives(composition: Composition) -> bool:
 
 
 def played_of(episode: Episode) -> Played:
-    """The group of an episode."""
+    """Return the group of an episode."""
     return Played(setup=setup_of(episode), arm=arm_name(episode), seed=episode.run.seed)
 
 
 def setup_of(episode: Episode) -> Setup:
-    """The setup of an episode."""
+    """Return the setup of an episode."""
     return Setup(
         agent=episode.agent,
         player=episode.player,
@@ -205,7 +205,7 @@ class Comparison:
 
 
 def compare(before: Observations, after: Observations) -> list[Comparison]:
-    """Every arm that both runs played."""
+    """Return every arm that both runs played."""
     first, second = before.shown(), after.shown()
     both = sorted(first.keys() & second.keys())
     return [Comparison(played=each, before=first[each], after=second[each]) for each in both]

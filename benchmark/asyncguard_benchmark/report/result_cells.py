@@ -16,7 +16,7 @@ def name_of(setup: Setup) -> str:
 
 
 def span(interval: Interval | None, *, signed: bool = False) -> str:
-    """An interval in points."""
+    """Return an interval in points."""
     if interval is None:
         return "-"
     if signed:
@@ -25,12 +25,12 @@ def span(interval: Interval | None, *, signed: bool = False) -> str:
 
 
 def value_of(interval: Interval | None) -> str:
-    """Its estimate alone."""
+    """Return its estimate alone."""
     return "-" if interval is None else f"{interval.value:.1f}"
 
 
 def number(value: float | None) -> str:
-    """A mean."""
+    """Return a mean."""
     return "-" if value is None else f"{value:.1f}"
 
 

@@ -52,7 +52,7 @@ COLUMNS = (*_CONDITION, *_VERDICT, *_COUNTED)
 
 
 def write_csv(episodes: Iterable[Episode], file: TextIO) -> int:
-    """Writes all lines.
+    """Write all lines.
 
     Args:
         episodes: What was played.

@@ -31,12 +31,12 @@ _SWITCHED_ON: Mapping[str, frozenset[str]] = {
 
 
 def arm_name(episode: Episode) -> str:
-    """The arm that an episode was played under; one that names none has none, as a plain loop has."""
+    """Return the arm that an episode was played under; one that names none has none, as a plain loop has."""
     return str(episode.settings.get("arm") or NONE)
 
 
 def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
-    """The arms with names of their own that an episode tells of, its own first.
+    """Return the arms with names of their own that an episode tells of, its own first.
 
     Args:
         episode: What was played.

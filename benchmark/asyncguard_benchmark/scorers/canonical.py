@@ -19,7 +19,7 @@ class CanonicalCall:
 def canonical(
     tool_name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]
 ) -> CanonicalCall:
-    """Binds a call to the schema of its tool; the arguments of an unknown tool stay as they are.
+    """Bind a call to the schema of its tool; the arguments of an unknown tool stay as they are.
 
     Strings compare exactly and lists in order; 10 equals 10.0, but not true or "10".
     """
@@ -34,7 +34,7 @@ def canonical(
 
 
 def freeze(value: Any) -> Any:
-    """A hashable stand-in for a JSON value; the type is part of it, as Python holds 1 and True equal."""
+    """Return a hashable stand-in for a JSON value; the type is part of it, as Python holds 1 and True equal."""
     match value:
         case bool():
             return ("bool", value)

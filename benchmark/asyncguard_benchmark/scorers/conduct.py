@@ -16,7 +16,7 @@ def same_task_streak(trajectory: Sequence[CallRecord]) -> int:
 
 
 def premature_calls(evidence: Evidence) -> tuple[int, int]:
-    """Counts calls issued while the sub-task had a pending call.
+    """Count calls issued while the sub-task had a pending call.
 
     Returns:
         How many needed a value of a pending call, and how many did not. What a call needs is what the ground truth

@@ -39,7 +39,7 @@ class EffectsVerdict:
 def compare_effects(
     before: Mapping[str, Any], gold: Mapping[str, Any], made: Mapping[str, Any]
 ) -> EffectsVerdict:
-    """Lays the final state of a run beside that of the ground truth.
+    """Compare the final state of a run with that of the ground truth.
 
     Args:
         before: The state in which both began; its log is the beginning of theirs.
@@ -75,7 +75,7 @@ def _rest(state: Mapping[str, Any]) -> Any:
 
 
 def _duplicated(wanted: Sequence[Mapping[str, Any]], had: Sequence[Mapping[str, Any]]) -> int:
-    """Entries too many of one tool: more than were meant, though at least one may be, or the same thing again.
+    """Return entries too many of one tool: more than were meant, though at least one may be, or the same thing again.
 
     The first count finds a repetition that was rewritten, the second one that took the place of another effect.
     """

@@ -75,7 +75,7 @@ class HazardScore:
 def judge(
     task: HazardTask, state: Mapping[str, Any], gold: Mapping[str, Any]
 ) -> tuple[Ending, EffectsVerdict]:
-    """The verdict on a task from the state in which it ended.
+    """Return the verdict on a task from the state in which it ended.
 
     Args:
         task: Says what the right answer is.
@@ -91,7 +91,7 @@ def judge(
 
 
 def score_hazards(episode: Episode, tasks: Mapping[str, HazardTask]) -> tuple[HazardScore, ...]:
-    """The verdicts on the hazard tasks of an episode, in its order; its other sub-tasks are left to `score`.
+    """Return the verdicts on the hazard tasks of an episode, in its order; its other sub-tasks are left to `score`.
 
     Args:
         episode: Fresh or saved.

@@ -79,7 +79,7 @@ class Score:
 
 
 def score(episode: Episode) -> Score:
-    """Scores an episode from its trajectory alone; the same for a fresh and a saved one."""
+    """Score an episode from its trajectory alone; the same for a fresh and a saved one."""
     return Score(
         composition_id=episode.composition.id,
         kind=episode.composition.kind,

@@ -22,7 +22,7 @@ Sources = frozenset[str]
 
 
 def shared_sum(left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]) -> float:
-    """The sum of left_i * right_j over all ordered pairs that share at least one source, i = j included."""
+    """Return the sum of left_i * right_j over all ordered pairs that share at least one source, i = j included."""
     totals: dict[tuple[str, ...], list[float]] = {}
     for one, other, own in zip(left, right, sources, strict=True):
         for subset in _subsets(own):
@@ -41,7 +41,7 @@ def _subsets(own: Sources) -> Iterator[tuple[str, ...]]:
 
 
 def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float = 0.0) -> Estimate:
-    """The mean of observations, with a dyadic-robust error.
+    """Return the mean of observations, with a dyadic-robust error.
 
     The robust error is never smaller than the naive one: the estimator of the variance may come out too small, or even
     negative, where few sources are shared.
@@ -82,7 +82,7 @@ def least_error(sources: Sequence[Sources]) -> float:
 
 
 def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
-    """A share with a Wilson interval in which clustering counts as fewer observations; from 0 to 1.
+    """Return a share with a Wilson interval in which clustering counts as fewer observations; from 0 to 1.
 
     Raises:
         ValueError: there is no observation.
@@ -97,7 +97,7 @@ def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
 def ratio_of(
     numerators: Sequence[float], denominators: Sequence[float], sources: Sequence[Sources]
 ) -> Estimate | None:
-    """The ratio of two sums over the same observations, linearised; None if the denominator is 0."""
+    """Return the ratio of two sums over the same observations, linearised; None if the denominator is 0."""
     total = sum(denominators)
     if not total:
         return None
@@ -113,7 +113,7 @@ def ratio_of(
 def share_among(
     hits: Sequence[int], chances: Sequence[int], sources: Sequence[Sources]
 ) -> Interval | None:
-    """The share of hits among chances that come in clusters, 0 to 1; None without a chance.
+    """Return the share of hits among chances that come in clusters, 0 to 1; None without a chance.
 
     Args:
         hits: By observation.

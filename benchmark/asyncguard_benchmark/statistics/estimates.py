@@ -71,7 +71,7 @@ def standard_score(t: float, freedom: int) -> float:
 
 
 def wilson(share: float, count: float) -> Interval:
-    """The Wilson interval of a share.
+    """Return the Wilson interval of a share.
 
     Args:
         share: From 0 to 1.

@@ -27,7 +27,7 @@ class Pair:
 
 
 def paired_difference(pairs: Sequence[Pair]) -> Estimate:
-    """The mean difference of two verdicts, from -1 to 1.
+    """Return the mean difference of two verdicts, from -1 to 1.
 
     Pairs that agree all alike say little about the ones to come: the naive error has half a pair more in each of the
     four cells (Agresti and Min 2005), so that no interval is without width. It never falls below that of pairs without
@@ -57,5 +57,5 @@ def is_harmless(estimate: Estimate, margin: float) -> bool:
 
 
 def is_harmful(estimate: Estimate, margin: float) -> bool:
-    """The whole interval lies below 0, and the estimate below minus the margin."""
+    """Return True if the whole interval lies below 0, and the estimate below minus the margin."""
     return estimate.interval.high < 0 and estimate.value < -margin

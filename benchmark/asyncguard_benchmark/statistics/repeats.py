@@ -18,7 +18,7 @@ def pass_hat(successes: int, trials: int, k: int) -> float:
 
 
 def mean_pass_hat(counts: Iterable[tuple[int, int]], k: int) -> float | None:
-    """The mean of `pass_hat` over compositions that have at least k trials; None if none has.
+    """Return the mean of `pass_hat` over compositions that have at least k trials; None if none has.
 
     Args:
         counts: Successes and trials of each composition.

@@ -35,7 +35,7 @@ class UnavailableError(Exception):
 
 
 def load(source: str) -> Peer:
-    """Loads a peer by "module:variable", such as "langgraph_loop:LOOP".
+    """Load a peer by "module:variable", such as "langgraph_loop:LOOP".
 
     Raises:
         UnavailableError: its framework is not installed.
@@ -47,7 +47,7 @@ def load(source: str) -> Peer:
 
 
 def load_driver(source: str) -> Callable[[Chains], Work]:
-    """Loads a way of working on a workload by "module:function", such as "drivers:barrier".
+    """Load a way of working on a workload by "module:function", such as "drivers:barrier".
 
     Raises:
         UnavailableError: its framework is not installed.

@@ -60,7 +60,7 @@ def answer_of(attempt: Attempt) -> Answer | None:
 
 
 def read_answers(message: BaseMessage) -> Iterator[Outcome]:
-    """Reads a message of either surface; a `MessageReader`."""
+    """Read a message of either surface; a `MessageReader`."""
     match message:
         case ToolMessage(status="error"):
             yield from read_message(message)
@@ -76,7 +76,7 @@ def read_answers(message: BaseMessage) -> Iterator[Outcome]:
 
 
 def _read_news(text: str) -> Iterator[Outcome]:
-    """Answers with a note, then what every reader understands."""
+    """Yield answers with a note, then what every reader understands."""
     rest = []
     for line in text.splitlines():
         entry = _json(line)

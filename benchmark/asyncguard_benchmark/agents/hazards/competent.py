@@ -58,7 +58,7 @@ class CompetentAgent(NaiveAgent):
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """The next thing to find out or to try."""
+        """Return the next thing to find out or to try."""
         if not self._attends(course, step):
             return super().mend(course, step, latest)
         answer = latest.answer
@@ -81,7 +81,7 @@ class CompetentAgent(NaiveAgent):
 
     @override
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """The value at its place, or where it was found; of sources that disagree, that of the majority."""
+        """Return the value at its place, or where it was found; of sources that disagree, that of the majority."""
         if not self._attends(course, operand.call):
             return super().read(course, step, place, operand)
         voices = self._voices(course, operand)
@@ -151,7 +151,7 @@ class CompetentAgent(NaiveAgent):
     def _rewritten(
         self, course: Course, step: int, latest: Made, words: str, most: int | None = None
     ) -> Move:
-        """The call in the form that the live contract wants, the contract being read first."""
+        """Return the call in the form that the live contract wants, the contract being read first."""
         if latest.move.purpose is not Purpose.STEP:
             return self._other_tool(course, step, latest, words, Purpose.SUBSTITUTE)
         tool, declared = latest.move.tool, course.plan.steps[step].parameters
@@ -169,7 +169,7 @@ class CompetentAgent(NaiveAgent):
     def _probed(
         self, course: Course, step: int, latest: Made, words: str, *, repeats: bool = True
     ) -> Move:
-        """The question whether an effect has happened, or the effect once more if it has not."""
+        """Return the question whether an effect has happened, or the effect once more if it has not."""
         since = course.made[course.made.index(latest) + 1 :]
         asked = [
             each for each in since if each.move.purpose is Purpose.PROBE and each.move.step == step

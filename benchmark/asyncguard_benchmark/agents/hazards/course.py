@@ -117,7 +117,7 @@ class Course:
         )
 
     def of(self, step: int, *purposes: Purpose) -> tuple[Made, ...]:
-        """The calls that serve a step, refused ones included."""
+        """Return the calls that serve a step, refused ones included."""
         return tuple(
             each for each in self.made if each.move.step == step and each.move.purpose in purposes
         )
@@ -127,7 +127,7 @@ class Course:
         return sum(each.refused for each in self.of(step, purpose))
 
     def latest(self, step: int) -> Made | None:
-        """The latest call that reached a tool and whose answer would be the step's."""
+        """Return the latest call that reached a tool and whose answer would be the step's."""
         tried = [
             each for each in self.of(step, Purpose.STEP, Purpose.SUBSTITUTE) if not each.refused
         ]
@@ -147,7 +147,7 @@ def course_of(
     attempts: Iterable[Attempt],
     decide: Callable[[Course], Move | None],
 ) -> Course:
-    """The course of a task.
+    """Return the course of a task.
 
     Args:
         plan: What is to be done.
@@ -171,7 +171,7 @@ def course_of(
 
 
 def _as_known(made: Sequence[tuple[Move, Attempt]], said: int) -> tuple[Made, ...]:
-    """The calls with those outcomes only that were told before a message was said."""
+    """Return the calls with those outcomes only that were told before a message was said."""
     known = []
     for move, attempt in made:
         if attempt.told is None or attempt.told >= said:

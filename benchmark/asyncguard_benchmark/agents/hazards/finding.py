@@ -39,7 +39,7 @@ def find_value(
 
 
 def _structured(text: str) -> Any:
-    """The JSON that stands in a text, or what it says as label and value; the text itself if neither."""
+    """Return the JSON that stands in a text, or what it says as label and value; the text itself if neither."""
     found, _ = first_object(text)
     if found is not None:
         return found
@@ -86,7 +86,7 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _bare(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value without unit, label or explanation.
+    """Return a value without unit, label or explanation.
 
     Raises:
         PointerError: it does not have the type that is wanted, or several values in it do.

@@ -20,7 +20,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def json_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The JSON types that a schema allows; all of them if it names none."""
+    """Return the JSON types that a schema allows; all of them if it names none."""
     named = schema.get("type")
     if named is not None:
         return frozenset([named] if isinstance(named, str) else named)
@@ -67,7 +67,7 @@ def _candidates(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _said(text: str, types: frozenset[str]) -> Iterator[Any]:
-    """Numbers and words that a text says."""
+    """Yield numbers and words that a text says."""
     if types & {"number", "integer"}:
         for found in _NUMBER.findall(text):
             number = float(found)

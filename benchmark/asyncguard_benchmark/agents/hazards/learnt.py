@@ -9,7 +9,7 @@ from asyncguard_benchmark.scorers.canonical import freeze
 
 
 def looks(course: Course, step: int, tool: str) -> list[Made]:
-    """The calls that asked for a tool's contract because of a step."""
+    """Return the calls that asked for a tool's contract because of a step."""
     return [
         each
         for each in course.of(step, Purpose.CONTRACT)
@@ -18,7 +18,7 @@ def looks(course: Course, step: int, tool: str) -> list[Made]:
 
 
 def contract_of(course: Course, step: int, tool: str) -> Mapping[str, Any] | None:
-    """The live contract of a tool, if it was read because of a step."""
+    """Return the live contract of a tool, if it was read because of a step."""
     for each in reversed(looks(course, step, tool)):
         if (
             each.answer is not None
@@ -37,7 +37,7 @@ def said_to_have_happened(probe: Made) -> bool | None:
 
 
 def happened(course: Course, step: int) -> Any:
-    """The result of an effect that a probe has found; None if none has."""
+    """Return the result of an effect that a probe has found; None if none has."""
     for probe in course.of(step, Purpose.PROBE):
         if said_to_have_happened(probe) and probe.answer is not None:
             return probe.answer.value.get("result")
@@ -63,7 +63,7 @@ def agreeing(voices: Sequence[Any]) -> int:
 
 
 def majority(voices: Sequence[Any]) -> Any:
-    """The value that most say; of equally many the first."""
+    """Return the value that most say; of equally many the first."""
     counted = Counter(map(freeze, voices))
     best, _ = max(counted.items(), key=lambda each: each[1])
     return next(value for value in voices if freeze(value) == best)

@@ -30,7 +30,7 @@ class NaiveAgent(HazardAgent):
 
     @override
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """The value at its place, or a hasty reading, or neither."""
+        """Return the value at its place, or a hasty reading, or neither."""
         if _is_strange(course, operand) and self.drawn(course, step, place) >= self.hasty_rate:
             raise PointerError(f"nothing is at {operand.pointer}")
         return super().read(course, step, place, operand)
@@ -44,7 +44,7 @@ class RetryHappyAgent(NaiveAgent):
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """The same call once more, if any is left."""
+        """Return the same call once more, if any is left."""
         if not _failed(latest) or len(course.of(step, Purpose.STEP)) > self.most_repeats:
             return super().mend(course, step, latest)
         return self.again(course, step)
@@ -59,7 +59,7 @@ class GivesUpEarlyAgent(NaiveAgent):
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """A report of whatever is not as expected."""
+        """Return a report of whatever is not as expected."""
         noted = latest.answer is not None and bool(latest.answer.note)
         odd = noted or any(_is_strange(course, operand) for operand in course.uses_of(step))
         if odd and self.drawn(course, step, "gives up") < self.give_up_rate:

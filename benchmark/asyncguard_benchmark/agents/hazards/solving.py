@@ -49,7 +49,7 @@ class HazardAgent(OracleAgent):
         """
 
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """The value of an argument, from answers that were taken as they are.
+        """Return the value of an argument, from answers that were taken as they are.
 
         Args:
             course: Of the task.
@@ -70,7 +70,7 @@ class HazardAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """The next calls of all tasks that can go on, those at rest and with most to do first."""
+        """Return the next calls of all tasks that can go on, those at rest and with most to do first."""
         task_ids = [task.task_id for task in self.plan.tasks]
         attempts = read_transcript(messages, task_ids, self.reader, self.task_argument)
         tools = api_list(messages, self.bound)
@@ -147,11 +147,11 @@ class HazardAgent(OracleAgent):
     # -- moves -----------------------------------------------------------------------------------------------------
 
     def report(self, course: Course, step: int, reason: str) -> Move:
-        """The honest end of a task."""
+        """Return the honest end of a task."""
         return Move(purpose=Purpose.REPORT, step=step, tool=REPORT, arguments={"reason": reason})
 
     def again(self, course: Course, step: int, arguments: Mapping[str, Any] | None = None) -> Move:
-        """A step's call: with these arguments, or with those of its latest try."""
+        """Return a step's call: with these arguments, or with those of its latest try."""
         latest = course.latest(step)
         if arguments is None:
             arguments = (
@@ -163,7 +163,7 @@ class HazardAgent(OracleAgent):
         return Move(purpose=Purpose.STEP, step=step, tool=tool, arguments=arguments)
 
     def drawn(self, course: Course, step: int, what: str) -> float:
-        """A number from 0 to below 1 that stands for a step's chance."""
+        """Return a number from 0 to below 1 that stands for a step's chance."""
         return Random(
             repr((self.seed, self.plan.composition_id, course.plan.task_id, step, what))
         ).random()

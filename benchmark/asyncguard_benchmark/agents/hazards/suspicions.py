@@ -58,7 +58,7 @@ def is_doubtful(note: str) -> bool:
 
 
 def named_in(words: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that a text mentions, in its order."""
+    """Return the names that a text mentions, in its order."""
     found = ((re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", words), name) for name in names)
     return tuple(
         name

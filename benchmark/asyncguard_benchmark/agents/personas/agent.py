@@ -36,6 +36,6 @@ class PersonaAgent(PlanningAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls and from what it was told in words."""
+        """Decide from what it believes of its calls and from what it was told in words."""
         tasks = self.progress(messages, self._mind.believe)
         return self._mind.decide(Sight(tasks=tasks, reminders=reminders(messages)))

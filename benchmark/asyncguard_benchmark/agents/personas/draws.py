@@ -25,7 +25,7 @@ def _logit_of(key: Key) -> float:
 
 
 def logit(share: float) -> float:
-    """The logit of a share; 0 and 1 are minus and plus infinity."""
+    """Return the logit of a share; 0 and 1 are minus and plus infinity."""
     if share <= 0:
         return float("-inf")
     return log(share / (1 - share)) if share < 1 else float("inf")
@@ -50,7 +50,7 @@ class Draws:
         return _logit_of((*self._key, *key)) < threshold
 
     def deviation(self, *key: Hashable) -> float:
-        """A draw with mean 0 and standard deviation 1."""
+        """Return a draw with mean 0 and standard deviation 1."""
         return _logit_of((*self._key, *key)) / _LOGISTIC_SD
 
 

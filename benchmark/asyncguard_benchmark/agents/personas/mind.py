@@ -38,7 +38,7 @@ _NEVER = float("-inf")
 
 @lru_cache(maxsize=64)
 def _thresholds(rates: Rates) -> Mapping[str, float]:
-    """Rates as logits: every draw is compared with one of these."""
+    """Return rates as logits: every draw is compared with one of these."""
     return {name: logit(rate) for name, rate in rates.to_json().items()}
 
 
@@ -103,7 +103,7 @@ class Mind:
         return threshold > _NEVER and self._draws.below(threshold + shift, *key, rate)
 
     def _in_order(self, tasks: Sequence[Belief]) -> list[Belief]:
-        """Sub-tasks at rest before those that wait; the latest one before all, if it persists."""
+        """Return sub-tasks at rest before those that wait; the latest one before all, if it persists."""
         ranked = sorted(tasks, key=lambda task: task.waiting)
         latest = max(tasks, key=lambda task: task.attempts[-1].said if task.attempts else 0)
         if latest.attempts and self._happens(
@@ -113,7 +113,7 @@ class Mind:
         return ranked
 
     def _move(self, task: Belief, turn: "_Turn") -> tuple[CallAction, ...] | Garbled | None:
-        """The next call of a sub-task, or None if it has none for now."""
+        """Return the next call of a sub-task, or None if it has none for now."""
         task_id, shift = task.plan.task_id, self._shifts[task.plan.task_id]
         if task_id not in turn.reminded and self._happens("neglect", shift, task_id):
             return None
@@ -141,7 +141,7 @@ class Mind:
         return (self._spoilt(task, position, self._call(task, position), moved),)
 
     def _again(self, task: Belief) -> CallAction | None:
-        """The latest call of a sub-task once more."""
+        """Return the latest call of a sub-task once more."""
         if not task.attempts:
             return None
         last = task.attempts[-1]
@@ -177,7 +177,7 @@ class Mind:
         )
 
     def _guessed(self, task: Belief, position: int, place: str) -> Any:
-        """A value for an operand that it was not told; never looked up anywhere but in messages."""
+        """Return a value for an operand that it was not told; never looked up anywhere but in messages."""
         step, key = (
             task.step(position),
             (task.plan.task_id, position, task.refusals(position), place),
@@ -199,7 +199,7 @@ class Mind:
     def _wrong(
         self, task: Belief, place: str, schema: Mapping[str, Any], key: tuple[Any, ...]
     ) -> Any:
-        """A value for something else, or an invented one."""
+        """Return a value for something else, or an invented one."""
         name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
         if self._happens("distractor", 0.0, *key):
             found = recalled(name, schema, task.told)
@@ -208,7 +208,7 @@ class Mind:
         return guess(name, schema, (*key, self._draws.share(*key, "invention")))
 
     def _spoilt(self, task: Belief, position: int, call: CallAction, shift: float) -> CallAction:
-        """A call with what slips into it."""
+        """Return a call with what slips into it."""
         key = (task.plan.task_id, position, task.refusals(position))
         arguments = dict(call.arguments)
         parameters = task.step(position).parameters

@@ -72,7 +72,7 @@ class Rates:
 
     @classmethod
     def from_json(cls, value: Mapping[str, float]) -> Self:
-        """Reads rates back.
+        """Read rates back.
 
         Raises:
             RatesError: one is unknown or out of range.
@@ -85,7 +85,7 @@ class Rates:
         return cls(**value)
 
     def to_json(self) -> dict[str, float]:
-        """Every rate by its name."""
+        """Return every rate by its name."""
         return asdict(self)
 
 

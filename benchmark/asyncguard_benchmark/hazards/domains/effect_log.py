@@ -16,7 +16,7 @@ EFFECTS_SCHEMA = rows(record(tool=WORD, result=table({})))
 def perform(
     state: State, tool: str, id_field: str, prefix: str, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """Does something, again if it was done before, and tells what.
+    """Do something, again if it was done before, and tell what.
 
     Args:
         state: Holds the log under ``effects``.
@@ -43,7 +43,7 @@ def probe(state: State, tool: str, **known: Any) -> dict[str, Any]:
 
 
 def probed(returns: dict[str, Any]) -> dict[str, Any]:
-    """The schema of what a probe answers, from the schema of the effect's result."""
+    """Return the schema of what a probe answers, from the schema of the effect's result."""
     return record(
         happened={"type": "boolean", "description": "Whether it was done."},
         result={"anyOf": [returns, {"type": "null"}], "description": "What was answered then."},

@@ -62,7 +62,7 @@ def _unknown_vehicle(vehicle: str) -> ToolFailure:
 
 
 def telematics_charge(state: State, vehicle: str) -> Any:
-    """The charge as the vehicle sends it."""
+    """Return the charge as the vehicle sends it."""
     row = state["telematics"].get(vehicle)
     if row is None:
         raise _unknown_vehicle(vehicle)
@@ -72,7 +72,7 @@ def telematics_charge(state: State, vehicle: str) -> Any:
 
 
 def charger_charge(state: State, unit: str) -> Any:
-    """The charge as the charger saw it, in kilowatt-hours."""
+    """Return the charge as the charger saw it, in kilowatt-hours."""
     for row in state["chargers"]:
         if row["unit"] == unit:
             packs = [
@@ -88,7 +88,7 @@ def _thousandth(count: int) -> Any:
 
 
 def metered_charge(state: State, car: str) -> Any:
-    """The charge, worked out pack by pack from what was loaded and used."""
+    """Return the charge, worked out pack by pack from what was loaded and used."""
     row = state["meters"].get(car)
     if row is None:
         raise _unknown_vehicle(car)
@@ -120,7 +120,7 @@ def _unknown_trip(trip: str) -> ToolFailure:
 
 
 def trip_sheet(state: State, trip: str) -> Any:
-    """The trip by its sheet."""
+    """Return the trip by its sheet."""
     row = state["sheets"].get(trip)
     if row is None:
         raise _unknown_trip(trip)
@@ -128,7 +128,7 @@ def trip_sheet(state: State, trip: str) -> Any:
 
 
 def route_plan(state: State, journey: str) -> Any:
-    """The trip by the route planner, in kilometres."""
+    """Return the trip by the route planner, in kilometres."""
     for row in state["plans"]:
         if row["journey"] == journey:
             legs = [
@@ -139,7 +139,7 @@ def route_plan(state: State, journey: str) -> Any:
 
 
 def odometer_trip(state: State, run: str) -> Any:
-    """The trip, worked out from the odometer's readings at its stops."""
+    """Return the trip, worked out from the odometer's readings at its stops."""
     row = state["odometers"].get(run)
     if row is None:
         raise _unknown_trip(run)
@@ -165,7 +165,7 @@ def charge_gap(_state: State, charge: float, needed: float) -> Any:
 
 
 def reserve_charger(state: State, vehicle: str, energy: float) -> Any:
-    """Reserves the vehicle's bay."""
+    """Reserve the vehicle's bay."""
     if vehicle not in state["bays"]:
         raise _unknown_vehicle(vehicle)
     content = {"vehicle": vehicle, "energy": energy, **state["bays"][vehicle]}
@@ -178,7 +178,7 @@ def find_charging_slot(state: State, vehicle: str) -> Any:
 
 
 def assign_vehicle(state: State, trip: str, vehicle: str) -> Any:
-    """Gives the vehicle to the trip."""
+    """Give the vehicle to the trip."""
     if vehicle not in state["keys"]:
         raise _unknown_vehicle(vehicle)
     if trip not in state["sheets"]:
@@ -194,7 +194,7 @@ def find_assignment(state: State, trip: str, vehicle: str) -> Any:
 
 
 def report_defect(state: State, vehicle: str, urgency: str) -> Any:
-    """Makes an appointment with the vehicle's workshop."""
+    """Make an appointment with the vehicle's workshop."""
     if vehicle not in state["workshops"]:
         raise _unknown_vehicle(vehicle)
     place = state["workshops"][vehicle]

@@ -76,7 +76,7 @@ def _not_held(title: str, branch: str) -> ToolFailure:
 
 
 def catalogue_holding(state: State, title: str, branch: str) -> Any:
-    """The holding by the catalogue."""
+    """Return the holding by the catalogue."""
     for row in state["catalogue"]:
         if (row["title"], row["branch"]) == (title, branch):
             known = {"id": row["title_id"], "use": row["use"], "on": row["counted_on"]}
@@ -85,7 +85,7 @@ def catalogue_holding(state: State, title: str, branch: str) -> Any:
 
 
 def union_holding(state: State, work: str, library: str) -> Any:
-    """The holding by the union catalogue of all libraries."""
+    """Return the holding by the union catalogue of all libraries."""
     row = state["union"].get(library, {}).get(work)
     if row is None:
         raise _not_held(work, library)
@@ -95,7 +95,7 @@ def union_holding(state: State, work: str, library: str) -> Any:
 
 
 def shelf_count(state: State, book: str, site: str) -> Any:
-    """The holding, counted copy by copy."""
+    """Return the holding, counted copy by copy."""
     copies = [copy for copy in state["copies"] if (copy["title"], copy["branch"]) == (book, site)]
     if not copies:
         raise _not_held(book, site)
@@ -163,7 +163,7 @@ def overdue_debt(state: State, member: str) -> Any:
 
 
 def instalment(_state: State, owed: float, months: int) -> Any:
-    """The first of equal monthly payments, rounded up to whole cents, so that nothing stays open."""
+    """Return the first of equal monthly payments, rounded up to whole cents, so that nothing stays open."""
     rate = -(-(exact(owed) * 100) // months)
     return {"owed": owed, "months": months, "monthly": rounded(exact(int(rate)) / 100, 2)}
 
@@ -175,7 +175,7 @@ def copies_together(_state: State, first: int, second: int) -> Any:
 
 
 def place_hold(state: State, title_id: str, branch: str, card: str) -> Any:
-    """Queues a card for a title."""
+    """Queue a card for a title."""
     if title_id not in state["queues"]:
         raise ToolFailure(f"No title has the number {title_id!r}.")
     waiting = sum(
@@ -200,7 +200,7 @@ def find_hold(state: State, title_id: str, card: str) -> Any:
 
 
 def take_payment(state: State, card: str, amount: float) -> Any:
-    """Books a payment."""
+    """Book a payment."""
     if card not in state["accounts"]:
         raise _no_account(card)
     content = {"card": card, "amount": amount, "paid_on": state["today"]}
@@ -213,7 +213,7 @@ def find_payment_receipt(state: State, card: str, amount: float) -> Any:
 
 
 def renew_loan(state: State, loan: str) -> Any:
-    """Lends for four more weeks, counted from the day on which the loan is due."""
+    """Lend for four more weeks, counted from the day on which the loan is due."""
     if loan not in state["terms"]:
         raise ToolFailure(f"There is no loan {loan!r}.")
     term = state["terms"][loan]

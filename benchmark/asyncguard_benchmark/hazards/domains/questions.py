@@ -28,5 +28,5 @@ class Question:
         return Alternative(tool=other, arguments=renamed, trusted=other == self.trusted)
 
     def others(self, tool: str) -> tuple[Alternative, ...]:
-        """All tools but one, to be asked with its arguments."""
+        """Return all tools but one, to be asked with its arguments."""
         return tuple(self.instead_of(tool, other) for other in self.askable if other != tool)

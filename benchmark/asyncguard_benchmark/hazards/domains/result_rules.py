@@ -83,7 +83,7 @@ def not_above(lower: str, upper: str) -> Invariant:
 
 
 def number(result: Any, name: str) -> Fraction | None:
-    """The number that a field of a result holds, as `as_number` reads it; None if there is none."""
+    """Return the number that a field of a result holds, as `as_number` reads it; None if there is none."""
     return as_number(_field(result, name))
 
 

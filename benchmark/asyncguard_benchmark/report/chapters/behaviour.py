@@ -26,7 +26,7 @@ _LONGEST = 8
 
 
 def chapter(observed: Observations, is_told: Callable[[Setup], bool]) -> Chapter | None:
-    """Mistakes, categories and streaks by setup; None without episodes.
+    """Return mistakes, categories and streaks by setup; None without episodes.
 
     Args:
         observed: What was played.

@@ -19,7 +19,7 @@ _CHARACTERS_A_TOKEN = 4
 
 
 def costs_chapter(findings: Findings) -> Chapter | None:
-    """Rounds, ticks and characters beside scores; None without studies."""
+    """Return rounds, ticks and characters beside scores; None without studies."""
     if not findings.studies:
         return None
     name = namer(study.setup for study in findings.studies)

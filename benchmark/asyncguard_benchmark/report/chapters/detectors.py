@@ -43,7 +43,7 @@ _TRUTHS = {
 
 
 def shadow_chapter(findings: Findings) -> Chapter | None:
-    """Precision and recall of guards beside unguarded runs; None without data."""
+    """Return precision and recall of guards beside unguarded runs; None without data."""
     if not findings.shadow:
         return None
     name = namer(each.setup for each in findings.shadow)

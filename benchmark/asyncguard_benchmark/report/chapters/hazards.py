@@ -44,7 +44,7 @@ _ONLY = "only-"
 
 
 def hazard_document(found: HazardFindings, closing: str = "") -> Document:
-    """A page of its own.
+    """Return a page of its own.
 
     Args:
         found: What was found.
@@ -65,7 +65,7 @@ def hazard_document(found: HazardFindings, closing: str = "") -> Document:
 
 
 def hazard_chapters(found: HazardFindings) -> list[Chapter]:
-    """Success, what each action does, what it costs, and how faults were diagnosed."""
+    """Return success, what each action does, what it costs, and how faults were diagnosed."""
     made = [
         Chapter(
             id="hazards",

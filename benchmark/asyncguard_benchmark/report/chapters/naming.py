@@ -26,7 +26,7 @@ VERDICTS = {
 
 
 def namer(setups: Iterable[Setup]) -> Callable[[Setup], str]:
-    """Names setups by agent, regime, and whatever else differs among them."""
+    """Name setups by agent, regime, and whatever else differs among them."""
     known = list(setups)
     players = {each.player for each in known}
     surfaces = {each.surface for each in known}
@@ -61,7 +61,7 @@ def common(setups: Iterable[Setup]) -> str:
 
 
 def in_order(arms: Sequence[ArmFigures]) -> list[ArmFigures]:
-    """Arms by kind, then in the order in which the library lists its switches."""
+    """Return arms by kind, then in the order in which the library lists its switches."""
     return sorted(
         arms, key=lambda arm: (_KINDS.index(arm.kind), _KNOWN.get(arm.arm, len(_KNOWN)), arm.arm)
     )
@@ -74,22 +74,22 @@ def is_full(study: Study) -> bool:
 
 
 def tone_of(arm: str) -> Tone:
-    """The colour of an arm."""
+    """Return the colour of an arm."""
     return Tone.BARE if arm == NONE else Tone.GUARDED
 
 
 def dot(interval: Interval | None, tone: Tone) -> tuple[Mark, ...]:
-    """A value with its interval."""
+    """Return a value with its interval."""
     return () if interval is None else (Mark(interval=interval, tone=tone),)
 
 
 def bar(interval: Interval | None, tone: Tone) -> tuple[Mark, ...]:
-    """A bar from zero, with its interval."""
+    """Return a bar from zero, with its interval."""
     return () if interval is None else (Mark(interval=interval, tone=tone, start=0.0),)
 
 
 def change(interval: Interval | None) -> tuple[Mark, ...]:
-    """A bar from zero whose colour says whether it is certain, and to which side."""
+    """Return a bar from zero whose colour says whether it is certain, and to which side."""
     if interval is None:
         return ()
     tone = Tone.GAIN if interval.low > 0 else Tone.LOSS if interval.high < 0 else Tone.NEUTRAL
