@@ -92,7 +92,7 @@ def masked(task: SubTask) -> str:
 
 
 def similarity(one: SubTask, other: SubTask) -> float:
-    """Share of words that the two masked queries have in common, in order; 0 to 1."""
+    """Return the share of words that the two masked queries have in common, in order; 0 to 1."""
     left, right = masked(one).split(), masked(other).split()
     return difflib.SequenceMatcher(None, left, right, autojunk=False).ratio()
 

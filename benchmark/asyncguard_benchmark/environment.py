@@ -125,7 +125,7 @@ class Environment:
         return self._raised.get(number)
 
     def pending(self, task_id: str | None = None) -> tuple[CallRecord, ...]:
-        """Undelivered calls in the order of issue, of one sub-task or of all."""
+        """Return undelivered calls in the order of issue, of one sub-task or of all."""
         records = (self._records[number] for number in self._pending)
         return tuple(record for record in records if task_id is None or record.task_id == task_id)
 

@@ -187,7 +187,7 @@ _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"
 
 
 def message_to_json(message: BaseMessage) -> dict[str, Any]:
-    """Role, content and what ties calls to their answers; ids of messages and usage data are left out."""
+    """Return role, content and what ties calls to their answers; ids of messages and usage data are left out."""
     value: dict[str, Any] = {
         "role": _ROLES.get(message.type, message.type),
         "content": message.content,
@@ -291,7 +291,7 @@ def _named(value: Mapping[str, Any], known: Mapping[str, Composition]) -> Compos
 
 @lru_cache(maxsize=2048)
 def _composition(text: str) -> Composition:
-    """Files say the same compositions again and again, and checking one is most of the work of reading."""
+    """Return a composition from its saved form; cached, as files repeat compositions and checking one is slow."""
     return composition_from_json(json.loads(text), "episode.composition")
 
 

@@ -45,7 +45,7 @@ class Desk:
         self._break(tool, item, "reset")
 
     def act(self, tool: str, item: str, key: str, after: str) -> Receipt:
-        """The effect happens."""
+        """Let the effect happen."""
         try:
             receipt = self.world.act(tool, item, key, after)
         except ClosedSessionError:
@@ -55,7 +55,7 @@ class Desk:
         return receipt
 
     def answer(self, tool: str, receipt: Receipt) -> str:
-        """The answer leaves the service."""
+        """Let the answer leave the service."""
         text = self.world.answer(tool, receipt)
         if receipt.item == self.trigger.item:
             self.steps.merged = True

@@ -107,7 +107,7 @@ def _dies_at_work(place: Place, child: Child, drawn: random.Random) -> bool:
 
 
 def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
-    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that."""
+    """Freeze each process, let the next take over, and thaw the frozen one in the middle of that."""
     drawn = random.Random(f"frozen {case.seed}")
     for _ in range(case.kills):
         frozen = play()

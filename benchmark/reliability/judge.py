@@ -97,7 +97,7 @@ def _post_that_is_lost(evidence: Evidence, told: set[str]) -> Iterator[str]:
 
 
 def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
-    """At-most-once calls are begun once, keyed and probed ones have one effect."""
+    """Yield at-most-once calls that were begun twice, and keyed or probed ones with two effects."""
     begun = Counter(
         line.item
         for line in evidence.of(What.BEGUN)
@@ -123,7 +123,7 @@ def effects(evidence: Evidence) -> Counter[str]:
 
 
 def every_call_ends_once(evidence: Evidence) -> Iterator[str]:
-    """One end for each call, or a doubt that was settled; one answer to each; the journal agrees."""
+    """Yield calls with more or less than one end (a resolved doubt aside) or answer, and journal rows that disagree."""
     for call in evidence.calls.values():
         if not call.tool:
             yield f"the ledger tells of a call {call.key} that no message made"
@@ -190,7 +190,7 @@ def _journal_agrees(evidence: Evidence) -> Iterator[str]:
 
 
 def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
-    """A call in doubt was begun by a process that died, or was given up while it ran; its class allows no other way."""
+    """Yield calls in doubt whose process did not die, that were not given up, or whose class allows another way."""
     rows = {row.key: row for row in evidence.journal or ()}
     for call in needless_doubts(evidence):
         effect = _class(evidence, call.tool)
@@ -239,7 +239,7 @@ def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttemp
 
 
 def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
-    """Calls that were ever in doubt though they may be made again, or a probe knows: of tools not at most once."""
+    """Return the calls that were ever in doubt although their class lets them be repeated or probed."""
     return [
         call
         for call in evidence.calls.values()
@@ -309,7 +309,7 @@ def _answered(evidence: Evidence, call: ThreadCall, note: str) -> bool:
 
 
 def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
-    """A dependent call begins after the call that it depends on has answered, with that answer."""
+    """Yield calls that were begun before the call that they depend on had answered, or with another answer."""
     for line in evidence.of(What.BEGUN):
         operand = evidence.operands.get(line.item)
         if operand is None:
@@ -320,14 +320,14 @@ def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
             continue
         telling = evidence.of(What.RETURNED, What.REPEATED, What.PROBED, item=operand)
         if not any(told.receipt == line.after and told.n < line.n for told in telling):
-            yield f"{line.tool} for {line.item} was begun with {line.after}, which nobody had answered by then"
+            yield f"{line.tool} for {line.item} was begun with {line.after}, which had not been answered by then"
     yield from _written_with_operands(evidence)
     yield from _starts_in_order(evidence)
     yield from _unapproved(evidence)
 
 
 def _unapproved(evidence: Evidence) -> Iterator[str]:
-    """A call that has to be approved, or that a person was asked about, begins after the yes; after a no never."""
+    """Yield calls that need approval, or that a person was asked about, and that were begun without a yes."""
     for line in evidence.of(What.BEGUN):
         asked = any(told.n < line.n for told in evidence.of(What.ASKED, item=line.item))
         answers = [
@@ -386,7 +386,7 @@ def _starts_in_order(evidence: Evidence) -> Iterator[str]:
 
 
 def no_result_is_anothers(evidence: Evidence) -> Iterator[str]:
-    """Receipts stand where they belong: in messages, in the journal, and under their keys."""
+    """Yield receipts in a wrong place: in messages, in the journal, or under another call's key."""
     yield from _told_of_others(evidence)
     yield from _made_up(evidence)
     for row in evidence.journal or ():

@@ -31,7 +31,7 @@ class Steps:
         """The result of the target is in the ledger."""
 
     def before(self, writes: Iterable[Any] = ()) -> None:
-        """Something is about to be stored: a step, or what a node wrote."""
+        """Note that something is about to be stored: a step, or the writes of a node."""
         channels = {channel for channel, *_ in writes}
         if _QUESTION in channels:
             self.trigger.at(Point.A0)

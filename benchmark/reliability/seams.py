@@ -67,7 +67,7 @@ class SteppingModel:
         self._requests = 0
 
     def __call__(self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> Step:
-        """Answer."""
+        """Return the model's answer."""
         self._requests += 1
         if self._requests == _DYING_REQUEST:
             self._trigger.at(Point.C0)

@@ -81,7 +81,7 @@ class Story:
         return [{"id": task, "goal": f"Handle {' '.join(items)}."} for task, items in told.items()]
 
     def operands(self) -> dict[str, str]:
-        """Item of each dependent call to the item on whose result it depends."""
+        """Return the item of each dependent call with the item on whose result it depends."""
         return {
             asked.item: asked.operand.partition("/")[2]
             for wave in self.waves
@@ -207,7 +207,7 @@ def _shown(case: Case) -> Story:
 
 
 def _shown_at_a_point(case: Case, effect: Effect) -> Story:
-    """The target comes when the output of other tools was told: that of ``refund`` is held for it."""
+    """Return a story whose target comes after the output of other tools was told: that of ``refund`` is held for it."""
     tasks = _shown_tasks(case)
     one, other = tasks[0], tasks[-1]
     target = Asked(tool=(ASKING if case.asks else TOOLS)[effect], item="t1", task=one)

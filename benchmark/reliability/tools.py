@@ -83,7 +83,7 @@ class Toolbox:
         return [*(self._tool(name) for name in self._shape.classes), self._probe()]
 
     def specs(self) -> list[ToolSpec]:
-        """Their declarations."""
+        """Return the declarations of the tools."""
         return [
             *(self._spec(name) for name in self._shape.classes),
             ToolSpec(name=CHECK, effect=EffectClass.PURE),
@@ -179,5 +179,5 @@ def plain_tools(tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
 
 
 def classes_to_json(shape: Shape) -> Mapping[str, str]:
-    """Effect classes of the tools as plain JSON, for the judge."""
+    """Return the effect classes of the tools as plain JSON, for the judge."""
     return {name: effect.value for name, effect in shape.classes.items()}

@@ -63,7 +63,7 @@ class World:
             page.add(What.BEGUN, tool=tool, item=item, key=key, after=after)
 
     def act(self, tool: str, item: str, key: str, after: str) -> Receipt:
-        """The effect happens, as far as the class of the service lets it.
+        """Let the effect happen, as far as the class of the service allows it.
 
         Raises:
             ClosedSessionError: A probe closed this session for the item.
@@ -87,7 +87,7 @@ class World:
             return Receipt(text=text, item=item)
 
     def answer(self, tool: str, receipt: Receipt) -> str:
-        """The answer leaves the service."""
+        """Let the answer leave the service."""
         self._log.add(What.RETURNED, tool=tool, item=receipt.item, receipt=receipt.text)
         return receipt.to_text()
 

@@ -37,7 +37,7 @@ from asyncguard_benchmark.statistics.clustered import (
 
 
 def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:
-    """Guarded and unguarded without and with delay; None where a cell is missing or invalid."""
+    """Return guarded and unguarded figures without and with delay; None if a cell is missing or invalid."""
     needed = ((sync, NONE), (sync, ALL), (delayed, NONE), (delayed, ALL), (delayed, TIMING))
     if not all(arms.outcomes.get(name) and arms.valid(name) for arms, name in needed):
         return None

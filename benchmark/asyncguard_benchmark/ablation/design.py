@@ -86,7 +86,7 @@ class Design:
             yield from self._complying(agent)
 
     def _again(self, agent: Contestant, *, infers: bool) -> Iterator[Unit]:
-        """A/A: the references once more with a seed of their own."""
+        """Yield the A/A units: the references once more with a seed of their own."""
         for condition in self.conditions(agent):
             if condition.regime is self.main:
                 for composition in self.compositions:

@@ -55,7 +55,7 @@ class Outcome:
         )
 
     def total_interventions(self) -> Counter[str]:
-        """Guard -> verdicts other than to let pass."""
+        """Return the number of verdicts other than to let pass, by guard."""
         found: Counter[str] = Counter()
         for (guard, _), count in self.interventions.items():
             found[guard] += count
@@ -94,7 +94,7 @@ def outcome_of(episode: Episode, judged: Score | None = None) -> Outcome:
 
 
 def characters_of(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Length of all that an agent was sent and said: each message counts in every round that sends it again."""
+    """Return the length of all that an agent was sent and said; a message counts in every round that sends it again."""
     total = sent = 0
     for message in messages:
         calls = message.get("tool_calls")

@@ -225,7 +225,7 @@ def effect_of(
 
 
 def _within(found: Interval) -> Interval:
-    """No difference of shares is beyond 100 points."""
+    """Return the interval without values beyond 100 points, which no difference of shares can have."""
     return replace(found, low=max(-100.0, found.low), high=min(100.0, found.high))
 
 

@@ -45,7 +45,7 @@ class Desk:
         )
 
     def specs(self) -> Sequence[ToolSpec]:
-        """Their declarations: each has one effect, which is not made twice."""
+        """Return their declarations: each has one effect, which is not made twice."""
         once = EffectClass.AT_MOST_ONCE
         return tuple(
             ToolSpec(name=name, effect=once, reads=_CLOSING, writes=_CLOSING)

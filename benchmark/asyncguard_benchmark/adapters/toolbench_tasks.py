@@ -89,7 +89,7 @@ def _tasks(path: Path, where: str, folder: str) -> Iterator[ForeignTask | DataEr
 
 
 def _items(content: Any, where: str) -> list[Any]:
-    """The published loader takes ``{"tasks": [...]}``, ``{"tasks": {...}}``, a list, and one task on its own."""
+    """Return the tasks of a file in any form of the published loader: an object of tasks, a list, or one task."""
     if isinstance(content, dict):
         content = content.get("tasks", content)
     if isinstance(content, dict):
@@ -130,7 +130,7 @@ def _tools(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _answer(item: dict[str, Any], where: str) -> str:
-    """``expected_answer`` goes before ``final_answer``, as in the published generators; an empty one counts as none."""
+    """Return ``expected_answer``, else ``final_answer``, as published generators do; an empty one counts as none."""
     for name in ("expected_answer", "final_answer"):
         value = item.get(name)
         if isinstance(value, bool | list | dict):

@@ -258,7 +258,7 @@ class _Joined:
     def _hints(
         self, task: ForeignTask, faulty: ForeignModule | None, problems: list[DataError]
     ) -> tuple[Hint, ...]:
-        """From the catalogue, else from the file beside the module, else from the module itself."""
+        """Return the hints from the catalogue, else from the file beside the module, else from the module itself."""
         if task.key in self.hints or faulty is None:
             return self.hints.get(task.key, ())
         beside = faulty.path.with_suffix(".hints.json")

@@ -157,7 +157,7 @@ def _plain(text: str) -> Any:
 
 
 def _nearness(told: Collection[str], question: str, start: int) -> float:
-    """0 to 2, by how few words lie between a value and one that speaks of the argument."""
+    """Return 0 to 2, by how few words lie between a value and one that speaks of the argument."""
     starts, stems = _placed(question)
     at = bisect_left(starts, start)
     before, after = stems[max(0, at - _FAR) : at][::-1], stems[at + 1 : at + 1 + _FAR]

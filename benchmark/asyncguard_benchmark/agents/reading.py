@@ -72,7 +72,7 @@ def read_message(message: BaseMessage) -> Iterator[Outcome]:
 
 
 def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:
-    """Sub-task id -> its question, from the message that gives the tasks."""
+    """Return sub-task id -> its question, from the message that gives the tasks."""
     first = next((message for message in messages if isinstance(message, HumanMessage)), None)
     return dict(_QUESTION.findall(str(first.text))) if first is not None else {}
 

@@ -42,7 +42,7 @@ class ReplayAgent(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Itself: what it says is fixed."""
+        """Return the agent itself: what it says is fixed."""
         return self
 
     @override

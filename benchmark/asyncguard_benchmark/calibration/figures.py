@@ -141,7 +141,7 @@ class Fit:
 
 
 def fit(predicted: Figures, published: Figures, columns: Sequence[str] = MAIN_COLUMNS) -> Fit:
-    """Absolute errors in the columns that both have.
+    """Return the absolute errors in the columns that both have.
 
     Raises:
         ValueError: they share none.

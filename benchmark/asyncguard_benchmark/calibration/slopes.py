@@ -11,7 +11,7 @@ _RIDGE = 1e-2
 
 
 def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector) -> Matrix:
-    """Weighted least squares: a row of slopes for each figure.
+    """Return weighted least squares: a row of slopes for each figure.
 
     Args:
         points: Where was played.
@@ -100,5 +100,5 @@ def solve(matrix: Matrix, sides: Matrix) -> Matrix:
 
 
 def nearness(point: Vector, other: Vector, width: float) -> float:
-    """1 at the same place, less and less the farther apart."""
+    """Return 1 at the same place, and less the farther two points are apart."""
     return exp(-sum((a - b) ** 2 for a, b in zip(point, other, strict=True)) / (2 * width**2))

@@ -193,7 +193,7 @@ def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]
 
 
 def _rate_rows(models: Sequence[ModelAccount]) -> list[Sequence[str]]:
-    """Of each rate the model whose ensemble leaves it least open, and the one whose ensemble leaves it most open."""
+    """Return for each rate the models whose ensembles leave it least and most open."""
     rows: list[Sequence[str]] = []
     for name in models[0].rates:
         ranked = sorted(models, key=lambda each: each.rates[name][1] - each.rates[name][0])

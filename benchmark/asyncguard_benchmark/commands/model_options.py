@@ -104,7 +104,7 @@ def price_for(options: Namespace) -> "Price | None":
 
 
 def asking_of(options: Namespace, spent: float) -> "Asking":
-    """Quota and budget.
+    """Return quota and budget.
 
     Args:
         options: The command line.

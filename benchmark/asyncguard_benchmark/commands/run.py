@@ -186,7 +186,7 @@ def _grid(options: Namespace) -> Grid:
 
 
 def _contestants(options: Namespace) -> list[Contestant]:
-    """Simulated agents, a model, a replay: what was named, or all simulated agents."""
+    """Return the contestants that were named (simulated agents, a model, a replay), or all simulated agents."""
     from asyncguard_benchmark.agents.replay import replay_spec  # noqa: PLC0415 - only here
 
     model = model_of(options)

@@ -123,14 +123,14 @@ class Tool:
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """Default values of the arguments that have one."""
+        """Return the default values of the arguments that have one."""
         properties = self.parameters["properties"]
         return {
             name: schema["default"] for name, schema in properties.items() if "default" in schema
         }
 
     def function_schema(self) -> dict[str, Any]:
-        """Name, description and parameters, as an API list shows them."""
+        """Return name, description and parameters, as an API list shows them."""
         return {
             "name": self.name,
             "description": self.description,

@@ -17,7 +17,7 @@ def exact(value: float) -> Fraction:
 
 
 def rounded(value: Fraction, places: int) -> int | float:
-    """To `places` decimals, half away from zero; a whole number comes without a fraction."""
+    """Return a number rounded to `places` decimals, half away from zero; a whole number comes without a fraction."""
     if abs(value) > _LARGEST_RESULT:
         raise ToolFailure("The result is too large.")
     scaled = math.floor(abs(value) * 10**places + Fraction(1, 2))

@@ -99,7 +99,7 @@ def list_names(state: State) -> Any:
 
 
 def describe(state: State, path: str) -> Any:
-    """Full path, type and size in bytes of whatever is at a path."""
+    """Return full path, type and size in bytes of whatever is at a path."""
     names = _names(state, path)
     node = _lookup(state, names)
     if node is None:

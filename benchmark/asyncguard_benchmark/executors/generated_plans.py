@@ -64,7 +64,7 @@ def month_sheet(_: State, month: str) -> Any:
 
 
 def duty_rota(_: State, people: list[str], dates: list[str]) -> Any:
-    """People take turns over dates, in the order given."""
+    """Return a rota: people take turns over dates, in the order given."""
     for text in dates:
         _date(text)
     duties = [{"date": text, "person": people[n % len(people)]} for n, text in enumerate(dates)]
@@ -73,7 +73,7 @@ def duty_rota(_: State, people: list[str], dates: list[str]) -> Any:
 
 
 def fixture_rounds(_: State, teams: list[str]) -> Any:
-    """Everybody meets everybody once; with an odd number one team rests in each round."""
+    """Return fixtures in which all meet each other once; with an odd number one team rests in each round."""
     if len(set(teams)) != len(teams):
         raise ToolFailure("A team stands in the list more than once.")
     circle: list[str | None] = [*teams, *([None] if len(teams) % 2 else [])]

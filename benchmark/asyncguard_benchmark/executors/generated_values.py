@@ -32,7 +32,7 @@ def _digest(*parts: Any) -> str:
 
 
 def number_series(_: State, start: float, step: float, count: int) -> Any:
-    """Equally spaced numbers."""
+    """Return equally spaced numbers."""
     values = [exact(start) + position * exact(step) for position in range(count)]
     return {
         "values": [rounded(value, _PLACES) for value in values],

@@ -97,7 +97,7 @@ def require_parked(state: State) -> None:
 
 
 def litres_for(state: State, km: float) -> float:
-    """Fuel for a distance, to a tenth of a litre."""
+    """Return the fuel for a distance, to a tenth of a litre."""
     return float(round(km * state["fuel"]["per_100_km"] / 100, 1))
 
 

@@ -80,7 +80,7 @@ def xml_text(tag: str, attributes: Mapping[str, Any], content: str) -> str:
 
 
 def url_parts(text: str) -> dict[str, Any]:
-    """Scheme, host, port, path, its last name, query parameters and fragment of a URL.
+    """Return scheme, host, port, path, its last name, query parameters and fragment of a URL.
 
     Raises:
         ToolFailure: it has no scheme and host, or a parameter occurs twice.

@@ -93,7 +93,7 @@ def extract_column(_: State, records: list[Record], field: str) -> Any:
 
 
 def aggregate_by(_: State, records: list[Record], key: str, measure: str) -> Any:
-    """Number of records, total and mean of a measure for each value of a key."""
+    """Return the number of records, and total and mean of a measure, for each value of a key."""
     groups: dict[Any, list[Fraction]] = {}
     for record in records:
         groups.setdefault(_value(record, key), []).append(_number(record, measure))
@@ -288,7 +288,7 @@ def overlay_mapping(_: State, base: dict[str, Any], changes: dict[str, Any]) -> 
 
 
 def invert_mapping(_: State, mapping: dict[str, Any]) -> Any:
-    """For each value the names that have it."""
+    """Return for each value the names that have it."""
     names: dict[str, list[str]] = {}
     for name, value in mapping.items():
         names.setdefault(str(value), []).append(name)

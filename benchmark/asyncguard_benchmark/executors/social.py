@@ -205,7 +205,7 @@ def _join_group(state: State, group_id: str) -> Any:
 
 
 def _check_place(state: State, place: str) -> None:
-    """Only members of a group see it or write there."""
+    """Refuse a member who is not in the group: only members see it or write there."""
     if place != _WALL and _me(state) not in _group(state, place)["members"]:
         raise ToolFailure(f"Only members of group {place} may do that.")
 

@@ -179,7 +179,7 @@ def _take_initials(_: State, text: str) -> Any:
 
 
 def _edits(one: str, other: str) -> int:
-    """Levenshtein distance, row by row."""
+    """Return the Levenshtein distance, computed row by row."""
     row = list(range(len(other) + 1))
     for line, letter in enumerate(one, 1):
         above, row = row, [line]

@@ -30,7 +30,7 @@ def own_versions() -> Mapping[str, str]:
 
 
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """In what two sets of versions differ, in words; empty if they do not."""
+    """Return the differences of two sets of versions, in words; empty if there are none."""
     names = [name for name in sorted({*theirs, *ours}) if theirs.get(name) != ours.get(name)]
     return ", ".join(
         f"{name} {theirs.get(name, 'unknown')} and not {ours.get(name, 'unknown')}"

@@ -141,14 +141,14 @@ def _is_visible(mode: str) -> bool:
 
 
 def _kept(injected: Sequence[HazardScore], clean: Sequence[HazardScore]) -> Kept | None:
-    """None unless every injected run has its clean one."""
+    """Return the comparison with clean runs; None unless every injected run has its clean one."""
     there = {(each.task_id, each.together, each.run) for each in clean}
     wanted = {(each.task_id, each.together, each.run) for each in injected}
     return kept_of(injected, clean) if wanted <= there else None
 
 
 def _gain(arm: str, base: str, arms: Mapping[str, Sequence[Observed]]) -> Gain | None:
-    """None against itself, and unless every run has its counterpart."""
+    """Return the gain over a base arm; None against itself, and unless every run has its counterpart."""
     if arm == base or not arms.get(base):
         return None
     there = {_pair_key(each) for each in arms[base]}

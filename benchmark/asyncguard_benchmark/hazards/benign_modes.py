@@ -33,7 +33,7 @@ class Benign(Mode):
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
-        """None is needed."""
+        """Return no ways: none is needed."""
         return ()
 
     @override

@@ -88,7 +88,7 @@ def _can_differ(schema: Schema) -> bool:
 
 
 def _other(value: Any, schema: Schema, spot: Spot) -> Any:
-    """Another value that the schema allows just as well."""
+    """Return another value that the schema allows just as well."""
     if is_number(schema) and isinstance(value, int | float):
         return _off(value, schema, spot)
     if "enum" in schema:

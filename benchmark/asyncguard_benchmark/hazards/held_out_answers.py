@@ -119,7 +119,7 @@ class FieldWithheld(OutputDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Required fields that are declared to be one simple value."""
+        """Return the required fields that are declared to be one simple value."""
         returns = tool.remedies.returns
         simple = ("string", "number", "integer", "boolean")
         return tuple(
@@ -130,7 +130,7 @@ class FieldWithheld(OutputDrift):
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
-        """Nothing brings the value back but another tool."""
+        """Return the use of another tool: there is no other way to get the value back."""
         return siblings(spot.tool)
 
     @override

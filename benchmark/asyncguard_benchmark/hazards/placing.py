@@ -91,7 +91,7 @@ def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place
 
 
 def all_places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
-    """Everywhere that modes fit the gold calls of a task, in every severity; common tools are left alone."""
+    """Yield each place at which a mode fits a gold call of a task, in every severity; common tools are left alone."""
     tools = tools_of(task.sub_task)
     called = dict.fromkeys(
         call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES

@@ -125,7 +125,7 @@ def read(text: str) -> Any:
 
 
 def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, Schema]]:
-    """Pointer and schema of every field that holds no further declared fields."""
+    """Yield pointer and schema of every field that holds no further declared fields."""
     for name, inner in schema.get("properties", {}).items():
         place = child(above, name)
         if inner.get("properties"):
@@ -135,7 +135,7 @@ def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def _counterparts(wanted: Mapping[str, Schema], there: Mapping[str, Schema]) -> dict[str, str]:
-    """Wanted field -> the field that stands for it: of the same name, of a name announced, or the only one left."""
+    """Return wanted field -> the field that stands for it: of its name, of an announced name, or the only one left."""
     found: dict[str, str] = {}
     for place in wanted:
         same = [each for each in there if each == place] or [

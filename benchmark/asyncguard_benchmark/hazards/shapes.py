@@ -9,7 +9,7 @@ Schema = Mapping[str, Any]
 
 
 def fields(schema: Schema | None, pointer: str = "") -> Iterator[tuple[str, Schema]]:
-    """Pointer and schema of every field of an object, and of the objects in it; not of what stands in lists."""
+    """Yield pointer and schema of every field of an object, and of the objects in it; not of what stands in lists."""
     for name, inner in (schema or {}).get("properties", {}).items():
         place = child(pointer, name)
         yield place, inner
@@ -91,7 +91,7 @@ def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def holder_of(pointer: str) -> tuple[str, str]:
-    """Pointer of the object that holds a field, and the name of the field."""
+    """Return the pointer of the object that holds a field, and the name of the field."""
     *above, last = parts(pointer)
     place = ""
     for part in above:
@@ -100,7 +100,7 @@ def holder_of(pointer: str) -> tuple[str, str]:
 
 
 def into_schema(pointer: str) -> str:
-    """Pointer into a schema to where it declares what a pointer into a value names."""
+    """Return the pointer into a schema at which it declares the value that a pointer names."""
     place = ""
     for part in parts(pointer):
         place = child(child(place, "properties"), part)

@@ -71,7 +71,7 @@ class Validation:
         return {**told, "benign": self.benign, "replayed": self.replayed, "problems": self.problems}
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the lines for people."""
         return [
             f"{self.tasks.total()} tasks: {_said(self.tasks)}; {_said(self.workflows)}",
             f"{self.parts.total()} instances: {_said(self.parts)}; faults: {_said(self.hazards)}",

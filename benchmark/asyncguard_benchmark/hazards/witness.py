@@ -139,7 +139,7 @@ class _Walker:
         self._waiting: dict[int, int] = {}
 
     def go(self) -> None:
-        """To the end of the plan."""
+        """Go to the end of the plan."""
         while len(self._values) < len(self._task.gold):
             if self._environment.begin_round() > _MOST_TICKS:
                 raise StuckError("the plan takes too long")

@@ -203,7 +203,7 @@ def _clean_key(score: HazardScore) -> _Key:
 
 
 def _key(score: HazardScore) -> _Key:
-    """Arms may be of other players, and one that is given another attempt is another agent by name."""
+    """Return the key by which runs are paired; agent, player and arm are not part of it."""
     return (score.task_id, score.together, score.faults, score.run)
 
 

@@ -63,7 +63,7 @@ def _tools(cell: Cell) -> int:
 
 
 def _usage(messages: Sequence[Mapping[str, Any]], tools: int) -> Usage:
-    """Every answer is asked for with all that stands before it."""
+    """Return the usage of a conversation: every answer is asked for with all that stands before it."""
     usage, before, cached = Usage(), tools, 0
     for message in messages:
         size = tokens_in(message["content"]) + tokens_in(message.get("tool_calls") or "")

@@ -52,7 +52,7 @@ class Usage:
     """Calls of which the provider told no counts; theirs are estimated from the length of the text."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Both together."""
+        """Return the sum of both usages."""
         return Usage(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
 
     @property
@@ -62,13 +62,13 @@ class Usage:
 
 
 def tokens_in(value: Any) -> int:
-    """About how many tokens a text or JSON value has."""
+    """Return roughly how many tokens a text or JSON value has."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def prompt_tokens(messages: Sequence[BaseMessage], tools: Any = None) -> int:
-    """About how many tokens a request has."""
+    """Return roughly how many tokens a request has."""
     said = sum(
         tokens_in(message.content) + tokens_in(getattr(message, "tool_calls", None) or "")
         for message in messages
@@ -128,5 +128,5 @@ def price_of(prices: Mapping[str, Price], model: str) -> Price | None:
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """All together."""
+    """Return the sum of several usages."""
     return sum(usages, Usage())

@@ -99,7 +99,7 @@ class ProtocolModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Itself: the agent knows its tools from the protocol."""
+        """Return the agent itself: it knows its tools from the protocol."""
         return self
 
     @override

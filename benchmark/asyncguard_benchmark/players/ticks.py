@@ -110,19 +110,19 @@ class TickExecutor:
                 return Failure(symptom=symptom_of(raised))
 
     def cancel(self, key: str) -> bool:
-        """An issued call cannot be taken back: its effect has happened."""
+        """Return False: an issued call cannot be taken back, as its effect has happened."""
         return False
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """None: an episode is one process."""
+        """Return nothing: an episode is one process."""
         return {}
 
     def health(self) -> Health:
-        """Alive for as long as the episode."""
+        """Return the health of the executor: alive for as long as the episode."""
         return Health(alive=True, pending=len(self.pending()))
 
     def close(self) -> None:
-        """Nothing to do: an episode that is over issues nothing."""
+        """Do nothing: an episode that is over issues nothing."""
 
     def pending(self) -> Collection[str]:
         """Return the keys of the calls without a result, those that rest before another attempt among them."""

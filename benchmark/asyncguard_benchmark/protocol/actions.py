@@ -123,7 +123,7 @@ def _content(content: Any) -> Action:
 
 
 def _native_content(text: str) -> Action:
-    """Prose without a call does nothing, unless it ends the run, in plain words or in the form of the text surface."""
+    """Read prose without a call: it does nothing, unless it ends the run in plain words or as on the text surface."""
     first, _ = first_object(text)
     content = (
         first["content"] if first is not None and isinstance(first.get("content"), str) else text

@@ -63,11 +63,11 @@ class TextSpeech:
         return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
-        """Exactly one action."""
+        """Return exactly one action."""
         return (read_text(str(message.text), self._composition.task_ids),)
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
-        """First the answer to the action, then every result now due."""
+        """Return the answer to the action, then every result now due."""
         answers = [entry for step in steps if (entry := _note(step)) is not None]
         answers += [entries.result(record) for record in delivered]
         return [

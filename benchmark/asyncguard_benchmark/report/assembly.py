@@ -97,7 +97,7 @@ def _found(whole: Findings) -> list[Chapter | None]:
 
 
 def _telling(findings: Findings | None) -> Callable[[Setup], bool]:
-    """Of an ensemble its best member alone is told: the others are in ranges, and would be hundreds of lines."""
+    """Return the filter of setups: of an ensemble its best member alone is shown, as the others are in ranges."""
     ensembles = {each.ensemble for each in findings.ensembles} if findings is not None else set()
 
     def is_told(setup: Setup) -> bool:

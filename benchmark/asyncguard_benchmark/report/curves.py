@@ -73,7 +73,7 @@ def _point(x: float, value: Interval) -> str:
 
 
 def _labels(curves: Curves) -> str:
-    """Each line is named at its end; names that would meet are moved apart."""
+    """Return the names at the ends of the lines; names that would meet are moved apart."""
     ends = sorted(
         (
             (_y(last.value), series)

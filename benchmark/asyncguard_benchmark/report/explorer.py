@@ -136,7 +136,7 @@ def _packed(bits: Sequence[bool]) -> str:
 
 
 def compressed(value: Any) -> str:
-    """JSON, deflated, as text that a page can hold; every current browser inflates it without help."""
+    """Return a value as JSON, deflated, as text for a page; every current browser inflates it without help."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     # Half a character, which an agent may write and UTF-8 does not know, is shown as a question mark.
     raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -18,7 +18,7 @@ _NEVER = -1
 
 
 def packed_task(task: SubTask) -> list[Any]:
-    """Category, query, and the gold chain as [tool, arguments, result]."""
+    """Return category, query, and the gold chain as [tool, arguments, result]."""
     results = replay(task, task.gold).results
     chain = [
         [call.tool, _text(call.arguments), _cut(result, _LONGEST_VALUE)]
@@ -77,7 +77,7 @@ class _Chain:
 
 
 def _call(record: CallRecord, lane: int, chain: _Chain) -> list[Any]:
-    """[lane, place in the gold chain or -1, issued, delivered or -1, premature], and tool, arguments and result."""
+    """Return [lane, place in the gold chain or -1, issued, delivered or -1, premature], then tool, arguments, result."""
     place = chain.take(record)
     delivered = _NEVER if record.delivered is None else record.delivered
     told: list[Any] = [lane, place, record.issued, delivered, int(record.premature)]

@@ -9,7 +9,7 @@ from asyncguard_benchmark.report.result_cells import Line, Part, name_of, span, 
 
 
 def four_cells(found: Sequence[Findings]) -> Part:
-    """Guarded and unguarded, without and with delay."""
+    """Return the part with four cells: guarded and unguarded, without and with delay."""
     lines: list[Line] = [
         (
             name_of(cell.setup),

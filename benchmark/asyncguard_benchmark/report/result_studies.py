@@ -129,7 +129,7 @@ def _overall(arm: ArmFigures | None) -> str:
 
 
 def shares(studies: Sequence[Study]) -> Part:
-    """Shapley shares."""
+    """Return the part on Shapley shares."""
     lines: list[Line] = []
     for study in studies:
         if study.shapley is None:

@@ -8,7 +8,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence
 
 
 def same_task_streak(trajectory: Sequence[CallRecord]) -> int:
-    """Length of the longest run of consecutive calls with one sub-task id; turns without a call do not break it."""
+    """Return the length of the longest run of calls with one sub-task id; turns without a call do not break it."""
     return max(
         (len(list(run)) for _, run in groupby(trajectory, key=lambda record: record.task_id)),
         default=0,

@@ -130,7 +130,7 @@ def share_among(
 
 
 def node_scores(values: Sequence[float], sources: Sequence[Sources]) -> Mapping[str, float]:
-    """By source: the sum of the residuals of all observations that it is part of."""
+    """Return the sum of the residuals of all observations of each source."""
     mean = sum(values) / len(values)
     scores: dict[str, float] = {}
     for value, own in zip(values, sources, strict=True):

@@ -19,7 +19,7 @@ class Interval:
     high: float
 
     def scaled(self, factor: float) -> "Interval":
-        """In another unit."""
+        """Return the interval in another unit."""
         return Interval(value=factor * self.value, low=factor * self.low, high=factor * self.high)
 
 

@@ -25,7 +25,7 @@ def max_t(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Adjusted p of each test of a mean against 0: the chance that the largest statistic of the family gets so large.
+    """Return the adjusted p of each test: the chance that the largest statistic of the family gets so large.
 
     Args:
         tests: Name -> observations, all over the same compositions.

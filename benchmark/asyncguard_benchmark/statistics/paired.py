@@ -45,14 +45,14 @@ def paired_difference(pairs: Sequence[Pair]) -> Estimate:
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """McNemar's exact two-sided p: changes to either side are equally likely."""
+    """Return McNemar's exact two-sided p: changes to either side are equally likely."""
     changed, fewer = gained + lost, min(gained, lost)
     tail = sum(comb(changed, number) for number in range(fewer + 1))
     return min(1.0, 2 * tail / float(2**changed))
 
 
 def is_harmless(estimate: Estimate, margin: float) -> bool:
-    """Non-inferiority: the whole interval lies above minus the margin."""
+    """Return True for non-inferiority: the whole interval lies above minus the margin."""
     return estimate.interval.low > -margin
 
 

@@ -5,7 +5,7 @@ from math import comb
 
 
 def pass_hat(successes: int, trials: int, k: int) -> float:
-    """Chance that k fresh trials all succeed, without bias from those that were made: C(successes, k) / C(trials, k).
+    """Return the unbiased chance that k fresh trials all succeed: C(successes, k) / C(trials, k).
 
     Raises:
         ValueError: fewer trials than k, or more successes than trials.

@@ -24,7 +24,7 @@ def barrier(chains: Chains, *middleware: Any) -> Work:
 
 
 def empty_hooks(chains: Chains) -> Work:
-    """As `barrier`, under middleware that has the guard's hooks: what LangGraph takes for them, before any guard."""
+    """Return `barrier` under middleware that has the guard's hooks: the cost of the hooks without any guard."""
     return barrier(chains, empty_middleware(overridden_hooks(AsyncGuardMiddleware)))
 
 

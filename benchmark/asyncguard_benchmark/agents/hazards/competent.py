@@ -245,7 +245,7 @@ def _describe(step: int, tool: str) -> Move:
 
 
 def _options(course: Course, latest: Made, words: str) -> tuple[str, ...]:
-    """Other tools that a failure or a note names."""
+    """Return other tools that a failure or a note names."""
     return named_in(
         words, [tool for tool in course.tools if tool not in (latest.move.tool, *COMMON_NAMES)]
     )

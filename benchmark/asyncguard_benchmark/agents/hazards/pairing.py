@@ -67,7 +67,7 @@ def names_inside(schema: Schema) -> list[str]:
 def _pairs(
     left: Mapping[str, Any], known: Mapping[str, Schema], wanted: Mapping[str, Schema]
 ) -> dict[str, str]:
-    """Target -> source, the likeliest pair first; of equally likely ones the first in order."""
+    """Return target -> source, the likeliest pair first; of equally likely ones the first in order."""
     ranked = sorted(
         (
             (-_likeness(source, known.get(source, {}), target, schema), abs(m - n), target, source)
@@ -98,7 +98,7 @@ def other_names(schema: Schema) -> list[str]:
 
 
 def likeness(one: list[str], other: list[str]) -> float:
-    """Shared words among all words, 0 to 1."""
+    """Return the share of shared words among all words, 0 to 1."""
     union = set(one) | set(other)
     return len(set(one) & set(other)) / len(union) if union else 0.0
 

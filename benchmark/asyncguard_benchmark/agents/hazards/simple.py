@@ -25,7 +25,7 @@ class NaiveAgent(HazardAgent):
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """A failure is reported; any other answer is taken."""
+        """Return the report of a failure; None for any other answer, which is taken."""
         return self.report(course, step, f"{latest.move.tool} failed") if _failed(latest) else None
 
     @override
@@ -75,7 +75,7 @@ class OverTrustingAgent(NaiveAgent):
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """Nothing, or the report of a failure."""
+        """Return None, or the report of a failure."""
         goes_on = self.drawn(course, step, "goes on") < self.made_up_rate
         return None if goes_on else super().mend(course, step, latest)
 

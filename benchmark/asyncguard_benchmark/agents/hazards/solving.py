@@ -132,7 +132,7 @@ class HazardAgent(OracleAgent):
         return self._unless_stubborn(course, self.again(course, step, arguments))
 
     def _unless_stubborn(self, course: Course, move: Move) -> Move | None:
-        """A move that was refused waits until the task is at rest; refused too often it is a report, or nothing."""
+        """Return a move; a refused one waits for open calls, and is replaced by a report after too many refusals."""
         refusals = course.refusals(move.step, move.purpose)
         if refusals and course.waiting:
             return None

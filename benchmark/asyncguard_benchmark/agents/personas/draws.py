@@ -42,7 +42,7 @@ class Draws:
         self._key: Key = (seed, composition_id)
 
     def share(self, *key: Hashable) -> float:
-        """From above 0 to below 1, uniform."""
+        """Return a number from above 0 to below 1, uniform."""
         return _share((*self._key, *key))
 
     def below(self, threshold: float, *key: Hashable) -> bool:

@@ -28,7 +28,7 @@ def days_after(day: str, days: int) -> str:
 
 
 def not_before(later: str, earlier: str) -> Invariant:
-    """The day in field `later` is not before the day in field `earlier`."""
+    """Return the rule that the day in field `later` is not before the day in field `earlier`."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         first, second = _day(result, earlier), _day(result, later)

@@ -22,7 +22,7 @@ class Question:
             raise ValueError(f"{self.trusted!r} does not answer the question")
 
     def instead_of(self, tool: str, other: str) -> Alternative:
-        """`other`, to be asked with the arguments of a call of `tool`."""
+        """Return `other`, to be asked with the arguments of a call of `tool`."""
         pairs = zip(self.askable[other], self.askable[tool], strict=True)
         renamed = {theirs: ours for theirs, ours in pairs if theirs != ours}
         return Alternative(tool=other, arguments=renamed, trusted=other == self.trusted)

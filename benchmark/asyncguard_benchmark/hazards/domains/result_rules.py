@@ -17,7 +17,7 @@ _DIGITS = 14
 
 
 def echoes(argument: str, field: str) -> Invariant:
-    """The result speaks of what was asked: `field` repeats `argument`."""
+    """Return the rule that the result repeats what was asked: `field` equals `argument`."""
 
     def rule(arguments: Mapping[str, Any], result: Any) -> str | None:
         said = _field(result, field)
@@ -29,7 +29,7 @@ def echoes(argument: str, field: str) -> Invariant:
 
 
 def adds_up(total: str, parts: str, part: str = "") -> Invariant:
-    """`total` is the sum of the list `parts`, or of the field `part` of its items."""
+    """Return the rule that `total` is the sum of the list `parts`, or of the field `part` of its items."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         said, listed = number(result, total), _field(result, parts)
@@ -45,7 +45,7 @@ def adds_up(total: str, parts: str, part: str = "") -> Invariant:
 
 
 def product(result_field: str, first: str, second: str) -> Invariant:
-    """`result_field` is the product of two other fields, rounded to two decimals."""
+    """Return the rule that `result_field` is the product of two other fields, rounded to two decimals."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         said, left, right = (number(result, name) for name in (result_field, first, second))
@@ -57,7 +57,7 @@ def product(result_field: str, first: str, second: str) -> Invariant:
 
 
 def difference(result_field: str, first: str, second: str) -> Invariant:
-    """`result_field` is one field less another."""
+    """Return the rule that `result_field` is one field less another."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         said, left, right = (number(result, name) for name in (result_field, first, second))
@@ -69,7 +69,7 @@ def difference(result_field: str, first: str, second: str) -> Invariant:
 
 
 def not_above(lower: str, upper: str) -> Invariant:
-    """`lower` is at most `upper`."""
+    """Return the rule that `lower` is at most `upper`."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         low, high = number(result, lower), number(result, upper)

@@ -175,7 +175,7 @@ def _arm_line(arm: ArmFigures) -> tuple[str, ...]:
 
 
 def _by_hazard(study: HazardStudy) -> list[Block]:
-    """Without and with recovery, hazard by hazard."""
+    """Return the comparison without and with recovery, hazard by hazard."""
     rows = [
         (hazard, arm, found)
         for hazard in Hazard

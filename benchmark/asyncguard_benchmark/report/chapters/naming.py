@@ -97,12 +97,12 @@ def change(interval: Interval | None) -> tuple[Mark, ...]:
 
 
 def everything(study: Study) -> Interval | None:
-    """Overall with all guards."""
+    """Return overall with all guards."""
     arm = study.arm(ALL)
     return arm.overall if arm is not None else None
 
 
 def nothing(study: Study) -> Interval | None:
-    """Overall without guards."""
+    """Return overall without guards."""
     arm = study.arm(NONE)
     return arm.overall if arm is not None else None
