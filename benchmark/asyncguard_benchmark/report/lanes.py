@@ -77,7 +77,7 @@ class _Chain:
 
 
 def _call(record: CallRecord, lane: int, chain: _Chain) -> list[Any]:
-    """Return [lane, place in the gold chain or -1, issued, delivered or -1, premature], then tool, arguments, result."""
+    """Return [lane, place in the gold chain or -1, issued, delivered or -1, premature], tool, arguments, result."""
     place = chain.take(record)
     delivered = _NEVER if record.delivered is None else record.delivered
     told: list[Any] = [lane, place, record.issued, delivered, int(record.premature)]
