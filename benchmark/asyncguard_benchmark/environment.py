@@ -193,7 +193,7 @@ class Environment:
         self._counters = replace(self._counters, format_errors=self._counters.format_errors + 1)
 
     def note_truncated(self) -> None:
-        """Notes that the cap on assistant messages ended the run."""
+        """Note that the cap on assistant messages ended the run."""
         self._counters = replace(self._counters, truncated=True)
 
 

@@ -36,7 +36,7 @@ class Desk:
     """Is told when the result of the target is there."""
 
     def begin(self, tool: str, item: str, key: str, after: str) -> None:
-        """A request arrives."""
+        """Note the arrival of a request."""
         try:
             self.world.begin(tool, item, key, after)
         except DeclinedError:

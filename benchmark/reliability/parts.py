@@ -123,7 +123,7 @@ def _few(part: str, share: float, kills: int, **options: Any) -> Callable[[int],
 def _shown(
     part: str, share: float, builds: Sequence[Build], **options: Any
 ) -> Callable[[int], Iterable[Case]]:
-    """Agents of the README under random kills; durability is what they have by themselves, or as it advises."""
+    """Return agents of the README under random kills; durability is what they have by themselves, or as it advises."""
 
     def cases(kills: int) -> Iterable[Case]:
         for seed in range(max(len(builds), round(kills * share / _KILLS_A_CASE))):
@@ -160,7 +160,7 @@ def _beside_case(part: str, kind: Beside, seed: int) -> Case:
 
 
 def _shown_answers(_: int) -> Iterable[Case]:
-    """Every point around an approval, each class, both front ends; conversations and tasks, sync and async by turns."""
+    """Return each point around an approval, class and adapter; conversations and tasks, sync and async by turns."""
     points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C10, Point.C11)
     for number, (point, effect, build) in enumerate(
         product(points, Effect, (Build.GRAPH, Build.MIDDLEWARE))
@@ -182,7 +182,7 @@ def _shown_answers(_: int) -> Iterable[Case]:
 
 
 def _shown_points(_: int) -> Iterable[Case]:
-    """Return the points that any agent with a checkpointer has, each class, both front ends."""
+    """Return the points that any agent with a checkpointer has, each class, both adapters."""
     for number, (point, effect, build) in enumerate(
         product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))
     ):

@@ -48,7 +48,7 @@ class Steps:
             self.trigger.at(Point.A3)
 
     def after(self) -> None:
-        """A whole step was stored."""
+        """Note that a whole step was stored."""
         if self.answered:
             self.trigger.at(Point.C2)
         if self.merged:

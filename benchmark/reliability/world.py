@@ -50,7 +50,7 @@ class World:
         self._session = log.add(What.OPEN).n
 
     def begin(self, tool: str, item: str, key: str, after: str) -> None:
-        """A request arrives.
+        """Note the arrival of a request.
 
         Raises:
             DeclinedError: The service is busy.
@@ -107,7 +107,7 @@ class World:
             page.add(What.TOKEN, tool=tool, item=item, note=token, receipt=receipt)
 
     def cancel(self, tool: str, item: str) -> None:
-        """The caller does not wait any longer."""
+        """Note that the caller does not wait any longer."""
         self._log.add(What.CANCELLED, tool=tool, item=item)
 
     def probe(self, item: str) -> str:

@@ -221,7 +221,7 @@ def _in_lattice(name: str) -> bool:
 
 
 def _name_of(unit: Unit, switches: Switches) -> str:
-    """The arm with these switches: one of the unit's if there is one, so that no episode is played under two names."""
+    """Return the arm with these switches: one of the unit's, if any, so that no episode is played under two names."""
     fitting = (
         name for name in unit.arms if _in_lattice(name) and arm_of(name).switched_on == switches
     )

@@ -117,7 +117,7 @@ class Injector:
     _lock: Lock = field(default_factory=Lock)
 
     def visit(self, tool: str, arguments: Mapping[str, Any]) -> Visit:
-        """A call that has arrived; slot and attempt are counted by tool and arguments, as the caller gave them."""
+        """Note the arrival of a call; slot and attempt are counted by tool and arguments, as the caller gave them."""
         with self._lock:
             slot = self._slots.setdefault((tool, canonical_json(arguments)), len(self._slots))
             attempt = self._attempts.get(slot, 0)

@@ -121,7 +121,7 @@ def _any_of(inner: list[ast.expr]) -> dict[str, Any]:
 
 
 def _default(node: ast.expr) -> dict[str, Any]:
-    """The default of an argument, where it is a JSON value; one that is computed is left out, the argument optional."""
+    """Return the default of an argument, if it is a JSON value; a computed one is left out, the argument optional."""
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

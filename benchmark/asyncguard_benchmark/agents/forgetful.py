@@ -31,7 +31,7 @@ class ForgetfulAgent(OracleAgent):
         return self._again(task) or super()._next_call(task)
 
     def _again(self, task: TaskProgress) -> CallAction | None:
-        """The latest call of a sub-task once more, if its result has not come and it was not said twice before."""
+        """Repeat the latest call of a sub-task, if its result has not come and it was not said twice before."""
         if not isinstance(task, Belief) or not task.attempts:
             return None
         last = task.attempts[-1]

@@ -22,7 +22,7 @@ class Played:
     figures: list[Figures] = field(default_factory=list)
 
     def add(self, point: Point, figures: Figures) -> None:
-        """Takes in one more."""
+        """Add a point and its figures."""
         self.points.append(point)
         self.figures.append(figures)
 

@@ -116,7 +116,7 @@ def _belief(side: _Side, mind: Mind) -> Belief:
 
 
 def _note_garbled(side: _Side, said: int) -> None:
-    """The error that answers a broken call comes at once."""
+    """Answer a broken call with an error at once."""
     side.attempts.append(
         Attempt(
             task_id=side.plan.task_id,

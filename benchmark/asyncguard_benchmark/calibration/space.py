@@ -35,7 +35,7 @@ Point = tuple[float, ...]
 
 
 def rates_at(point: Sequence[float]) -> Rates:
-    """The rates of a point: shares move in logits, widths evenly; rounded, so that a file can hold them exactly."""
+    """Return the rates of a point: shares move in logits, widths evenly; rounded, so that a file holds them exactly."""
     return Rates(
         **{
             name: round(_value(name, each), _DIGITS)

@@ -22,13 +22,13 @@ def harmless(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on the standard output."""
+    """Print one JSON object on the standard output."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     sys.stdout.write((text if harmless(text) == text else json.dumps(value, indent=2)) + "\n")
 
 
 def notice(text: str) -> None:
-    """A line for people, beside the output."""
+    """Print a line for people, beside the output."""
     sys.stderr.write(f"asyncguard bench: {harmless(text)}\n")
 
 

@@ -80,7 +80,7 @@ def tools_of(task: SubTask) -> Mapping[str, Tool]:
 
 @lru_cache(maxsize=4096)
 def _tools(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, Tool]:
-    """The API list; made once for each, as the tool that tells contracts is made for the list that it stands on."""
+    """Return the API list; made once for each, as the tool that tells contracts is made for its list."""
     tools = toolset_of(category).tools
     if isinstance(category, Domain):
         tools = {**tools, **common_tools(tools[name] for name in names if name in tools)}

@@ -50,7 +50,7 @@ def setter(
     /,
     **properties: Any,
 ) -> Tool:
-    """A tool that leaves and answers twice in a row what once does; `properties` are the schemas of its arguments."""
+    """Return a tool whose repetition leaves and answers the same; `properties` are the schemas of its arguments."""
     return Tool(
         name=name,
         description=description,

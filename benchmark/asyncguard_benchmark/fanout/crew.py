@@ -56,7 +56,7 @@ class Crew:
             keeper.start()
 
     def progressed(self) -> None:
-        """Notes that a worker has answered: they can work."""
+        """Note that a worker has answered: they can work."""
         with self._lock:
             self._deaths = 0
 

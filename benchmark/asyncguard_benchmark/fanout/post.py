@@ -38,7 +38,7 @@ class Post:
     """One queue. Methods may be called from any thread."""
 
     def __init__(self, database: str, queue: str) -> None:
-        """Connects, and makes what the database lacks.
+        """Connect, and make what the database lacks.
 
         Args:
             database: ``postgresql://...`` or the path of a SQLite file.

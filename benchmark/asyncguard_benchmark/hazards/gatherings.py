@@ -66,7 +66,7 @@ def _variations(task: HazardTask, mode: Mode, seed: int) -> Iterator[Fault]:
 
 
 def broken_effects(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:
-    """Each task that has an effect, with a drawn breakdown of it alone, and together with a drawn fault elsewhere.
+    """Yield each task with an effect, with a drawn breakdown of it alone, and together with a drawn fault elsewhere.
 
     Args:
         tasks: Of the suite.
@@ -140,7 +140,7 @@ def _beside(name: str, task: SubTask, other: SubTask, faults: tuple[Fault, ...])
 
 
 def broken_compositions(seed: int, suite: Suite = Suite.LITE) -> Iterator[Composition]:
-    """The compositions of the twelve categories in which a tool may be called again, each with that tool broken."""
+    """Yield compositions of the twelve categories with a tool that may be called again, each with that tool broken."""
     for composition in shipped_compositions(suite):
         fitting = list(_breakdowns(composition, seed))
         if fitting:

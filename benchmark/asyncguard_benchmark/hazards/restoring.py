@@ -295,7 +295,7 @@ def _field(value: Any, schema: Schema, name: str) -> Any:
 
 
 def _word(text: str, schema: Schema, name: str) -> Any:
-    """A text without its label or unit, as number where one is declared, as word of the list where there is a list."""
+    """Return a text without label or unit: as number if one is declared, as word of the list if there is a list."""
     bare = text.strip()
     label = f"{name.replace('_', ' ')}:"
     if bare.lower().startswith(label.lower()):

@@ -47,7 +47,7 @@ def changed(value: Any, pointer: str, change: Callable[[Any], Any]) -> Any:
 
 
 def renamed(value: Any, pointer: str, name: str) -> Any:
-    """A copy in which the field at the pointer has another name and its old place; the value itself if it has none."""
+    """Return a copy in which the field at the pointer has another name; the value itself if it has none."""
     above, old = holder_of(pointer)
 
     def rename(holder: Any) -> Any:

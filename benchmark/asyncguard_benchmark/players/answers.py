@@ -62,7 +62,7 @@ class AnswerBook:
         self._call_ids[told.number] = record.call.call_id
 
     def _never_made(self, task: str) -> CallRecord:
-        """A call that ended without reaching a tool, because its circuit is open, say; no call has a number below 0."""
+        """Return a call that ended without reaching a tool, say by an open circuit; no call has a number below 0."""
         self._unmade += 1
         tick = self.executor.environment.tick
         return CallRecord(

@@ -44,7 +44,7 @@ class TickExecutor:
     """Issues calls into an environment: effects happen at once, completions come when the environment says so."""
 
     def __init__(self, environment: Environment, *, idle_waits: bool = False) -> None:
-        """Executes for one episode.
+        """Make an executor for one episode.
 
         Args:
             environment: The environment that takes the calls.
@@ -136,7 +136,7 @@ class TickExecutor:
         return next(iter(self._attempts.get(name, ())), None)
 
     def attempts(self, name: str) -> tuple[CallRecord, ...]:
-        """The environment's records of all attempts of a call, by the runtime's key or the provider's call id."""
+        """Return the environment's records of all attempts of a call, by runtime's key or provider's call id."""
         return tuple(self.environment.trajectory[number] for number in self._attempts.get(name, ()))
 
 

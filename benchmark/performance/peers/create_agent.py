@@ -62,7 +62,7 @@ def overridden_hooks(kind: type[Middleware]) -> tuple[str, ...]:
 
 
 def empty_middleware(names: Iterable[str]) -> Middleware:
-    """Returns middleware that has the named hooks and does nothing in them."""
+    """Return middleware that has the named hooks and does nothing in them."""
     kind: type[Middleware] = type(
         "EmptyHooks", (AgentMiddleware,), {name: vars(_EmptyHooks)[name] for name in names}
     )
@@ -70,7 +70,7 @@ def empty_middleware(names: Iterable[str]) -> Middleware:
 
 
 def with_empty_hooks(names: Iterable[str]) -> Build:
-    """Returns a builder of `create_agent` under middleware that has the named hooks and does nothing in them."""
+    """Return a builder of `create_agent` under middleware that has the named hooks and does nothing in them."""
     hooks = tuple(names)
     return lambda script, saver: agent(script, saver, middleware=[empty_middleware(hooks)])
 

@@ -192,7 +192,7 @@ class CompetentAgent(NaiveAgent):
     def _other_tool(
         self, course: Course, step: int, latest: Made, words: str, purpose: Purpose
     ) -> Move:
-        """A tool like that of the step, in its place or for comparison; the report of a problem where there is none."""
+        """Ask a tool like that of the step, in its place or for comparison; report a problem if there is none."""
         tool, first = course.plan.steps[step].tool, course.of(step, Purpose.STEP)[0]
         asked = {each.move.tool for each in course.of(step, Purpose.SUBSTITUTE, Purpose.COMPARISON)}
         if purpose is Purpose.COMPARISON:

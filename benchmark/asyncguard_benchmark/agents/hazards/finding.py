@@ -52,7 +52,7 @@ def _structured(text: str) -> Any:
 def _by_name(
     value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any]
 ) -> Any:
-    """The one field whose name, or whose description in the live contract, is most like the one that is missing."""
+    """Return the one field whose name, or description in the live contract, is most like the one that is missing."""
     wanted = next((part for part in reversed(parts(pointer)) if not part.isdecimal()), "")
     said = dict(_fields(returns))
     scored = []
@@ -105,7 +105,7 @@ def _bare(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _undressed(text: str, types: frozenset[str]) -> Any:
-    """A text that is one word as it is; of a longer one the date, number or word that it is about, if there is one."""
+    """Return a text of one word as it is; of a longer one the date, number or word that it is about, if any."""
     if " " not in text.strip():
         return text
     dates = _DATE.findall(text)

@@ -224,7 +224,7 @@ class Mind:
     def _wrong_arguments(
         self, task: Belief, position: int, arguments: Mapping[str, Any], shift: float
     ) -> Iterator[str]:
-        """The arguments that get a wrong value: one that slips, and others where one is wrong or guessed already."""
+        """Yield the arguments that get a wrong value: one that slips, and others if one is wrong or guessed already."""
         key = (task.plan.task_id, position, task.refusals(position))
         operands = task.operands(position)
         guessed = {parts(place)[0] for place in (*operands.awaited, *operands.lost)}

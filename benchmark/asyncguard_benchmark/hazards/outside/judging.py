@@ -122,7 +122,7 @@ def _served(case: Case, told: tuple[Told, ...], world: World) -> bool:
 
 
 def _false_word(case: Case, heard: Heard, world: World) -> str:
-    """An effect that happened and is told as failed, or that did not happen and is told as done."""
+    """Return the words on an effect that happened and is told as failed, or did not happen and is told as done."""
     if case.effect is None:
         return ""
     happened, done = (
@@ -160,7 +160,7 @@ def _value(told: Told, case: Case) -> bool | None:
 
 
 def _object(text: str) -> Any:
-    """The JSON value that a text begins with, or None."""
+    """Return the JSON value that a text begins with, or None."""
     try:
         return json.JSONDecoder().raw_decode(text.lstrip())[0]
     except json.JSONDecodeError:

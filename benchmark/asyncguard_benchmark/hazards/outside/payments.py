@@ -67,7 +67,7 @@ class Payer:
         return [self.tool(stage), looker(stage, self.probe)]
 
     def also(self, **changed: Any) -> "Payer":
-        """The same but for what is named."""
+        """Return the same payer but for what is named."""
         return replace(self, **changed)
 
 
