@@ -117,7 +117,7 @@ def error(problem: str) -> str:
 
 
 def plain_numbers(value: Any) -> Any:
-    """Return a deep copy in which 10.0 is 10: JSON has one number for both, and a result must not show which was written."""
+    """Return a deep copy in which 10.0 is 10: JSON has one number for both, and a result must not show which it was."""
     match value:
         case dict():
             return {name: plain_numbers(item) for name, item in value.items()}

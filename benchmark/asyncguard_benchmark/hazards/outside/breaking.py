@@ -172,7 +172,7 @@ _REFUSALS = (400, 401, 402, 403, 404, 422, 429)
 
 
 def atomic() -> Iterator[Case]:
-    """Yield cases in which an atomic effect breaks after it happened, or is refused before; a sibling can do the same."""
+    """Yield cases in which an atomic effect breaks after it happened, or is refused; a sibling can do the same."""
     for name, fault in _AFTER.items():
         yield _atomic(f"after-{name}", Payer(after=fault, declared=_ATOMIC))
     for status in _REFUSALS:
