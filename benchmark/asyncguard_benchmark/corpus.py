@@ -1,4 +1,4 @@
-"""Checks a corpus of single tasks as a whole: the paper's counts and lengths, and that no template made it."""
+"""Check of a corpus of single tasks as a whole: the paper's counts and lengths, and that no template made it."""
 
 import difflib
 import json

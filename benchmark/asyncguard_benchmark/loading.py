@@ -1,4 +1,4 @@
-"""Reads and writes scenarios as JSON; every complaint names the place."""
+"""Scenarios from and to JSON; every complaint names the place."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

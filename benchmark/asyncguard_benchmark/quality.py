@@ -1,4 +1,4 @@
-"""Proves the quality bar of single tasks by executing them.
+"""Proof of the quality bar of single tasks, by executing them.
 
 Shares no code with any guard: a defect in the judgement of groundedness there must not be able to hide here.
 """

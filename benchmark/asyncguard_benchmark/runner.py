@@ -1,4 +1,4 @@
-"""Runs one episode: the seam between a composition, an agent and a player."""
+"""Run of one episode: the seam between a composition, an agent and a player."""
 
 from collections.abc import Callable
 

@@ -18,7 +18,7 @@ Decide = Callable[[Sequence[BaseMessage]], Awaitable[AIMessage]]
 
 
 class ScriptedChat(BaseChatModel):
-    """Answers as `decide` says."""
+    """Chat model that answers as `decide` says."""
 
     decide: Decide
 

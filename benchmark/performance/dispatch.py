@@ -1,4 +1,4 @@
-"""Measures what it costs to have a call made: in the agent's process, and by a worker over a queue.
+"""Measure what it costs to have a call made: in the agent's process, and by a worker over a queue.
 
 The sections are
   dispatch  one call at a time, from start() to its completion, of a tool that does nothing: local with a journal, and

@@ -1,4 +1,4 @@
-"""Times peers in turns: A B C, A B C, ... so that a slow minute of the machine touches all of them alike."""
+"""Timing of peers in turns: A B C, A B C, ... so that a slow minute of the machine touches all of them alike."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Compares asyncguard with the runtimes it stands beside, on this machine, in one run.
+"""Compare asyncguard with other runtimes, on this machine, in one run.
 
 The sections are
   steps     time of one step: a model turn with one tool call, and the call; with and without an SQLite saver, and with

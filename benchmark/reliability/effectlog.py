@@ -140,7 +140,7 @@ class Page:
 
 
 class EffectLog:
-    """Writes to the log of one case, from any process and thread."""
+    """Writer to the log of one case, from any process and thread."""
 
     def __init__(self, path: Path, life: int) -> None:
         """Make a writer.

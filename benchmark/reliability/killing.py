@@ -9,7 +9,7 @@ from reliability.effectlog import EffectLog, What
 
 
 class Trigger:
-    """Kills the process when a point is reached."""
+    """Trigger that kills the process when a point is reached."""
 
     def __init__(self, log: EffectLog, point: Point | None, item: str) -> None:
         """Make a trigger.

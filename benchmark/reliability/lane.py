@@ -61,7 +61,7 @@ class Played:
 
 
 class Lane:
-    """Plays cases."""
+    """Player of cases, one after the other."""
 
     def __init__(self, root: Path, url: str = "", *, keep: bool = False) -> None:
         """Make a lane.

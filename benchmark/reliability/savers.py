@@ -56,7 +56,7 @@ class Steps:
 
 
 class _Watched(BaseCheckpointSaver[Any]):
-    """Tells the watch of every write; mixed into a saver."""
+    """Mixin of a saver that tells the watch of every write."""
 
     steps: Steps | None = None
 

@@ -24,7 +24,7 @@ _DYING_REQUEST = 2
 
 
 class DyingClock(LoopClock):
-    """Dies in a back-off; nothing else of the engine sleeps."""
+    """Clock that dies in a back-off; nothing else of the engine sleeps."""
 
     def __init__(self, trigger: Trigger) -> None:
         """Make a clock."""

@@ -173,7 +173,7 @@ def _sample(made: int, seconds: float) -> Sample:
 
 
 class _Caller(BaseChatModel):
-    """Calls as many tools as a message may, some times, and is done; keeps nothing of what it was asked."""
+    """Model that calls as many tools as a message may, some times, and is done; keeps nothing of what it was asked."""
 
     @property
     def _llm_type(self) -> str:

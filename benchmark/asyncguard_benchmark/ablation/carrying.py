@@ -1,4 +1,4 @@
-"""Carries an ablation out: plays what is missing, keeps every episode in a file, and puts the findings together."""
+"""Run of an ablation: it plays what is missing, keeps every episode in a file, and puts the findings together."""
 
 import hashlib
 import json

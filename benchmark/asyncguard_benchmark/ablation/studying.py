@@ -1,4 +1,4 @@
-"""From outcomes to findings: figures of arms, effects, shares."""
+"""Findings from outcomes: figures of arms, effects, shares."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

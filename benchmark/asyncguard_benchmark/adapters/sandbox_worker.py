@@ -1,4 +1,4 @@
-"""Runs functions of a foreign Python file in a process of its own; started by ``sandbox.py``, never imported.
+"""Worker for functions of a foreign Python file, a process of its own; started by ``sandbox.py``, never imported.
 
 It speaks JSON lines over two pipes that it takes away from the foreign code, so that printing cannot disturb them.
 What foreign code may do is bounded by resource limits and by an audit hook, which Python code cannot take off again.

@@ -1,4 +1,4 @@
-"""Between an agent and the sandbox: calls are counted, faults are decided, hints are given."""
+"""Counter between an agent and the sandbox: it counts calls, decides faults and gives hints."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

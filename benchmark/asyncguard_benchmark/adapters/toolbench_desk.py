@@ -29,7 +29,7 @@ _CLOSING = ("closing",)
 
 
 class Desk:
-    """Takes one answer or one problem, and nothing after it."""
+    """Desk that takes one answer or one problem, and nothing after it."""
 
     def __init__(self) -> None:
         self.answer: str | None = None

@@ -1,4 +1,4 @@
-"""Plays many episodes of ToolBench-X, several at once, and reads back what was saved."""
+"""Runner of many episodes of ToolBench-X, several at once, and reader of saved ones."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

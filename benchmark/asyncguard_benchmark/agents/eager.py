@@ -15,7 +15,7 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
 class EagerAgent(SimulatedAgent):
-    """Makes the next call of a sub-task right away and invents what has not been delivered.
+    """Agent that makes the next call of a sub-task right away and invents what has not been delivered.
 
     A guess that was executed is done for it: it does not know that it was wrong, and goes on. A refusal with a reason
     makes it wait for the real values of that step. The plan holds no real values, and guesses never come from it. Both

@@ -14,7 +14,7 @@ from asyncguard_benchmark.protocol.actions import CallAction
 
 
 class ForgetfulAgent(OracleAgent):
-    """Makes a call a second time while the first has no result yet, and is careful otherwise.
+    """Agent that makes a call a second time while the first has no result yet, and is careful otherwise.
 
     A result reminds it, so without delay it makes no mistake. Of two results it believes the later one. Where a call is
     refused because it is running already, it goes on with something else. Repeating a call that only reads costs a

@@ -19,7 +19,7 @@ _LIST_HEAD = "Functions:\n"
 
 
 class KeywordAgent(SpeakingAgent):
-    """Has no plan: picks tools whose words the query shares, and copies arguments from the query and from results.
+    """Agent without a plan: it picks tools whose words the query shares, and copies arguments from messages.
 
     It gets what a model gets and no more: the API list and the messages. It calls the tools in the order in which the
     query speaks of them, waits for each result before the next call of a sub-task, fills a later call from the results

@@ -16,7 +16,7 @@ from asyncguard_benchmark.protocol.actions import CallAction
 
 
 class MalformedAgent(OracleAgent):
-    """Says each call first in a form that its tool cannot take: an argument missing, unknown or of a wrong type.
+    """Agent that says each call first in a form that its tool cannot take: an argument missing, unknown or mistyped.
 
     One in four comes out as broken JSON. What answers a message at once and says what was wrong is mended in the next
     try; an error among results that come later is overlooked, and the step counts as done.

@@ -13,7 +13,7 @@ from asyncguard_benchmark.protocol.actions import Completed, Idle
 
 
 class NeglectfulAgent(OracleAgent):
-    """Has only the first sub-task in mind, and says that all is completed as soon as it would have to wait.
+    """Agent that has only the first sub-task in mind, and says that all is completed when it would have to wait.
 
     An objection that names a sub-task brings that one to its mind. Its calls are right.
     """

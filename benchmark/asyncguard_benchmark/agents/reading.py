@@ -1,4 +1,4 @@
-"""Reads what a message says about an agent's calls.
+"""Reader of messages: the statements of a message about an agent's calls.
 
 `read_message` understands the benchmark's own two surfaces, and results between tags as guarded front ends write them:
 ``<result-x call="cat#2" tool="cat" task="fs-01" status="done">``. A front end that speaks otherwise gets a

@@ -24,7 +24,7 @@ class ReplayError(BenchmarkError):
 
 
 class ReplayAgent(BaseChatModel):
-    """Says the recorded messages in order, whatever it is told, and at their end that all is completed.
+    """Agent that says the recorded messages in order, whatever it is told, and at their end that all is completed.
 
     It does not react. Where another runtime answers other than the recorded one did, it shows what that runtime makes
     of the same utterances, not what their author would have done.

@@ -10,7 +10,7 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
 class CarefulAgent(SimulatedAgent):
-    """Makes a call when every value that it needs has come."""
+    """Agent that makes a call when every value that it needs has come."""
 
     def _next_call(self, task: TaskProgress) -> CallAction | None:
         """Return the next call of a sub-task if its operands are known."""
@@ -35,7 +35,7 @@ class CarefulAgent(SimulatedAgent):
 
 
 class OracleAgent(CarefulAgent):
-    """Makes every call whose operands are known, and is idle only when there is none.
+    """Agent that makes every call whose operands are known, and is idle only when there is none.
 
     Of several it prefers a sub-task at rest, then the one with most calls to go. It may make a call while another of
     the same sub-task is pending, if it needs none of that one's values: effects happen in the order of issue.
@@ -53,7 +53,7 @@ class OracleAgent(CarefulAgent):
 
 
 class SerialAgent(CarefulAgent):
-    """Finishes one sub-task before it begins the next, and waits for every result."""
+    """Agent that finishes one sub-task before it begins the next, and waits for every result."""
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:

@@ -1,4 +1,4 @@
-"""Lays an agent's calls beside what became of them.
+"""Calls of an agent with their outcomes, read from the conversation.
 
 Agents keep no state between turns: they read the message list they are sent, as a model does. That makes them work
 behind any front end, and able to be copied and replayed.

@@ -35,7 +35,7 @@ def digest_of_corpus(compositions: Sequence[Composition]) -> str:
 
 
 class Pool:
-    """Plays trials on several processes, each trial once for ever."""
+    """Pool of processes that play trials, each trial once for ever."""
 
     def __init__(self, compositions: Sequence[Composition], file: Path | None, jobs: int) -> None:
         self.digest = digest_of_corpus(compositions)

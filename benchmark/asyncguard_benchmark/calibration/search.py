@@ -1,4 +1,4 @@
-"""Looks for rates with which a persona scores what a model scored.
+"""Search for rates with which a persona scores what a model scored.
 
 All models share one pool of played points. It begins with points spread over the box. Then, round by round, each model
 proposes points: it starts at one of its best, takes a random step, and closes the gap to the published row by the

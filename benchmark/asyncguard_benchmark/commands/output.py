@@ -53,7 +53,7 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | Non
 
 
 class _Output(Console):
-    """Prints text as it is: nothing in it is markup, and nothing in it steers the terminal."""
+    """Console that prints text as it is: nothing in it is markup, and nothing in it steers the terminal."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(

@@ -1,4 +1,4 @@
-"""Runs the calls of one sub-task on a state of its own.
+"""Executor of the calls of one sub-task, on a state of its own.
 
 Rules: deterministic; the initial state is copied, so runs never share anything; arguments are validated before the tool
 sees them; a tool is reached through the allow-list of the sub-task, by keyword arguments; a failing call changes

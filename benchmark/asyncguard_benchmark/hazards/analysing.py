@@ -1,4 +1,4 @@
-"""From what is kept of episodes to findings: figures by setup and arm."""
+"""Findings from the kept data of episodes: figures by setup and arm."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -50,7 +50,7 @@ class Injection:
 
 
 class _Broken(Exception):
-    """Carries what a breakdown raises past the code in between."""
+    """Exception that carries what a breakdown raises past the code in between."""
 
     def __init__(self, raised: Exception) -> None:
         super().__init__(str(raised))

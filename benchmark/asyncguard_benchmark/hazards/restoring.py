@@ -1,4 +1,4 @@
-"""Brings an answer, or the arguments of a call, from one contract to another, for the proof that a task can be solved.
+"""Conversion of an answer or a call's arguments between two contracts, to prove that a task can be solved.
 
 Written apart from any runtime and from the modes: it knows contracts and texts, and not what was done to them. What
 takes a guess it leaves alone.

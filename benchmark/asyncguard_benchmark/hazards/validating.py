@@ -1,4 +1,4 @@
-"""Proves the suite by executing it: tasks are sound and solvable, and every instance is what it claims to be."""
+"""Proof of the suite by executing it: tasks are sound and solvable, and the claims of every instance hold."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -129,7 +129,7 @@ def walked(composition: Composition) -> list[tuple[CallRecord, bool]]:
 
 
 class _Walker:
-    """Carries a plan out."""
+    """Walk along a plan."""
 
     def __init__(self, task: SubTask, plan: Plan, environment: Environment) -> None:
         self._task, self._plan, self._environment = task, plan, environment

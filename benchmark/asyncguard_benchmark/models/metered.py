@@ -121,7 +121,7 @@ class Record:
 
 
 class MeteredModel(BaseChatModel):
-    """Passes requests on to a model: waits for the quota, keeps to the budget, records what was used."""
+    """Model that passes requests on to another: waits for the quota, keeps to the budget, records the usage."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 

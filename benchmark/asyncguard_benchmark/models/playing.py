@@ -1,4 +1,4 @@
-"""Plays episodes with real models: several at once, under one quota and budget, and failures kept apart."""
+"""Play of episodes with real models: several at once, under one quota and budget, and failures kept apart."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

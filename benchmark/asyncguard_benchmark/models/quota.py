@@ -10,7 +10,7 @@ _MINUTE = 60.0
 
 @dataclass(kw_only=True)
 class Bucket:
-    """Fills evenly up to a minute's worth; what is taken beyond that is a debt, and makes the next one wait."""
+    """Token bucket that fills evenly up to a minute's worth; a debt makes the next request wait."""
 
     per_minute: float
     now: Callable[[], float] = time.monotonic

@@ -1,4 +1,4 @@
-"""Plays cases whose effects are counted outside: plain and guarded agents, with and without a retry beside them."""
+"""Player of cases whose effects are counted outside: plain and guarded agents, with and without a retry beside them."""
 
 import asyncio
 import time

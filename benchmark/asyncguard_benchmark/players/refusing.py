@@ -7,7 +7,7 @@ GAP = "{call}"
 
 
 class Refuser:
-    """Refuses the calls of one episode by their number."""
+    """Refusals of the calls of one episode, by their number."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self.made = 0

@@ -41,7 +41,7 @@ class _Resting:
 
 
 class TickExecutor:
-    """Issues calls into an environment: effects happen at once, completions come when the environment says so."""
+    """Executor over an environment: effects happen at once, completions come when the environment says so."""
 
     def __init__(self, environment: Environment, *, idle_waits: bool = False) -> None:
         """Make an executor for one episode.

@@ -45,7 +45,7 @@ class CallBook(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Translation:
-    """Translates for one episode."""
+    """Translation for one episode."""
 
     composition: Composition
     surface: Surface

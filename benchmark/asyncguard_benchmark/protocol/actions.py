@@ -1,4 +1,4 @@
-"""Reads what an assistant message does, on either surface."""
+"""Actions of an assistant message, read on either surface."""
 
 import json
 from collections.abc import Collection, Mapping

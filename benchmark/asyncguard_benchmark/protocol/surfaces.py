@@ -1,4 +1,4 @@
-"""Turns actions and deliveries into messages and back; the plain player speaks through one of these."""
+"""Surfaces: actions and deliveries as messages, and back; the plain player speaks through one of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -54,7 +54,7 @@ class Figures:
 
 
 class Tally:
-    """Gathers scores by condition, one episode at a time: the episodes themselves need not be kept."""
+    """Scores by condition, gathered one episode at a time: the episodes themselves need not be kept."""
 
     def __init__(self) -> None:
         self._scores: dict[Group, list[Score]] = {}

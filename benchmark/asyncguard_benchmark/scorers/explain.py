@@ -1,4 +1,4 @@
-"""Says why a sub-task was not solved."""
+"""Explanation of why a sub-task was not solved."""
 
 import json
 from collections import Counter

@@ -14,7 +14,7 @@ from asyncguard_benchmark.pointers import PointerError, parts, resolve
 
 
 class NaiveAgent(HazardAgent):
-    """Takes what it gets, and reports a problem when a call fails.
+    """Agent that takes what it gets, and reports a problem when a call fails.
 
     Notes mean nothing to it. Where a value is not at its place it takes what a hasty reader would take.
     """
@@ -37,7 +37,7 @@ class NaiveAgent(HazardAgent):
 
 
 class RetryHappyAgent(NaiveAgent):
-    """Makes a failed call again with the same arguments, whatever it does and whatever the failure says."""
+    """Agent that repeats a failed call with the same arguments, whatever it does and whatever the failure says."""
 
     most_repeats: int = Field(default=3, ge=0)
     """Repetitions of one call; after them it reports a problem."""
@@ -51,7 +51,7 @@ class RetryHappyAgent(NaiveAgent):
 
 
 class GivesUpEarlyAgent(NaiveAgent):
-    """Reports a problem at the first failure, and at the first answer that is strange or has a note."""
+    """Agent that reports a problem at the first failure, and at the first answer that is strange or has a note."""
 
     give_up_rate: float = Field(default=1.0, ge=0, le=1)
     """Share of strange answers at which it gives up though nothing failed; else it does as the
@@ -68,7 +68,7 @@ class GivesUpEarlyAgent(NaiveAgent):
 
 
 class OverTrustingAgent(NaiveAgent):
-    """Goes on after a failure as if there were none, with made-up values of the right type."""
+    """Agent that goes on after a failure as if there were none, with made-up values of the right type."""
 
     made_up_rate: float = Field(default=1.0, ge=0, le=1)
     """Share of failed calls after which it goes on; else it reports a problem."""

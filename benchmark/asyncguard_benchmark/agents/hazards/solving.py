@@ -24,7 +24,7 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
 class HazardAgent(OracleAgent):
-    """Follows the plan of each task as the oracle does and ends it by an answer or by the report of a problem.
+    """Agent that follows the plan of each task like the oracle and ends it by an answer or the report of a problem.
 
     It submits nothing while a call of the task is out.
 

@@ -1,4 +1,4 @@
-"""Effects of a service go to a log in its state: who repeats one is seen to have repeated it.
+"""Log of a service's effects, kept in its state: a repeated effect can be seen there.
 
 Ids come from what was done, not from a counter: an extra effect does not shift the id of a later one.
 """

@@ -1,4 +1,4 @@
-"""Judges a run by what the model was told and by what the world holds. Knows nothing of the runtime but its mark."""
+"""Judge of a run, by what the model was told and what the world holds. Knows nothing of the runtime but its mark."""
 
 import json
 import math
