@@ -186,9 +186,9 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     """Play one episode.
 
     Args:
-        cell: Which one.
-        agent: Who plays it, if not what the condition's contestant makes.
-        keep_messages: Whether the episode keeps its conversation; no score needs it, and it is most of the size.
+        cell: The episode to play.
+        agent: Agent that plays it, if not the one that the condition's contestant makes.
+        keep_messages: True if the episode keeps its conversation; no score needs it, and it is most of the size.
     """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
@@ -217,9 +217,9 @@ def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) ->
     """Play episodes in the order given.
 
     Args:
-        cells: What to play.
+        cells: Episodes to play.
         jobs: Processes; with 1 everything happens in this one.
-        keep_messages: Whether episodes keep their conversations.
+        keep_messages: True if episodes keep their conversations.
     """
     cells = list(cells)
     playing = partial(play, keep_messages=keep_messages)

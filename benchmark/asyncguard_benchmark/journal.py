@@ -205,8 +205,8 @@ class Journal:
         """Note an episode that the infrastructure ended.
 
         Args:
-            key: Which one.
-            error: What ended it.
+            key: Name of the episode.
+            error: Error that ended it.
         """
         self._write({_FAILURE: {**asdict(key), "error": error}})
         self.failures.add(key)

@@ -18,9 +18,9 @@ def worker_pool(
     """Return a pool of fresh processes; a fork would copy the locks of threads that are not there any more.
 
     Args:
-        jobs: How many.
+        jobs: Number of processes.
         prepare: Called in each process before its first job.
-        arguments: What it is called with.
+        arguments: Arguments of the call.
     """
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(

@@ -21,7 +21,7 @@ def problems(task: SubTask, split: Split = Split.MAIN) -> tuple[str, ...]:
     """Return everything that is wrong with one task; empty if it meets the bar.
 
     Args:
-        task: What to prove.
+        task: Task to prove.
         split: In the wild split every task has a derived value, in the main split none has.
     """
     results: list[Any] = [

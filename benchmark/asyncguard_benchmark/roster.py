@@ -79,7 +79,7 @@ class AgentSpec:
         """Return the agent for one composition.
 
         Args:
-            composition: Whose plan it is given, if it works by one.
+            composition: Composition whose plan it is given, if it works by one.
             seed: Seed of what it draws, if it draws anything.
         """
         settings: dict[str, Any] = dict(self.settings)
@@ -126,7 +126,7 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
     Args:
         name: `plain`, `graph` or `middleware`.
         arm: A name that `arm_of` knows; the plain player has no guards and takes `none` only.
-        declared: Whether the tools declare footprints, effects and scope to the guards.
+        declared: True if the tools declare footprints, effects and scope to the guards.
         example: One successful trajectory for the system prompt.
 
     Raises:

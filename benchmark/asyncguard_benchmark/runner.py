@@ -28,6 +28,6 @@ def run_episode(
         regime: Delays of results.
         surface: Text protocol or native tool calling.
         seed: Seed of random delays.
-        player: What drives the agent; the unguarded loop unless given.
+        player: Player that drives the agent; the unguarded loop unless given.
     """
     return player(composition, agent, Run(regime=regime, surface=surface, seed=seed))

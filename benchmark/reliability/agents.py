@@ -48,7 +48,7 @@ def agent_of(
     """Return a compiled graph.
 
     Args:
-        parts: What it is made of.
+        parts: Parts of the agent.
         saver: Its checkpointer.
         journal: Its journal; ``None`` for a plain agent.
         executor: Runs the tools; the embedded one by default.

@@ -106,8 +106,8 @@ class Children:
         """Start one.
 
         Args:
-            work: What it does, given its number; it must end the process.
-            kind: What it is.
+            work: Work of the process, given its number; it must end the process.
+            kind: Kind of the process.
         """
         number = len(self.all)
         pid = os.fork()

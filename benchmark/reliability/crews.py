@@ -27,8 +27,8 @@ class Crew:
         """Make a crew without processes.
 
         Args:
-            case: What is tried.
-            place: Where.
+            case: Case to play.
+            place: Place of the case.
             children: Gets the processes.
             play: Starts an agent.
         """

@@ -26,7 +26,7 @@ def disagreements(results: Iterable[Played]) -> list[str]:
 
 
 def rows_reached(results: Iterable[Played]) -> list[tuple[str, str, int, int]]:
-    """Return name and fate of each row of the table, and in how many cases each front end reached it."""
+    """Return name and fate of each row of the table, and in how many cases each adapter reached it."""
     reached: Counter[tuple[str, str]] = Counter()
     for played in results:
         reached.update({(played.build, rule) for _, _, rule in played.decided})

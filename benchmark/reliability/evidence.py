@@ -164,7 +164,7 @@ def read_evidence(folder: Path, journal: tuple[JournalCall, ...] | None) -> Evid
     """Read the evidence of a case.
 
     Args:
-        folder: Where it was played.
+        folder: Folder of the case.
         journal: Rows of its journal, read by :mod:`reliability.rows`; ``None`` if the agent has none.
     """
     case = json.loads((folder / "case.json").read_text(encoding="utf-8"))

@@ -27,8 +27,8 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
     """Let processes live and die until one ends by itself; tells what went otherwise than it should.
 
     Args:
-        case: What is tried.
-        place: Where.
+        case: Case to play.
+        place: Place of the case.
         children: Gets the processes.
         server: For cases that restart it: a server of the case's own.
     """

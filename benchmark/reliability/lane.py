@@ -69,7 +69,7 @@ class Lane:
         Args:
             root: Gets a folder for each case.
             url: Database of the server that cases on PostgreSQL share.
-            keep: Whether to keep the evidence of cases without violations, too.
+            keep: True to keep the evidence of cases without violations, too.
         """
         self._root = root
         self._url = url

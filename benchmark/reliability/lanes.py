@@ -78,8 +78,8 @@ def play_all(cases: Iterable[Case], lanes: Lanes, done: Callable[[Played], None]
     """Play cases in several lanes.
 
     Args:
-        cases: What to play.
-        lanes: How.
+        cases: Cases to play.
+        lanes: Settings of the lanes.
         done: Told of each result, from any thread.
 
     Raises:

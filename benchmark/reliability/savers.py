@@ -122,9 +122,9 @@ async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[A
     """Yield a saver that is ready.
 
     Args:
-        database: Which.
+        database: Kind of database.
         place: Folder of the case, or URL of the server's database.
-        steps: What watches it.
+        steps: Watches the saver.
     """
     match database:
         case Database.SQLITE:
@@ -142,9 +142,9 @@ def shown_saver(case: Case, place: Place, steps: Steps) -> Iterator[Any]:
     """Yield a saver as the README opens it; it is watched only where a process dies at a point.
 
     Args:
-        case: What is tried.
-        place: Where.
-        steps: What watches it.
+        case: Case to play.
+        place: Place of the case.
+        steps: Watches the saver.
     """
     watched = case.point is not None
     if case.database is Database.SQLITE:

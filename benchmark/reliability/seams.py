@@ -108,7 +108,7 @@ class DyingJournal:
         Args:
             journal: The real one.
             trigger: Kills.
-            broken: What is switched off.
+            broken: Part that is switched off.
         """
         self.journal = journal
         self.trigger = trigger

@@ -58,8 +58,8 @@ def shown_agent(
     """Yield a compiled graph.
 
     Args:
-        case: What is tried.
-        place: Where.
+        case: Case to play.
+        place: Place of the case.
         model: The scripted model.
         saver: The checkpointer.
         trigger: Kills, where something is switched off.

@@ -110,7 +110,7 @@ def soak(calls_wanted: int, note: Callable[[Sample], None]) -> Soaked:
     """Make that many calls in this process.
 
     Args:
-        calls_wanted: How many; rounded up to whole runs.
+        calls_wanted: Number of calls; rounded up to whole runs.
         note: Told of each sample.
     """
     with TemporaryDirectory(prefix="reliability-soak-") as folder:

@@ -225,7 +225,7 @@ class Speaker:
         """Make a speaker.
 
         Args:
-            story: What to call.
+            story: Calls to make.
             build: A guarded agent is told of tasks and takes references; a plain one is told neither.
         """
         self._story = story

@@ -65,9 +65,9 @@ class Toolbox:
         """Make the tools.
 
         Args:
-            case: What is tried.
-            shape: How they behave.
-            world: What they call.
+            case: Case to play.
+            shape: Behaviour of the tools.
+            world: World that they call.
             steps: Is told when a result is there, and kills at points.
             life: Number of the process.
         """

@@ -83,10 +83,10 @@ def work(case: Case, place: Place, life: int, point: Point | None) -> None:
     """Be a worker until SIGTERM comes, and end the process.
 
     Args:
-        case: What is tried.
-        place: Where.
+        case: Case to play.
+        place: Place of the case.
         life: Number of the process.
-        point: Where it dies; ``None`` for nowhere.
+        point: Point at which it dies; ``None`` for none.
     """
     code = 0
     try:

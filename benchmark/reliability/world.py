@@ -40,7 +40,7 @@ class World:
         """Open a session.
 
         Args:
-            log: Where effects are kept.
+            log: Log of the effects.
             classes: Effect class of each tool.
             declines: Calls, as ``tool/item``, that are declined once.
         """

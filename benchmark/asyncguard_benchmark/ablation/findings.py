@@ -299,7 +299,7 @@ def findings_from_json(value: Any, where: str = "findings") -> Findings:
 
     Args:
         value: Plain JSON values.
-        where: What to call it in an error, say the path of the file.
+        where: Name of the source in an error, say the path of the file.
 
     Raises:
         FindingsFormatError: a part is missing or of the wrong type, or the version is another.

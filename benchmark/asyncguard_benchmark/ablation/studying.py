@@ -87,7 +87,7 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
     Args:
         arms: Its outcomes.
         again: Those of the same setup with another seed, where there are any.
-        game: Which switches share the effect, if they do.
+        game: Switches that share the effect, if any.
         resamples: Draws behind the adjusted p of a family.
     """
     names = [name for name in arms.outcomes if arms.valid(name)]

@@ -268,7 +268,7 @@ def play_units(
     """Play units, in the order given.
 
     Args:
-        tasks: What to play.
+        tasks: Units to play.
         jobs: Processes; with 1 everything happens in this one.
         asking: Quota and budget of a real model, which is asked from threads; None for simulated agents.
     """

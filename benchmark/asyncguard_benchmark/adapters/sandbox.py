@@ -143,7 +143,7 @@ class Sandbox:
             arguments: JSON values.
 
         Returns:
-            What it returned, a JSON value.
+            Its result, a JSON value.
 
         Raises:
             SandboxError: the worker is gone, or did not answer in time and was ended.

@@ -67,7 +67,7 @@ def row_of(
 
 
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return figures by model, front end, arm, faults, hints and declarations.
+    """Return figures by model, adapter, arm, faults, hints and declarations.
 
     Episodes whose worker was ended are left out of them and counted; a share of nothing is None.
     """

@@ -150,7 +150,7 @@ def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download
     """Read everything and run nothing.
 
     Args:
-        layout: Where the parts lie.
+        layout: Places of the parts.
         beginnings: Of task keys; modules of other tasks are not looked at.
 
     Raises:

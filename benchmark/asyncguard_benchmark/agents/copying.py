@@ -51,8 +51,8 @@ def candidates(
     Args:
         name: The argument's name.
         schema: Its JSON schema.
-        question: What is asked.
-        results: What the sub-task's calls returned, in order. Their values go before those of the question.
+        question: Question of the user.
+        results: Results of the sub-task's calls, in order. Their values go before those of the question.
     """
     found = [*_from_results(name, schema, results), *_from_question(name, schema, question)]
     unique: dict[str, Copied] = {}

@@ -94,7 +94,7 @@ def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
     Args:
         name: The argument's name.
         schema: Its JSON schema.
-        key: What the draw depends on, and nothing else, so that two arms of an experiment share it.
+        key: Key of the draw: it depends on nothing else, so that two arms of an experiment share it.
     """
     random = Random(repr(key))
     if "enum" in schema:

@@ -122,9 +122,9 @@ def _filled(
 
     Args:
         function: Name, description and parameters.
-        question: What is asked.
-        results: What the sub-task was told.
-        tried: How many times the tool was called in vain: as many times the least certain value is passed over.
+        question: Question of the user.
+        results: Results that the sub-task was told.
+        tried: Number of calls of the tool in vain: as many times the least certain value is passed over.
     """
     properties = function.get("parameters", {}).get("properties", {})
     required = function.get("parameters", {}).get("required", ())

@@ -60,7 +60,7 @@ def rank(question: str, tools: Mapping[str, Mapping[str, Any]]) -> list[Match]:
     A word counts for more if few tools have it, and if it stands in a tool's name.
 
     Args:
-        question: What is asked.
+        question: Question of the user.
         tools: Name -> name, description and parameters.
     """
     weights = {name: _weights(function) for name, function in tools.items()}

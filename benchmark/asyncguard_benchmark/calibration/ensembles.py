@@ -44,9 +44,9 @@ def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chos
     """Return the best fit, and of all within the tolerance those that differ most.
 
     Args:
-        model: Whom they stand for.
-        played: What there is to choose from.
-        fill: Whether, if too few are within the tolerance, the next best are taken, too: a best fit that is a lucky
+        model: Model that they stand for.
+        played: Points to choose from.
+        fill: True if the next best are taken, too, if too few are within the tolerance: a best fit that is a lucky
             draw has few others near it.
     """
     errors = [fit(figures, model.main).error for figures in played.figures]

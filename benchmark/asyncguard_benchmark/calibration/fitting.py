@@ -32,9 +32,9 @@ def calibrate(models: Sequence[PublishedModel], pool: Pool, effort: Effort, told
     """Fit an ensemble to each model.
 
     Args:
-        models: Whom to fit.
+        models: Models to fit.
         pool: Plays and remembers.
-        effort: How much to play.
+        effort: Amount of episodes to play.
         told: Is told of every trial.
     """
     total = effort.plan.trials(len(models))

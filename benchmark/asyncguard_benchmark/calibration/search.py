@@ -60,9 +60,9 @@ def search(
     """Play points for all models.
 
     Args:
-        models: Whom to fit.
+        models: Models to fit.
         pool: Plays and remembers.
-        plan: How long to look.
+        plan: Length of the search.
         told: Called after every trial with how many there have been.
     """
     random = Random(plan.seed)
@@ -78,9 +78,9 @@ def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number
     """Play more points near the fitting ones of models that have too few.
 
     Args:
-        thin: Which models, with what fits them so far.
+        thin: Models with too few points, and the points that fit them so far.
         pool: Plays and remembers.
-        plan: How far to step.
+        plan: Size of the steps.
         played: Takes in what is played.
         number: Of this round, for its draws.
     """

@@ -14,9 +14,9 @@ def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector)
     """Return weighted least squares: a row of slopes for each figure.
 
     Args:
-        points: Where was played.
-        figures: What came out there.
-        weights: How much each counts.
+        points: Points that were played.
+        figures: Their figures.
+        weights: Their weights.
     """
     total = sum(weights)
     centre = [
@@ -58,7 +58,7 @@ def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float
 
     Args:
         jacobian: A row of slopes for each figure.
-        gap: How much each figure is to rise.
+        gap: Amount by which each figure is to rise.
         caution: Points squared that are not worth a step; keeps it short where slopes are weak.
     """
     gram = [

@@ -54,7 +54,7 @@ def side_of(path: Path, more: Sequence[Path]) -> Side:
     """Return one run: a file of findings, a file of episodes, or a folder with either or both.
 
     Args:
-        path: Where the run is.
+        path: Path of the run.
         more: Further files of episodes.
 
     Raises:

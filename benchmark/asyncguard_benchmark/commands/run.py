@@ -104,7 +104,7 @@ def play_cells(
     """Play simulated agents on workers or processes, and models on threads.
 
     Args:
-        missing: What to play.
+        missing: Episodes to play.
         options: The command line.
         fleet: The workers, if there are any.
         spent: Dollars that the file has cost so far.

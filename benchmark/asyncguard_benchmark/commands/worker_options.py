@@ -46,8 +46,8 @@ def fleet_of(
 
     Args:
         options: The command line.
-        out: Where the run goes; the folder of its workers is beside it.
-        simulated: Whether a simulated agent plays: a real model is asked from this process.
+        out: Path of the run's output; the folder of its workers is beside it.
+        simulated: True if a simulated agent plays: a real model is asked from this process.
 
     Raises:
         WorkersError: workers would have nothing to do, or what they need is not installed.

@@ -17,7 +17,7 @@ def function(name: str, description: str, run: Any, /, **properties: Any) -> Too
 
     Args:
         name: Its name.
-        description: What it gives.
+        description: Description of its result.
         run: ``run(state, **arguments)``; the state is empty.
         **properties: Schemas of the arguments.
     """

@@ -32,7 +32,7 @@ class Crew:
         """Make a crew; nothing is started yet.
 
         Args:
-            arguments: What ``asyncguard worker`` is given.
+            arguments: Arguments of ``asyncguard worker``.
             logs: The folder of their logs.
             tell: Takes a line for people; from any thread.
             give_up: Told once, from any thread, when worker after worker dies.

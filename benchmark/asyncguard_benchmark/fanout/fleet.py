@@ -72,7 +72,7 @@ class Fleet:
         """Make a fleet.
 
         Args:
-            settings: Where the workers are.
+            settings: Workers of the run.
             tell: Takes a line for people; from any thread.
         """
         self.settings = settings
@@ -88,8 +88,8 @@ class Fleet:
         """Play episodes in the order given.
 
         Args:
-            cells: What to play.
-            keep_messages: Whether episodes keep their conversations.
+            cells: Episodes to play.
+            keep_messages: True if episodes keep their conversations.
 
         Raises:
             WorkersError: workers cannot be reached, are of another version, or end again and again.

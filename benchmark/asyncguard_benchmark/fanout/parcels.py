@@ -162,7 +162,7 @@ def answer_from_json(text: str, cells: Sequence[Cell]) -> Answer:
 
     Args:
         text: The answer.
-        cells: What was to be played.
+        cells: Episodes that were to be played.
 
     Raises:
         WorkersError: it is none, or not to these.

@@ -17,9 +17,9 @@ def play_episodes(
     """Play episodes of the benchmark.
 
     Args:
-        versions: What the runner has; a worker that has anything else plays nothing.
+        versions: Versions of the runner; a worker that has anything else plays nothing.
         cells: The episodes.
-        keep_messages: Whether they keep their conversations.
+        keep_messages: True if they keep their conversations.
 
     Returns:
         The answer, as JSON.

@@ -13,7 +13,7 @@ def play_units_on(fleet: Fleet, tasks: Sequence[Task]) -> Iterator[UnitResult]:
 
     Args:
         fleet: The workers.
-        tasks: What to play.
+        tasks: Units to play.
 
     Raises:
         WorkersError: workers cannot be reached, are of another version, or end again and again.

@@ -139,7 +139,7 @@ def instance_from_json(value: Any, tasks: Mapping[str, HazardTask], where: str) 
     Args:
         value: The form of `instance_to_json`.
         tasks: Id -> task.
-        where: What to call it in an error.
+        where: Name of the source in an error.
 
     Raises:
         DataError: it breaks the format, or names a task that is not there.

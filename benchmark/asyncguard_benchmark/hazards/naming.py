@@ -14,7 +14,7 @@ def new_name(old: str, taken: Collection[str], spot: Spot, aliases: Collection[s
     Args:
         old: The declared name.
         taken: Names beside it.
-        spot: Where the field is.
+        spot: Place of the field.
         aliases: Names that the declaration announces.
     """
     free = [name for name in _names(old, spot, aliases) if name not in taken]

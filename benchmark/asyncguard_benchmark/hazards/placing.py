@@ -75,7 +75,7 @@ def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Co
 
     Args:
         task: The task.
-        faults: What befalls it.
+        faults: Faults of the task.
         name: Id of the composition, that of the task by default.
     """
     return Composition(

@@ -37,7 +37,7 @@ def estimate(cells: Sequence[Cell], price: Price | None) -> list[Estimate]:
     """Return one estimate for each of the two agents.
 
     Args:
-        cells: What would be played.
+        cells: Episodes that would be played.
         price: Of the model; None if unknown.
     """
     return [_estimate(cells, price, name) for name in _KINDS]

@@ -42,7 +42,7 @@ class Budget:
         Args:
             price: Of the model; None if unknown.
             limit: Most that may be spent in all, with `spent`.
-            spent: What earlier runs of the same file have spent.
+            spent: Dollars that earlier runs of the same file have spent.
 
         Raises:
             ValueError: there is a limit and no price.

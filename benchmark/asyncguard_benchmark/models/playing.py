@@ -75,7 +75,7 @@ def play_models(cells: Iterable[Cell], asking: Asking, jobs: int) -> Iterator[Pl
     """Play episodes on threads, as they finish; waiting for answers is all that takes time.
 
     Args:
-        cells: What to play.
+        cells: Episodes to play.
         asking: Quota and budget.
         jobs: Episodes at once.
 

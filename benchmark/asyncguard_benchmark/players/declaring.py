@@ -18,7 +18,7 @@ def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
 
     Args:
         composition: The tasks.
-        declared: Whether they declare all they can, or leave everything at the cautious defaults.
+        declared: True if they declare all they can, or leave everything at the cautious defaults.
     """
     tools, mode = composition_tools(composition).values(), mode_of(composition)
     if not declared:

@@ -50,8 +50,8 @@ def play(
 
     Args:
         scenario: A case at a level.
-        setting: Who runs the tools.
-        faulty: Whether the fault strikes; else it is the clean twin.
+        setting: Runtime of the tools.
+        faulty: True if the fault strikes; else it is the clean twin.
         config: Of the guard; all guards and recoveries by default.
     """
     world = World()

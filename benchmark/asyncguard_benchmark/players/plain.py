@@ -33,7 +33,7 @@ def play_plain(
         composition: The tasks.
         agent: Any chat model.
         run: Regime, surface and seed.
-        parallel_calls: Whether several calls in one message are allowed, native surface only. The paper allows one.
+        parallel_calls: True if several calls in one message are allowed, native surface only. The paper allows one.
         example: One successful trajectory for the system prompt.
     """
     environment = Environment(composition, run.regime, run.seed)

@@ -49,8 +49,8 @@ def drawn(refusals: Sequence[Refusal], proposed: int, key: tuple[object, ...]) -
     """Return the calls to refuse, by number from 0, and the words.
 
     Args:
-        refusals: What guards refused.
-        proposed: How many calls were made when they did.
+        refusals: Refusals by guards.
+        proposed: Number of calls in the run with these refusals.
         key: Of the draw; the same key draws the same.
     """
     draw = Random(repr((*key, "sham")))

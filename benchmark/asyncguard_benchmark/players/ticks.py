@@ -48,7 +48,7 @@ class TickExecutor:
 
         Args:
             environment: The environment that takes the calls.
-            idle_waits: Whether an idle action lasts until the next result comes, if one is to come.
+            idle_waits: True if an idle action lasts until the next result comes, if one is to come.
                 So it does for a runtime that waits; otherwise it lasts one tick, as in the plain loop.
         """
         self.environment = environment

@@ -67,7 +67,7 @@ class Translation:
         """Return an agent's message as the runtime reads it.
 
         Args:
-            said: What the agent said.
+            said: Message of the agent.
             turn: Number of the message, from 1; makes the call ids of the text surface.
         """
         actions = self.speech.read(said)

@@ -73,9 +73,9 @@ def read_native(
     """Read a message of the native surface; at least one action.
 
     Args:
-        message: What the model said.
+        message: Message of the model.
         task_ids: The sub-tasks of the composition.
-        parallel: Whether several calls in one message are allowed.
+        parallel: True if several calls in one message are allowed.
     """
     broken = [
         Malformed(reason="The arguments are not valid JSON.", call_ids=(call["id"] or "",))

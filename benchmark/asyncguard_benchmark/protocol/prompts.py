@@ -33,7 +33,7 @@ def text_system_prompt(composition: Composition, example: str | None = None) -> 
     """Return the contract of the text surface with the API list.
 
     Args:
-        composition: Whose tools are listed.
+        composition: Composition whose tools are listed.
         example: One successful trajectory as text, for the few-shot arm.
     """
     tools = [tool.function_schema() for tool in composition_tools(composition).values()]

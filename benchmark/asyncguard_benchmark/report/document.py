@@ -49,7 +49,7 @@ def page_of(document: Document, largest: int = LARGEST) -> Page:
     """Put a page together.
 
     Args:
-        document: What it says.
+        document: Content of the page.
         largest: Bytes that it may have.
     """
     panels: dict[str, str] = {}

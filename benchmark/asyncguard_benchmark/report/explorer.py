@@ -44,9 +44,9 @@ class Explorer:
         """Add a run.
 
         Args:
-            observed: What was played.
-            is_told: Which setups of it are to be seen.
-            run: What to call it, if there is more than one.
+            observed: Figures of the episodes.
+            is_told: Selects the setups of it to show.
+            run: Name of the run, if there is more than one.
         """
         self.observed.append(observed)
         verdicts = [each for each in observed.shown().items() if is_told(each[0].setup)]
@@ -157,8 +157,8 @@ def fitted(explorer: Explorer, more: Mapping[str, Any], room: int) -> Fitted:
     """Return all verdicts, and the most trajectories that fit into so many bytes.
 
     Args:
-        explorer: What there is.
-        more: What else the page is to be given; always in it.
+        explorer: Verdicts and trajectories.
+        more: Other data for the page; always in it.
         room: Bytes. Without room for any trajectory the result is larger.
     """
 

@@ -16,7 +16,7 @@ def markdown(title: str, opening: str, chapters: Sequence[Chapter], closing: str
     Args:
         title: Heads it.
         opening: Comes first, say what is simulated.
-        chapters: What it says.
+        chapters: Content of the report.
         closing: Comes last.
     """
     parts = [f"# {_plain(title)}", _plain(opening)]

@@ -33,8 +33,8 @@ def chapter_html(chapter: Chapter, keep: Keep) -> str:
     """Return a chapter with all its blocks.
 
     Args:
-        chapter: What to show.
-        keep: Where panels go that are not shown at first.
+        chapter: Chapter to show.
+        keep: Takes panels that are not shown at first.
     """
     blocks = "\n".join(block_html(block, keep) for block in chapter.blocks)
     return (

@@ -90,7 +90,7 @@ class Observations:
         """Count one episode for every arm that it tells of; one that was counted already changes nothing.
 
         Args:
-            episode: What was played.
+            episode: Episode that was played.
             judged: Its verdict, if it is known.
         """
         played, name = played_of(episode), episode.composition.id

@@ -6,7 +6,7 @@ Line = tuple[str, ...]
 Part = tuple[str, str, Line, list[Line]]
 """Title, explanation, heads and lines of one table."""
 USUAL = "graph"
-"""The front end that goes without saying."""
+"""The adapter that is not named in tables."""
 
 
 def name_of(setup: Setup) -> str:

@@ -78,7 +78,7 @@ def front_ends(found: Sequence[Findings]) -> Part:
 
 
 def without_twins(found: Sequence[Findings]) -> list[Findings]:
-    """Return the findings without what `front_ends` has laid beside its like behind the other front end."""
+    """Return the findings without those that `front_ends` has compared with the other adapter."""
     told = {(*_basis(each), other.setup) for each, _, other in _pairs(found)}
     return [
         replace(
@@ -95,9 +95,9 @@ def without_twins(found: Sequence[Findings]) -> list[Findings]:
 
 
 def _pairs(found: Sequence[Findings]) -> Iterator[tuple[Findings, Study, Study]]:
-    """Yield the studies that differ in the front end only, and were made of the same compositions and seeds.
+    """Yield the studies that differ in the adapter only, and were made of the same compositions and seeds.
 
-    Each with the findings that the one behind the middleware stands in.
+    Each comes with the findings that hold the one under the middleware.
     """
     usual = {(*_basis(each), study.setup): study for each in found for study in each.studies}
     for each in found:

@@ -55,11 +55,11 @@ def write_csv(episodes: Iterable[Episode], file: TextIO) -> int:
     """Write all lines.
 
     Args:
-        episodes: What was played.
+        episodes: Episodes that were played.
         file: Opened with ``newline=""``.
 
     Returns:
-        How many episodes there were.
+        Number of episodes.
     """
     writer = csv.DictWriter(file, COLUMNS, restval="")
     writer.writeheader()

@@ -39,7 +39,7 @@ def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
     """Return the arms with names of their own that an episode tells of, its own first.
 
     Args:
-        episode: What was played.
+        episode: Episode that was played.
         judged: Its verdict.
     """
     name = arm_name(episode)

@@ -19,8 +19,8 @@ def premature_calls(evidence: Evidence) -> tuple[int, int]:
     """Count calls issued while the sub-task had a pending call.
 
     Returns:
-        How many needed a value of a pending call, and how many did not. What a call needs is what the ground truth
-        says of the step that it stands for.
+        Number of calls that needed a value of a pending call, and of those that did not. The
+        ground truth of a call's step says what it needs.
     """
     needed = harmless = 0
     steps = _steps(evidence)

@@ -48,7 +48,7 @@ def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float
 
     Args:
         values: At least one.
-        sources: What each is made of.
+        sources: Source tasks of each observation.
         floor: Least naive standard error, for observations that happen to be all alike.
 
     Raises:
@@ -118,7 +118,7 @@ def share_among(
     Args:
         hits: By observation.
         chances: By observation, never fewer than its hits.
-        sources: What each observation is made of.
+        sources: Source tasks of each observation.
     """
     ratio = ratio_of(hits, chances, sources)
     if ratio is None:

@@ -22,7 +22,7 @@ def mean_pass_hat(counts: Iterable[tuple[int, int]], k: int) -> float | None:
 
     Args:
         counts: Successes and trials of each composition.
-        k: How many in a row.
+        k: Number of trials in a row.
     """
     found = [pass_hat(successes, trials, k) for successes, trials in counts if trials >= k]
     return sum(found) / len(found) if found else None

@@ -150,10 +150,10 @@ def course_of(
     """Return the course of a task.
 
     Args:
-        plan: What is to be done.
-        tools: What the API list says.
+        plan: Plan of the task.
+        tools: Tools of the API list.
         attempts: The calls of the task in order, each with what has become of it.
-        decide: What the agent does next in a task; None if nothing. A call that it would not have made serves the
+        decide: Gives the agent's next move in a task, or None. A call that it would not have made serves the
             first free step of its tool.
     """
     made: list[tuple[Move, Attempt]] = []

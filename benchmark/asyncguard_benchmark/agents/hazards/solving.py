@@ -44,7 +44,7 @@ class HazardAgent(OracleAgent):
 
         Args:
             course: Of the task.
-            step: Whose latest call was answered.
+            step: Step whose latest call was answered.
             latest: That call.
         """
 
@@ -53,9 +53,9 @@ class HazardAgent(OracleAgent):
 
         Args:
             course: Of the task.
-            step: Whose argument it is.
+            step: Step of the argument.
             place: JSON pointer into the arguments.
-            operand: Where the value should be.
+            operand: Source of the value.
 
         Raises:
             PointerError: it cannot be had.

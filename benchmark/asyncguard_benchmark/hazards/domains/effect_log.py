@@ -22,7 +22,7 @@ def perform(
         state: Holds the log under ``effects``.
         tool: The tool that does it.
         id_field: Name of the field of the result that holds the new id.
-        prefix: What ids begin with.
+        prefix: Beginning of the ids.
         content: The other fields of the result.
     """
     taken = {entry["result"].get(id_field) for entry in state["effects"]}

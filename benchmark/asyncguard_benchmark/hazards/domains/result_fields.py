@@ -14,10 +14,10 @@ def quantity(
     """Return the schema of a number between two bounds.
 
     Args:
-        description: What it says.
+        description: Description of the field.
         least: Lower bound, itself allowed.
         most: Upper bound, itself allowed.
-        unit: What it counts; empty for a bare number.
+        unit: Unit of the number; empty for a bare number.
         aliases: Other names under which services know the field.
     """
     bounds = {"type": "number", "minimum": least, "maximum": most, "description": description}

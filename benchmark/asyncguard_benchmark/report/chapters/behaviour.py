@@ -29,8 +29,8 @@ def chapter(observed: Observations, is_told: Callable[[Setup], bool]) -> Chapter
     """Return mistakes, categories and streaks by setup; None without episodes.
 
     Args:
-        observed: What was played.
-        is_told: Which setups of it are to be seen.
+        observed: Figures of the episodes.
+        is_told: Selects the setups of it to show.
     """
     seen = {setup for setup, _ in observed.conducts}
     setups = [setup for setup in observed.setups if setup in seen and is_told(setup)]

@@ -47,7 +47,7 @@ def hazard_document(found: HazardFindings, closing: str = "") -> Document:
     """Return a page of its own.
 
     Args:
-        found: What was found.
+        found: Findings of the suite.
         closing: Ends the page.
     """
     said = found.settings
