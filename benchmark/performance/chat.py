@@ -31,7 +31,7 @@ class ScriptedChat(BaseChatModel):
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
         """Convert the schemas and bind them, as the integrations of real providers do.
 
-        Who binds once pays once; who binds at each turn pays at each turn, as it would with a real model.
+        A runtime that binds at each turn pays for it at each turn, as with a real model.
         """
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 

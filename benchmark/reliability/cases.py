@@ -34,13 +34,13 @@ class Build(StrEnum):
 
 
 class Durability(StrEnum):
-    """LangGraph's word for when a step is stored."""
+    """Durability mode of LangGraph: the time at which a step is stored."""
 
     SYNC = "sync"
     ASYNC = "async"
     EXIT = "exit"
     DEFAULT = "default"
-    """Nothing is said of it, as in the README."""
+    """No option is given, as in the README."""
 
 
 class Broken(StrEnum):
@@ -164,7 +164,7 @@ class Case:
     restarts: bool = False
     """True if the database server is stopped and started during the case."""
     seed: int = 0
-    """Of everything that is drawn."""
+    """Seed of everything that is drawn."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

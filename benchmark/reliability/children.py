@@ -41,7 +41,7 @@ class Child:
         return self.code is not None
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; whether it came in time."""
+        """Wait for its end; return True if it came in time."""
         deadline, pause = time.monotonic() + seconds, _SHORTEST
         while not self.poll():
             if (left := deadline - time.monotonic()) <= 0:
@@ -51,7 +51,7 @@ class Child:
         return True
 
     def ends(self) -> bool:
-        """Wait for its end; whether it came in time. One that does not end is asked where it waits."""
+        """Wait for its end; return True if it came in time. A process that does not end is asked where it waits."""
         if self.wait(PATIENCE):
             return True
         os.kill(self.pid, ASKED)
@@ -64,7 +64,7 @@ class Child:
             self.wait(PATIENCE)
 
     def end(self) -> bool:
-        """Ask it to end; whether it did so well. One that has hardly begun is ended by the question."""
+        """Ask it to end; return True if it ended well. One that has hardly begun is ended by the signal."""
         if not self.poll():
             os.kill(self.pid, signal.SIGTERM)
         return self.ends() and self.code in (0, -signal.SIGTERM)
@@ -90,7 +90,7 @@ class Children:
     """The processes of a case, numbered in the order in which they were started."""
 
     def __init__(self, folder: Path, prepare: Callable[[], None] = lambda: None) -> None:
-        """Have none yet.
+        """Make an empty collection.
 
         Args:
             folder: Gets what they print.

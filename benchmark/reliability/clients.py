@@ -66,7 +66,7 @@ class Life:
 
     @property
     def config(self) -> Any:
-        """Names the thread."""
+        """Config that names the thread."""
         return {"configurable": {"thread_id": self.case.name}}
 
     @property
@@ -214,7 +214,7 @@ def _seen(life: Life, result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _seen_update(life: Life, update: Mapping[str, Any]) -> Sequence[Any]:
-    """Note what the client was shown by a step; returns the questions in it."""
+    """Note what the client was shown by a step; return the questions in it."""
     if "__interrupt__" in update:
         return tuple(update["__interrupt__"])
     _note_seen(life, shown_in(update))

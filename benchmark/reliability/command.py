@@ -48,7 +48,7 @@ parts:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 1 if anything came out otherwise than it should."""
+    """Run the command; return 1 if anything came out otherwise than it should."""
     options = _parser().parse_args(arguments)
     if options.lane is not None:
         serve(options.lane, options.postgres or "", keep=options.keep)
@@ -117,7 +117,7 @@ def _play(
 
 
 def _soak(options: argparse.Namespace) -> int:
-    """Let many calls pass through this process; 1 if something of them stays."""
+    """Let many calls pass through this process; return 1 if some of them leave something behind."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     columns = (
         TextColumn("{task.description}"),

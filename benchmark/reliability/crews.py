@@ -36,7 +36,7 @@ class Crew:
         self._workers: list[Child] = []
 
     def meet(self) -> list[str]:
-        """Let them live and die until the run ends; tells what went otherwise than it should."""
+        """Let them live and die until the run ends; return what went otherwise than it should."""
         match self._case.point:
             case Point.C4:
                 found = self._unclaimed()

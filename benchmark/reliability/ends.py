@@ -24,7 +24,7 @@ def runs(place: Place, child: Child) -> bool:
 
 
 def to_its_end(children: Children, child: Child) -> list[str]:
-    """Wait for a process that should end by itself; what was otherwise."""
+    """Wait for a process that should end by itself; return what went otherwise."""
     if not child.ends():
         return [f"process {child.number} did not end within {PATIENCE:g} s"]
     return (

@@ -38,7 +38,7 @@ class JournalAttempt:
     arguments: Mapping[str, Any]
     state: str
     pid: int
-    """Of the process that began it."""
+    """Id of the process that began it, in the operating system."""
     result: Mapping[str, Any] | None
 
 
@@ -76,7 +76,7 @@ class ThreadCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All of it."""
+    """The evidence of a case."""
 
     case: Mapping[str, Any]
     """The case as plain JSON."""
@@ -98,7 +98,7 @@ class Evidence:
     """Rows of the journal for this thread; ``None`` for an agent without one."""
 
     def of(self, *kinds: What, item: str | None = None) -> list[Line]:
-        """Return the lines of the log that tell one of these."""
+        """Return the lines of the log of some kinds."""
         return [line for line in self.lines if line.what in kinds and item in (None, line.item)]
 
     @property
@@ -119,7 +119,7 @@ def receipts_in(content: Any) -> set[str]:
 
 
 _NOBODY = "lost"
-"""The process of a start that is only assumed: an attempt may have begun that nothing tells of."""
+"""The process of a start that is only assumed: an attempt may have begun without any trace."""
 _ENDS: Mapping[str, str] = {
     "call_rejected": "rejected",
     "call_squashed": "squashed",

@@ -24,7 +24,7 @@ away."""
 
 
 def meet(case: Case, place: Place, children: Children, server: Server | None) -> list[str]:
-    """Let processes live and die until one ends by itself; tells what went otherwise than it should.
+    """Let processes live and die until one ends by itself; return what went otherwise than it should.
 
     Args:
         case: Case to play.
@@ -95,7 +95,8 @@ def _at_instants(
 
 
 def _dies_at_work(place: Place, child: Child, drawn: random.Random) -> bool:
-    """Wait for the instant at which a process is to die, mostly while its agent runs; whether it ended before."""
+    """Wait for the instant at which a process is to die, mostly while its agent runs; return True
+    if it ended before."""
     if drawn.random() < _STARTING:
         return child.wait(drawn.uniform(EARLIEST, LATEST))
     after = drawn.uniform(0.0, _WORKING)

@@ -358,8 +358,9 @@ def _ordered_outside(evidence: Evidence, item: str, operand: str) -> bool:
 
 
 def _starts_in_order(evidence: Evidence) -> Iterator[str]:
-    # What a process that is gone had begun, the ledger of its heir tells of when it learns of it: that may be before it
-    # has made a pure call again, or looked up another one, on which the first depended.
+    # The ledger of the next process tells of a dead process's calls only when it learns of them:
+    # that may be before it has repeated a pure call, or looked up another one, on which the first
+    # depended.
     gone = {
         row.key
         for row in evidence.journal or ()
@@ -453,7 +454,7 @@ PROMISES: Mapping[str, Callable[[Evidence], Iterator[str]]] = {
     "P5": nothing_runs_ahead,
     "P6": no_result_is_anothers,
 }
-"""Each promise and the function that looks for what speaks against it."""
+"""Each promise and the function that looks for violations of it."""
 
 
 def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Several lanes at once: hands out cases, takes results, and keeps them so that a broken-off proof goes on."""
+"""Several lanes at once: they get cases and return results, which are kept so that an interrupted run goes on."""
 
 import json
 import queue
@@ -41,7 +41,7 @@ class Results:
         self.played: dict[str, Played] = {item.case: item for item in played}
 
     def add(self, played: Played) -> None:
-        """Keep one more."""
+        """Keep one more result."""
         with self._lock, self._file.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(played.to_json())}\n")
             self.played[played.case] = played

@@ -115,7 +115,7 @@ class DyingJournal:
         self._broken = broken
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the journal's own."""
+        """Return any other attribute from the journal."""
         return getattr(self.journal, name)
 
     async def begin(self, intent: Intent) -> Verdict:

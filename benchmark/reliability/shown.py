@@ -153,7 +153,7 @@ class Wrapper(AgentMiddleware[Any, Any, Any]):
     """A middleware of the user's own: it looks at each call, and lets it pass."""
 
     def __init__(self) -> None:
-        """Have seen nothing yet."""
+        """Start with no call seen."""
         super().__init__()
         self.seen: list[str] = []
 

@@ -49,7 +49,7 @@ class Sample:
     """Resources that the process holds at one time."""
 
     calls: int
-    """So far."""
+    """Calls so far."""
     resident: int
     """Bytes in memory."""
     tasks: int
@@ -64,11 +64,11 @@ class Soaked:
     """Result of a soak."""
 
     samples: tuple[Sample, ...]
-    """In order."""
+    """Samples in order."""
 
     @property
     def growth(self) -> float:
-        """By how much memory grew after the warm-up: medians of the last samples against those after it."""
+        """Growth of memory after the warm-up: medians of the last samples against those after it."""
         held = [
             sample.resident
             for sample in self.samples

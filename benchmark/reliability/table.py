@@ -31,7 +31,7 @@ _TEXTS = (0, len(_HEAD) - 2, len(_HEAD) - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One part, added up."""
+    """Sums over the cases of one part."""
 
     title: str
     numbers: tuple[int, ...]

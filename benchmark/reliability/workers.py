@@ -69,10 +69,10 @@ class DyingSender(DbosExecutor):
 
 
 class ReapingJournal(DyingJournal):
-    """A worker's journal, which dies when it has told the reaper who is gone: nothing of theirs was put back yet."""
+    """Journal of a worker that dies once the reaper knows the processes that are gone, before it takes their calls."""
 
     def gone(self, epochs: Collection[str]) -> Collection[str]:
-        """Tell who is gone."""
+        """Return the processes that are gone, or die if there are any."""
         found = self.journal.gone(epochs)
         if found:
             self.trigger.at(Point.C15)

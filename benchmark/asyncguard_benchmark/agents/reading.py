@@ -1,8 +1,8 @@
 """Reader of messages: the statements of a message about an agent's calls.
 
-`read_message` understands the benchmark's own two surfaces, and results between tags as guarded front ends write them:
-``<result-x call="cat#2" tool="cat" task="fs-01" status="done">``. A front end that speaks otherwise gets a
-`MessageReader` of its own. What means nothing to a reader (a status, a nudge) is passed over.
+`read_message` understands the benchmark's own two surfaces, and results between tags as the adapters write them:
+``<result-x call="cat#2" tool="cat" task="fs-01" status="done">``. Another format needs a
+`MessageReader` of its own. Parts that mean nothing to a reader (a status, a nudge) are skipped.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Calls of an agent with their outcomes, read from the conversation.
 
-Agents keep no state between turns: they read the message list they are sent, as a model does. That makes them work
-behind any front end, and able to be copied and replayed.
+Agents keep no state between turns: they read the message list they are sent, as a model does. So they work
+with any adapter, and can be copied and replayed.
 """
 
 import re
