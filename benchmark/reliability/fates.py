@@ -95,8 +95,10 @@ def _at_instants(
 
 
 def _dies_at_work(place: Place, child: Child, drawn: random.Random) -> bool:
-    """Wait for the instant at which a process is to die, mostly while its agent runs; return True
-    if it ended before."""
+    """Wait for the instant at which a process is to die; return True if it ended before.
+
+    The instant mostly lies while its agent runs.
+    """
     if drawn.random() < _STARTING:
         return child.wait(drawn.uniform(EARLIEST, LATEST))
     after = drawn.uniform(0.0, _WORKING)
