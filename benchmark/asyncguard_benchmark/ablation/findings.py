@@ -89,7 +89,7 @@ class Effect:
     against_value: float
     """Overall of the arm that it is compared with, on these pairs, in per cent."""
     difference: Interval
-    """Of overall, in points; dyadic-robust."""
+    """Difference of overall, in points; dyadic-robust."""
     standard_error: float
     """Dyadic-robust, in points."""
     naive_error: float
@@ -125,7 +125,7 @@ class ShapleyValue:
 
     switch: str
     value: Interval
-    """In points of overall; dyadic-robust."""
+    """Points of overall; dyadic-robust."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,14 +246,14 @@ class Settings:
     """Settings and data of the ablation."""
 
     version: str
-    """Of asyncguard."""
+    """Version of asyncguard."""
     command: str
     """The command line that repeats it."""
     suite: str
     """Name of the compositions."""
     compositions: int
     sub_tasks: int
-    """Over all compositions."""
+    """Number over all compositions."""
     sources: int
     """Different sub-tasks among them: what the intervals are robust against sharing."""
     seeds: tuple[int, ...]

@@ -21,11 +21,11 @@ class ModelAccount:
     model: PublishedModel
     members: int
     error: float
-    """Of the best fit over the main columns, in points."""
+    """Error of the best fit over the main columns, in points."""
     worst_member: float
     """Greatest error of a member."""
     predicted: Figures
-    """Of the best fit."""
+    """Figures of the best fit."""
     by_column: Figures
     """Absolute errors of the best fit."""
     rates: Mapping[str, tuple[float, float]]

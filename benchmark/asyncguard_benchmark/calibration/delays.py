@@ -39,7 +39,7 @@ class Forecast:
     error: float | None
     """Mean over the published columns, in points."""
     naive_error: float | None
-    """Of the main regime's row, unmoved."""
+    """Error of the main regime's row, unmoved."""
 
 
 def forecasts(

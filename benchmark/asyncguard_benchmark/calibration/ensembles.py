@@ -35,7 +35,7 @@ class Chosen:
     indices: Sequence[int]
     """Into the played points; the best fit comes first, then each the farthest from those before it."""
     error: float
-    """Of the best fit, in points."""
+    """Error of the best fit, in points."""
     fitting: int
     """Number of played points that were within the tolerance."""
 

@@ -33,7 +33,7 @@ from asyncguard_benchmark.statistics.clustered import share_of
 from asyncguard_benchmark.statistics.estimates import Interval
 
 BUDGETS = (1.5, 2.0, 3.0)
-"""In calls of the ground truth."""
+"""Budgets of calls, as multiples of the ground truth."""
 FACETS = (Facet.HAZARD, Facet.MODE, Facet.SEVERITY, Facet.WORKFLOW, Facet.DOMAIN)
 SILENT = frozenset({Ending.WRONG_ANSWER, Ending.WRONG_EFFECTS})
 

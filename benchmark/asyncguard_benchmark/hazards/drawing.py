@@ -32,7 +32,7 @@ from asyncguard_benchmark.hazards.placing import (
 from asyncguard_benchmark.hazards.tasks import HazardTask, load_hazard_tasks
 
 SHIPPED_SEED = 7
-"""Of the instances that ship."""
+"""Seed of the instances that ship."""
 
 
 def drawn_instances(seed: int = SHIPPED_SEED) -> Iterator[Instance]:

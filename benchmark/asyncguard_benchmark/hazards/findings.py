@@ -138,7 +138,7 @@ class HazardSettings:
     """Settings of the measurement."""
 
     version: str
-    """Of asyncguard."""
+    """Version of asyncguard."""
     command: str
     """The command line that repeats it."""
     tasks: int

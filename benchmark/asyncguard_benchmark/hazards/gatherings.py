@@ -33,11 +33,11 @@ from asyncguard_benchmark.pointers import covers
 from asyncguard_benchmark.scenario import Composition, Kind, SubTask, Suite
 
 BENIGN = "~benign."
-"""In the ids of compositions with benign variation."""
+"""Part of the ids of compositions with benign variation."""
 ANYWHERE = "~anywhere"
-"""In the ids of compositions with faults put anywhere, before the number of the draw."""
+"""Part of the ids of compositions with faults put anywhere, before the number of the draw."""
 DRAWN = "~drawn"
-"""In the ids of compositions with broken effects, before the number of the draw."""
+"""Part of the ids of compositions with broken effects, before the number of the draw."""
 
 
 def benign(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:

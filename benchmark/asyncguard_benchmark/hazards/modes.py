@@ -63,11 +63,11 @@ class Spot:
     """Tool and site at which a mode is placed, and its severity."""
 
     tool: Tool
-    """As declared."""
+    """The tool as declared."""
     site: str = ""
     """JSON pointer into its arguments or result, one of the mode's `sites`."""
     severity: int = 1
-    """From 1 to 3."""
+    """Severity, from 1 to 3."""
     seed: int = 0
 
     def draw(self, *parts: object) -> float:

@@ -31,7 +31,7 @@ class Outcome:
     """Outcome of one call."""
 
     text: str
-    """As an agent without a runtime is shown it."""
+    """Answer as an agent without a runtime is shown it."""
     raised: Exception | None = None
     """Exception of the tool, or None; `text` says the same in words."""
     note: str = ""
