@@ -196,7 +196,7 @@ FAULT = {"tool": "find_order", "failpoint": "before_return", "probability": 1, "
                 PAPER: {"a::b": {"minimal_prompt_hint": "x", "exception_category": "Bad Luck"}}
             },
             "exception_category",
-            "'Bad Luck' is no category of hazards",
+            "'Bad Luck' is not a category of hazards",
         ),
         (
             CATALOGUE,
@@ -220,7 +220,7 @@ FAULT = {"tool": "find_order", "failpoint": "before_return", "probability": 1, "
             MANIFEST,
             first_item(exception_type="odd"),
             "items[0].exception_type",
-            "no category of hazards",
+            "not a category of hazards",
         ),
         (
             MANIFEST,

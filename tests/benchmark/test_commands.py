@@ -88,8 +88,8 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
         (("run", "--agents", "genius"), "'genius': choose from oracle, serial, eager"),
         (("run", "--arms", ""), "'': choose from all, none"),
         (("run", "--distractor-rate", "2"), "'2' is not between 0 and 1"),
-        (("run", "--seeds", "one"), "'one' is no list of whole numbers"),
-        (("run", "--jobs", "0"), "'0' is no number of at least 1"),
+        (("run", "--seeds", "one"), "must be a list of whole numbers, not 'one'"),
+        (("run", "--jobs", "0"), "must be a whole number of at least 1, not '0'"),
     ],
 )
 def test_a_wrong_command_line_is_explained(

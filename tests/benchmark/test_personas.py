@@ -312,4 +312,4 @@ def _renamed(state: Any) -> Any:
 def test_what_is_simulated_is_said() -> None:
     """The docstring of the class says what is simulated."""
     text = inspect.getdoc(PersonaAgent) or ""
-    assert "no model of how a language model works" in text
+    assert "not a model of how a language model works" in text
