@@ -45,18 +45,9 @@ class Evidence:
     def has(self, value: str | float) -> bool:
         """Return True if a scalar occurs."""
         self._read()
-        if isinstance(value, str):
-            return self._has_text(value)
-        # Numbers compare by value, not as float: a very long integer does not fit one.
-        return value in self._numbers or str(value) in self._words
-
-    def shows(self, mark: str) -> bool:
-        """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
-        self._read()
-        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
-        return any(alone.search(text) for text in self._texts)
-
-    def _has_text(self, value: str) -> bool:
+        if not isinstance(value, str):
+            # Numbers compare by value, not as float: a very long integer does not fit one.
+            return value in self._numbers or str(value) in self._words
         folded = _SPACE.sub(" ", value.casefold()).strip()
         words = _WORD.findall(folded)
         # A text without words claims nothing. Several words may occur in this order anywhere; a
@@ -65,9 +56,16 @@ class Evidence:
             return True
         if _NUMBER.fullmatch(folded) and self._has_number(folded):
             return True
+        # Running text is the model's own wording; only what it states exactly needs a source.
         if len(words) >= _PROSE_WORDS and " " in folded:
             words = [word for word in words if any(char.isdigit() for char in word)]
         return all(word in self._words or self._has_number(word) for word in words)
+
+    def shows(self, mark: str) -> bool:
+        """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
+        self._read()
+        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
+        return any(alone.search(text) for text in self._texts)
 
     def _has_number(self, word: str) -> bool:
         return any(number in self._numbers for number in _numbers(word))

@@ -134,7 +134,13 @@ class Ledger(LedgerQueries):
     def _defer(self, event: ev.CallDeferred) -> None:
         record = self._move(event.key, Move.DEFER, named=event.on)
         record.guard, record.reason, record.blocked_by = event.guard, event.reason, event.on
-        self._wait_for(record)
+        # Counted, so that the end of a blocker costs one step per dependent and no search.
+        blockers = [key for key in dict.fromkeys(event.on) if self._calls[key].open]
+        self._blockers[record.key] = len(blockers)
+        for key in blockers:
+            self._dependents.put(key, record.key)
+        if not blockers:
+            self._ready[record.key] = None
 
     def _hold(self, event: ev.CallHeld) -> None:
         record = self._move(event.key, Move.HOLD)
@@ -272,13 +278,7 @@ class Ledger(LedgerQueries):
             return
         self._news.pop(record.key, None)
         self._enter_open(record)
-        self._restore_order(record)
-        # What was delivered was the doubt, not the end.
-        record.placeholder = record.placeholder or record.delivered
-        record.delivered = False
-
-    def _restore_order(self, record: CallRecord) -> None:
-        """Put a reopened call in its place in program order; block the calls that wait for it."""
+        # Entering put the call last, and the queries promise program order.
         for calls in (self._open_by_task, self._barriers):
             calls[record.call.task] = dict.fromkeys(self._in_order(calls.get(record.call.task, ())))
         name = (record.call.task, record.call.fingerprint)
@@ -286,11 +286,15 @@ class Ledger(LedgerQueries):
         self._by_fingerprint.pop(name, None)
         for key in equal:
             self._by_fingerprint.put(name, key)
+        # Calls that waited for it were unblocked when it came into doubt; they wait again.
         for waiting in self._by_state[CallState.DEFERRED]:
             if record.key in self._calls[waiting].blocked_by:
                 self._dependents.put(record.key, waiting)
                 self._blockers[waiting] = self._blockers.get(waiting, 0) + 1
                 self._ready.pop(waiting, None)
+        # What was delivered was the doubt, not the end.
+        record.placeholder = record.placeholder or record.delivered
+        record.delivered = False
 
     def _in_order(self, keys: Collection[str]) -> list[str]:
         return sorted(keys, key=lambda key: self._calls[key].call.sequence)
@@ -326,14 +330,6 @@ class Ledger(LedgerQueries):
 
     def _forget_fingerprint(self, call: Call) -> None:
         self._by_fingerprint.drop((call.task, call.fingerprint), call.key)
-
-    def _wait_for(self, record: CallRecord) -> None:
-        blockers = [key for key in dict.fromkeys(record.blocked_by) if self._calls[key].open]
-        self._blockers[record.key] = len(blockers)
-        for key in blockers:
-            self._dependents.put(key, record.key)
-        if not blockers:
-            self._ready[record.key] = None
 
     _FOLDS: ClassVar[Mapping[type[ev.Event], Callable[["Ledger", Any], None]]] = {
         ev.RunStarted: _start_run,

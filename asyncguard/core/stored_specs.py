@@ -75,7 +75,11 @@ def cautious(met: ToolSpec, kept: ToolSpec) -> ToolSpec:
     """
     # Another probe may know nothing of attempts that were made under the old declaration.
     probe = met.probe if met.probe == kept.probe else None
-    effect = _effect(met.effect, kept.effect)
+    effect = met.effect
+    if met.effect is not kept.effect:
+        # The first attempt may have had no key, so a present ``keyed`` makes nothing repeatable.
+        both = met.effect.renewable and kept.effect.repeatable
+        effect = EffectClass.IDEMPOTENT if both else EffectClass.AT_MOST_ONCE
     if effect is EffectClass.PROBED and probe is None:
         effect = EffectClass.AT_MOST_ONCE
     atomic = met.atomic and kept.atomic
@@ -89,12 +93,3 @@ def gone(kept: ToolSpec) -> ToolSpec:
     if kept.effect is EffectClass.PURE:
         return kept
     return replace(kept, effect=EffectClass.AT_MOST_ONCE, probe=None)
-
-
-def _effect(met: EffectClass, kept: EffectClass) -> EffectClass:
-    if met is kept:
-        return met
-    # The first attempt may have had no key, so a present ``keyed`` makes nothing repeatable.
-    if met in (EffectClass.PURE, EffectClass.IDEMPOTENT) and kept.repeatable:
-        return EffectClass.IDEMPOTENT
-    return EffectClass.AT_MOST_ONCE
