@@ -105,9 +105,13 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     if (wrong := _mismatch(hint, value)) is None:
         return
     inside, expected, given = wrong
-    raise error(
-        f"{place}{inside} must be {expected}, not {_described(given)}{_advice(expected, given)}."
-    )
+    advice = ""
+    if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
+        advice = f"; write [{given[:_SHOWN]!r}]"
+    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
+        if expected.startswith(f"a {name}"):
+            advice = f"; build one with {name}(...)"
+    raise error(f"{place}{inside} must be {expected}, not {_described(given)}{advice}.")
 
 
 @cache  # resolving annotations is slow, and classes and functions keep theirs
@@ -226,16 +230,6 @@ def _words(hint: Any) -> str:
         return f"{_ABSTRACT[origin][0]} of {parts}"
     name = getattr(origin, "__name__", str(origin))
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
-
-
-def _advice(expected: str, given: Any) -> str:
-    """Return what to write instead, empty if that is not plain."""
-    if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
-        return f"; write [{given[:_SHOWN]!r}]"
-    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
-        if expected.startswith(f"a {name}"):
-            return f"; build one with {name}(...)"
-    return ""
 
 
 def _described(value: Any) -> str:

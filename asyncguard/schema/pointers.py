@@ -27,7 +27,7 @@ def in_result(content: Any, pointer: str) -> Any:
         PointerError: The pointer does not lead to a value.
     """
     if isinstance(content, str):
-        # A text that is no JSON is a value itself; only the empty pointer leads to it.
+        # A text that cannot be parsed is a value itself; only the empty pointer leads to it.
         with suppress(ValueError, RecursionError):
             content = json.loads(content)
     return value_at(content, pointer)

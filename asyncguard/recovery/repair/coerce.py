@@ -28,9 +28,16 @@ def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
     # A number beside which the answer names a unit fits the schema also in the wrong unit.
     if (where.named is None or not is_number) and _is_right(value, schema):
         return Coerced(value=value)
+    form = main_form(schema)
+    branches = [form]
+    for name in ("anyOf", "oneOf"):
+        if name in form:
+            around = {key: item for key, item in form.items() if key != name}
+            branches = [{**around, **each} for each in form[name] if isinstance(each, Mapping)]
+            break
     outcomes = [
         mended
-        for branch in _branches(schema)
+        for branch in branches
         if (mended := _mend(value, branch, where)) is not None and _is_right(mended.value, branch)
     ]
     # Branches that agree count once; equality and not a set, because values may be unhashable.
@@ -47,15 +54,6 @@ def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:
     return shape.fits(value) and not (
         shape.has_units and next(conflicts(schema, value), None) is not None
     )
-
-
-def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    form = main_form(schema)
-    for name in ("anyOf", "oneOf"):
-        if name in form:
-            around = {key: value for key, value in form.items() if key != name}
-            return [{**around, **branch} for branch in form[name] if isinstance(branch, Mapping)]
-    return [form]
 
 
 def _mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:

@@ -164,53 +164,45 @@ def converted(
     number = convert(value, source, target)
     if number is None:
         return None
-    if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
-        number = int(number)
     return _changed(
-        number, f"converted the number {where.text} from {source.name} to {target.name}"
+        _as_integer(number, schema),
+        f"converted the number {where.text} from {source.name} to {target.name}",
     )
 
 
+def _as_integer(number: int | float, schema: Mapping[str, Any]) -> int | float:
+    """Return a number as an integer if it is whole and the schema takes nothing but integers."""
+    whole = isinstance(number, float) and number.is_integer()
+    return int(number) if whole and "number" not in shape_of(schema).kinds else number
+
+
 def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
+    declared = declared_unit(schema, where)
     for core in cores(text, _names(schema, where)):
         match = _QUANTITY.fullmatch(core)
-        if match is None:
+        found = None if match is None else number_in(match["number"])
+        if match is None or found is None:
             continue
-        named = [
-            part.strip() for part in (match["before"], match["after"]) if part and part.strip()
+        beside = [part.strip() for part in (match["before"], match["after"]) if part]
+        named = [part for part in beside if part]
+        # Words around a number may qualify it ("about 3", "3 of 5"), unless they are its unit.
+        is_unit = [
+            unit_named(part) is not None
+            or (declared is not None and folded(declared) == folded(part))
+            for part in named
         ]
-        if len(named) > 1 or not all(_may_name(part, schema, where) for part in named):
+        if len(named) > 1 or not all(is_unit):
             continue
-        mended = _number(match["number"], schema, where, named[0] if named else where.named)
-        if mended is not None:
-            yield mended
+        number = _as_integer(as_json_number(found), schema)
+        counted = _counted(number, schema, where, named[0] if named else where.named)
+        if counted is not None:
+            change = f"read the number {where.text} from a text"
+            yield _changed(counted.value, change, *counted.changes)
 
 
 def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
     """Return the names by which a value is known, for a label before it."""
     return field_aliases(schema) | frozenset(where.path[-1:])
-
-
-def _number(
-    spelled: str, schema: Mapping[str, Any], where: Where, named: str | None
-) -> Coerced | None:
-    found = number_in(spelled)
-    if found is None:
-        return None
-    number = as_json_number(found)
-    if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
-        number = int(number)
-    counted = _counted(number, schema, where, named)
-    if counted is None:
-        return None
-    return _changed(counted.value, f"read the number {where.text} from a text", *counted.changes)
-
-
-def _may_name(text: str, schema: Mapping[str, Any], where: Where) -> bool:
-    declared = declared_unit(schema, where)
-    return unit_named(text) is not None or (
-        declared is not None and folded(declared) == folded(text)
-    )
 
 
 def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:

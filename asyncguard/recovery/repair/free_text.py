@@ -48,18 +48,19 @@ def _python_literal(text: str) -> Any:
         return None
     try:
         tree = ast.parse(text, mode="eval")
-        if any(isinstance(node, ast.Dict) and _repeats(node) for node in ast.walk(tree)):
-            return None
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Dict):
+                # `literal_eval` would keep the last of two equal keys; JSON has text keys only.
+                keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+                texts = {key for key in keys if isinstance(key, str)}
+                if len(texts) < len(keys):
+                    return None
         value = ast.literal_eval(tree)
+        # Through JSON, so that tuples become lists, and what JSON does not have is refused.
         return json.loads(json.dumps(value, allow_nan=False))
+    # The parser also fails on deep nesting, by either of the last two.
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
-
-
-def _repeats(node: ast.Dict) -> bool:
-    # `literal_eval` would silently keep the last of two equal keys, and JSON has text keys only.
-    keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
-    return not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys)
 
 
 def pairs_in(text: str) -> dict[str, str] | None:

@@ -36,14 +36,16 @@ def units_between(
     if kinds(source.schema).isdisjoint(_NUMERIC) and kinds(target.schema).isdisjoint(_NUMERIC):
         return None
     here, there = unit_text(source.schema), unit_text(target.schema)
-    if named is not None:
-        if here is not None and differ(here, named):
-            raise Unmeasured
-        here = named
-    if here is not None and there is not None:
-        return _declared(here, there)
+    if named is not None and here is not None and differ(here, named):
+        raise Unmeasured
+    here = here if named is None else named
     one = unit_named(here) if here is not None else _told(source, there)
     other = unit_named(there) if there is not None else _told(target, here)
+    if here is not None and there is not None and (one is None or other is None):
+        # A unit outside the table does not convert; it has to be the same word.
+        if not same_name(here, there):
+            raise Unmeasured
+        return None
     if one is not None and other is not None:
         if equal(one, other):
             return None
@@ -67,19 +69,6 @@ def is_silent(source: Leaf, target: Leaf) -> bool:
         return not kinds(target.schema).isdisjoint(_NUMERIC) and _told(source, there) is None
     except Unmeasured:
         return False
-
-
-def _declared(here: str, there: str) -> tuple[Unit, Unit] | None:
-    one, other = unit_named(here), unit_named(there)
-    if one is None or other is None:
-        if not same_name(here, there):
-            raise Unmeasured
-        return None
-    if equal(one, other):
-        return None
-    if not comparable(one, other):
-        raise Unmeasured
-    return one, other
 
 
 def _told(leaf: Leaf, declared: str | None) -> Unit | None:

@@ -335,7 +335,14 @@ def convert(value: int | float, source: Unit, target: Unit) -> int | float | Non
     # The shortest decimal of the float is what the tool wrote; its binary value has further digits.
     exact = Fraction(Decimal(repr(value)))
     result = (exact * source.factor + source.offset - target.offset) / target.factor
-    return _number(result, whole=isinstance(value, int))
+    # An integer stays one; beyond the exact digits of a double only an integer keeps the value.
+    if result.denominator == 1 and (isinstance(value, int) or abs(result) >= 10**_EXACT):
+        return result.numerator
+    above, below = Decimal(result.numerator), Decimal(result.denominator)
+    quotient = Context(prec=_EXACT).divide(above, below)
+    if Fraction(quotient) != result:
+        quotient = Context(prec=_NOISE_FREE).divide(above, below)
+    return float(quotient)
 
 
 def _fixed(unit: Unit, other: Unit) -> Unit:
@@ -347,14 +354,3 @@ def _fixed(unit: Unit, other: Unit) -> Unit:
         return unit
     factor = unit.factor / 10 ** _CURRENCIES[money][0]
     return replace(unit, dimension=(money, *unit.dimension[1:]), factor=factor)
-
-
-def _number(exact: Fraction, *, whole: bool) -> int | float:
-    # An integer stays one; beyond the exact digits of a double only an integer keeps the value.
-    if exact.denominator == 1 and (whole or abs(exact) >= 10**_EXACT):
-        return exact.numerator
-    above, below = Decimal(exact.numerator), Decimal(exact.denominator)
-    quotient = Context(prec=_EXACT).divide(above, below)
-    if Fraction(quotient) != exact:
-        quotient = Context(prec=_NOISE_FREE).divide(above, below)
-    return float(quotient)
