@@ -162,6 +162,7 @@ def _is_shaped(hint: Any, value: Any) -> bool:
         return True
     if hint in _NUMBERS:
         return (
+            # A bool is an int in Python: True would pass for a limit of 1.
             isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool) and _is_finite(value)
         )
     origin = get_origin(hint) or hint
@@ -171,9 +172,11 @@ def _is_shaped(hint: Any, value: Any) -> bool:
         return value in get_args(hint)
     if origin in _ABSTRACT:
         kind = _ABSTRACT[origin][1]
+        # A text is a collection of its letters, and a mapping one of its names: neither is meant.
         no_list = (str, bytes, bytearray, Mapping) if kind in (Collection, Iterable) else ()
         return isinstance(value, kind) and not isinstance(value, no_list)
     if isinstance(origin, type) and Protocol in origin.__bases__:
+        # ``isinstance`` takes runtime-checkable protocols only, and runs properties before 3.12.
         required = [name for name in vars(origin) if not name.startswith("_")]
         return not isinstance(value, type) and all(_has(value, name) for name in required)
     return not isinstance(origin, type) or isinstance(value, origin)

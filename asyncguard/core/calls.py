@@ -160,6 +160,7 @@ def _read(value: Any, schema: Mapping[str, Any]) -> Any:
     if "string" in kinds or not kinds & {"boolean", "integer", "number"}:
         return value
     try:
+        # Python's own spelling is common: ``True`` is not JSON, ``true`` is.
         read = json.loads(value.strip().lower())
     except (ValueError, RecursionError):
         return value

@@ -45,8 +45,10 @@ _values_of_call = attrgetter(*_CALL_NAMES)
 
 def _call_to_json(call: Call) -> dict[str, Any]:
     data = dict(zip(_CALL_NAMES, _values_of_call(call), strict=True))
+    # Stored states have to survive savers that know no other mappings than dict.
     data["arguments"] = dict(call.arguments)
     reads, writes = call.footprint.reads, call.footprint.writes
+    # Sorted, because the order of a set of texts differs from one process to the next.
     data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
     return data
 

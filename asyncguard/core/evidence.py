@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+# Not within a word (``v2``), and not the end of a version (``1.2.3``): those are names.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
 _EDGE = r"[\s\"'`(){}\[\],;:\u2018-\u201f\u00ab\u00bb]"
@@ -86,6 +87,7 @@ def leaves(value: Any) -> Iterator[str | float]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from leaves(item)
+    # A truth value stands in no text, so it could never be grounded; in Python bool is an int.
     elif isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield value
 

@@ -47,6 +47,7 @@ class Ledger(LedgerQueries):
                 f"The ledger does not know the event {event.kind!r}; add it to Ledger._FOLDS."
             )
         fold(self, event)
+        # Last, so that an event that was refused does not move the counter.
         self.n = event.n
 
     # -- runs and tasks ----------------------------------------------------------------------------
@@ -68,6 +69,7 @@ class Ledger(LedgerQueries):
         if known.state is not TaskState.OPEN:
             known.state = advance_task(known.state, TaskState.OPEN)
         known.task = Task(id=event.task, goal=event.goal)
+        # The user asks for it again, so the model may act on it again.
         known.skipped_by_model = False
 
     def _end_task(self, event: ev.TaskEnded) -> None:
@@ -107,6 +109,7 @@ class Ledger(LedgerQueries):
             raise UnknownCallError(
                 f"Call {call.key!r} was proposed before; each call is proposed once.", key=call.key
             )
+        # Nothing was changed up to here, and nothing below raises: the event is applied whole.
         self.declared.update(event.declared or {})
         record = CallRecord(call=call, tool=call.tool, said=self.said)
         self._calls[call.key] = record
@@ -221,6 +224,7 @@ class Ledger(LedgerQueries):
         for key in event.placeholders:
             self._calls[key].placeholder = True
             self._unanswered.pop(key, None)
+            # The call ended before its placeholder was shown, so its end has not become news yet.
             if not self._calls[key].open:
                 self._news[key] = None
         for key in event.keys:
@@ -241,6 +245,7 @@ class Ledger(LedgerQueries):
             move: Move that the lifecycle has to allow.
             named: Keys of other calls that the event names; they have to exist.
         """
+        # Lookups come before any change: an unknown key must leave the ledger as it was.
         record = self.record(key)
         for other in named:
             self.record(other)
@@ -312,13 +317,16 @@ class Ledger(LedgerQueries):
         call = record.call
         self._open_by_task[call.task].pop(call.key, None)
         self._open_in_group[call.task, call.message_id] -= 1
+        # A counter keeps zeros: without this, each message of the thread would leave an entry.
         if not self._open_in_group[call.task, call.message_id]:
             self._open_in_group.pop((call.task, call.message_id))
         self.resources.remove(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers[call.task].pop(call.key, None)
+        # A call in doubt is still compared with new ones: an equal call may be its second effect.
         if record.state is not CallState.IN_DOUBT:
             self._forget_fingerprint(call)
+        # Without a placeholder the end is the call's first answer, and ``_unanswered`` holds it.
         if record.placeholder:
             self._news[call.key] = None
         for dependent in self._dependents.of(call.key):

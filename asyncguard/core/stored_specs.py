@@ -13,6 +13,8 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
 
+# Fields that decide about repetition, questions to people and side queries. A field that is missing
+# here has its default in a process that has not met the tool.
 _KEPT = (
     "effect",
     "mode",
@@ -43,6 +45,7 @@ def _plain(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    # An enum member becomes plain text: a saver would store it as an object of its class.
     return str(value) if isinstance(value, str) else value
 
 
@@ -60,6 +63,7 @@ def from_json(name: str, data: Mapping[str, Any]) -> ToolSpec:
         if isinstance(verifier := values.get("verifier"), Mapping):
             values["verifier"] = Fallback(**verifier)
         return ToolSpec(name=name, **values)
+    # What this version cannot read must not make a call repeatable.
     except (DeclarationError, TypeError):
         return ToolSpec(name=name)
 

@@ -29,6 +29,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if reason := unreadable(proposal, board):
         return Reject(guard="arguments", reason=reason)
     call, spec = proposal.call, proposal.spec or ToolSpec(name=proposal.call.tool)
+    # Operands first, because the schema accepts each of them, whatever it names.
     if verdict := bad_reference(call, spec, board):
         return verdict
     problems = _problems(call, spec, board)

@@ -91,6 +91,7 @@ def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
     folded = _SPACE.sub(" ", value.casefold()).strip()
     if not _ANY.fullmatch(folded):
         return False
+    # A mark has no words that evidence could hold, so it is searched for as it stands.
     if _MARKS.fullmatch(folded):
         return not board.evidence.shows(task, folded)
     if _SHAPES.fullmatch(folded):

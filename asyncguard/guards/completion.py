@@ -62,6 +62,7 @@ def _outstanding(board: Scoreboard) -> str:
     ledger = board.ledger
     open_calls = (record for task in ledger.tasks() for record in ledger.open_of(task.task.id))
     named = [f"{record.call.task} {record.call.label}" for record in (*open_calls, *ledger.news())]
+    # A model may name a task that was never given; its call is open all the same.
     return listed(named) or ("calls of unknown tasks" if ledger.any_open() else "")
 
 
@@ -69,6 +70,7 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
     """Return what is missing in an open task as half a sentence; empty if nothing is."""
     last = board.ledger.find(task.last_call) if task.last_call is not None else None
     if last is None:
+        # The sole task is a plain conversation, which may need no tool at all.
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
         return "no tool was called for it" if untouched else ""
     # A person decides next where the model was advised to ask, or a person refused.

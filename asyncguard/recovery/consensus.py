@@ -115,6 +115,7 @@ def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str
     entries, apart = [], []
     for candidate in candidates:
         parts = [_part(candidate.value, pointer) for pointer in pointers]
+        # A part that is missing is no statement: it must not count against the others.
         if any(part is None for part in parts):
             apart.append(candidate.source)
         else:
@@ -237,6 +238,7 @@ def _agree(one: Any, other: Any) -> bool:
             )
         case ("list", left), ("list", right):
             return len(left) == len(right) and all(map(_agree, left, right))
+        # The parts of two entries, in the order of the pointers.
         case list(), list():
             return all(map(_agree, one, other))
         case _:
@@ -266,6 +268,7 @@ def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
 
 def _canonical(value: Any) -> tuple[str, Any]:
     match value:
+        # In Python bool is an int, and True equals 1; in JSON they are different values.
         case bool() | None:
             return "constant", value
         case int() | float():

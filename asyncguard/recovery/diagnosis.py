@@ -131,6 +131,8 @@ def _transient(seen: Observation) -> tuple[str, ...]:
     symptom = seen.symptom
     if symptom is None or not is_transient(symptom):
         return ()
+    # The tool's own word outranks its class and status, and the evidence has to say whose word it
+    # is.
     said = ("the tool itself says that another attempt may succeed",) if symptom.transient else ()
     return (f"{_named(seen.tool, symptom)}, which passes", *said)
 
@@ -220,6 +222,8 @@ def _any_of(kinds: frozenset[AnomalyKind]) -> Evidence:
 
 def _reshaped(seen: Observation) -> tuple[str, ...]:
     kinds = {anomaly.kind for anomaly in seen.anomalies}
+    # A missing field alone may be an incomplete answer. With an unexpected one beside it, or
+    # another type or unit, the form itself is another one.
     moved = not kinds.isdisjoint({_K.TYPE, _K.UNIT}) or kinds >= {_K.MISSING, _K.UNEXPECTED}
     found = _sentences(seen, _FORM)
     if not found or not moved or not seen.contract_differs:
@@ -314,6 +318,7 @@ def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 _H = HazardKind
 
 RULES: tuple[Rule, ...] = (
+    # First, because the runtime ended these attempts: class and status are not the tool's.
     Rule(name="stopped", hazard=_H.EXECUTION, evidence=_stopped, confidence=0.95),
     Rule(name="transient", hazard=_H.EXECUTION, evidence=_transient, confidence=0.95),
     Rule(
@@ -355,6 +360,7 @@ RULES: tuple[Rule, ...] = (
         evidence=_failed_with(range(500, 600), BROKEN_CLASSES, "the tool or the way to it broke"),
         confidence=0.9,
     ),
+    # Before the form: an error object in place of the result lacks every declared field, too.
     Rule(name="unreadable", hazard=_H.OUTPUT, evidence=_any_of(_UNREAD), confidence=0.95),
     Rule(name="reshaped", hazard=_H.SPECIFICATION, evidence=_reshaped, confidence=0.9),
     Rule(name="dropped", hazard=_H.SPECIFICATION, evidence=_dropped, confidence=0.85),

@@ -159,6 +159,7 @@ def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tup
                 found.append(_anomaly(AnomalyKind.UNIT, conflict.path, problem))
     if spec.invariants and all(item.kind not in SCHEMA_VISIBLE for item in found):
         found.extend(_broken(spec.invariants, arguments, value))
+    # Several branches and keywords may report one defect.
     return tuple(dict.fromkeys(found))[:_MAX_ANOMALIES]
 
 
@@ -205,10 +206,13 @@ def _violations(shape: CompiledSchema, value: Any, *, parsed: bool) -> list[Anom
     except Exception as error:  # noqa: BLE001 - keywords calculate with the tool's values
         return [_anomaly(AnomalyKind.VALUE, (), f"cannot be checked ({type(error).__name__})")]
     found = [anomaly for error in errors for anomaly in _sorted_out(error)]
+    # A declared result may have fields such as ``error`` or ``status``, so only an answer that does
+    # not fit can be an error.
     if found and _is_error(shape, value):
         found.append(
             _anomaly(AnomalyKind.UNREADABLE, (), "is an error, and holds nothing that is declared")
         )
+    # The validator takes NaN and infinities for numbers, and JSON has neither.
     if not found and not all_finite(value):
         found.append(_anomaly(AnomalyKind.BOUNDS, (), "holds a number that is not finite"))
     return found

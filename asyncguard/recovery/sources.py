@@ -64,6 +64,8 @@ class Panel:
         for asker, mine in asking:
             # Declared from the asker to this tool; read here the other way round.
             theirs = {ours: theirs for theirs, ours in mine.arguments.items()}
+            # A source that the tool declares itself wins over one that follows from others'
+            # declarations.
             sources.setdefault(asker.name, Source(tool=asker.name, arguments=theirs))
             for other in asker.sources:
                 if other.tool == tool:
@@ -126,7 +128,9 @@ class Panel:
             value = reading.answer.value
         candidate = Candidate(source=record.answer_tool, value=value, trusted=False, date=None)
         return SourceAnswer(
-            candidate=candidate, holds=normalised is not None or only(anomalies, _DISPUTED)
+            candidate=candidate,
+            # A disagreement with other calls breaks nothing that is declared of the answer.
+            holds=normalised is not None or only(anomalies, _DISPUTED),
         )
 
     def settlement(
@@ -163,6 +167,7 @@ class Panel:
         if reading.problems:
             return None
         anomalies = inspect(
+            # Without invariants, which need the arguments of the source's own call.
             ToolSpec(name=found.tool, result_schema=self.form(record)),
             record.effective_arguments,
             reading.answer,

@@ -77,6 +77,7 @@ def translate(
     )
     if carried is None:
         return Reading(answer=answer, problems=(_incomparable(said_by.name),))
+    # Nothing changed, so the answer is passed on as it came, undeclared fields included.
     if not read.changes and _within(carried.value, read.value):
         return Reading(answer=answer, changes=carried.assumptions)
     changes = (
@@ -166,4 +167,5 @@ def _within(carried: Any, came: Any) -> bool:
         return all(name in came and _within(value, came[name]) for name, value in carried.items())
     if isinstance(carried, list) and isinstance(came, list):
         return len(carried) == len(came) and all(map(_within, carried, came))
+    # In Python True equals 1 and 1 equals 1.0; in an answer neither pair is the same text.
     return type(carried) is type(came) and bool(carried == came)

@@ -31,6 +31,7 @@ def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend)
         case str():
             return _from_text(value, schema, where, mend)
         case [Mapping() as only]:
+            # A list of one name and value is an object of one field; if it is not, its item counts.
             pairs = _paired(value)
             inner = mend(pairs if pairs is not None else only, schema, where.inside())
             return _after(f"took the only item of a list {where.text}", inner)
@@ -93,6 +94,7 @@ def _fields(
         found = find_fields(value, schema)
     except Undecided:
         return None
+    # Nothing that is declared: it may be another document, such as an envelope.
     if not found and value:
         return None
     fields: dict[str, Any] = {}
@@ -100,6 +102,7 @@ def _fields(
     required = schema.get("required", ())
     for name, place in found.items():
         inner = main_form(properties(schema)[name])
+        # An empty optional field says as much as an absent one, and its schema does not take null.
         if (
             place.value is None
             and name not in required
@@ -116,6 +119,7 @@ def _fields(
             return None
         fields[name] = mended.value
         changes += [*place.changes, *mended.changes]
+    # Last, because what was read out of the fields decides what contradicts it.
     rest = left_over(value, schema, found)
     if rest is None:
         return None
@@ -131,6 +135,7 @@ def _envelope(
     content.
     """
     known = [key for key in value if key in wrappers(schema)]
+    # With two wrappers, either may hold the answer.
     if len(known) != 1:
         return None
     key = known[0]
@@ -216,9 +221,11 @@ def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, 
     """Return rows made of columns of the same length, or of numbered rows."""
     columns = list(value.values())
     numbers = [str(position) for position in range(len(columns))]
+    # Rows under their numbers ("0", "1"), as some libraries write a table.
     if columns and list(value) == numbers:
         return columns
     are_lists = all(isinstance(column, list) for column in columns)
+    # Fields that are not declared could be anything of equal length.
     if not columns or not are_lists or not value.keys() <= properties(items).keys():
         return None
     if len({len(column) for column in columns}) != 1:

@@ -23,7 +23,14 @@ from asyncguard.recovery.repair.literals import (
 )
 from asyncguard.recovery.repair.unit_annotations import same_name, suffix_unit, unit_owner
 from asyncguard.recovery.repair.units import Unit, convert, equal, unit_named
-from asyncguard.schema.compiled import field_aliases, shape_of, unit_text, value_aliases, wrappers
+from asyncguard.schema.compiled import (
+    choices,
+    field_aliases,
+    shape_of,
+    unit_text,
+    value_aliases,
+    wrappers,
+)
 
 _QUANTITY = re.compile(
     rf"(?P<before>[^\d\s+.,-][^\d+.,-]{{0,14}}?)?\s*(?P<number>{NUMBER})\s*(?P<after>[^\d\s].{{0,23}})?"
@@ -128,6 +135,7 @@ def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerce
         for core in cores(text, _names(schema, where)):
             if (truth := truth_in(core)) is not None:
                 yield _changed(truth, f"read a text {where.text} as a truth value")
+    # Without an enum, pattern or format every text is right, so there is nothing to mend.
     if "string" in shape.kinds and is_pinned(schema) and not shape.fits(text):
         yield from _texts(text, schema, where)
 
@@ -140,12 +148,14 @@ def _counted(
     value: int | float, schema: Mapping[str, Any], where: Where, named: str | None
 ) -> Coerced | None:
     """Return the number in its declared unit, given the unit that the answer names."""
+    # An answer that names no unit is taken to be in the declared one.
     if not named:
         return Coerced(value=value)
     declared = declared_unit(schema, where)
     if declared is None:
         return _changed(value, f"left out the unit {where.text}, for which none is declared")
     source, target = unit_named(named), unit_named(declared)
+    # A unit outside the table does not convert, so only the same word is the same unit.
     if source is None or target is None:
         return (
             Coerced(value=value)
@@ -207,13 +217,12 @@ def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
 
 def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
     shape = shape_of(schema)
-    choices = schema.get("enum") or [schema[name] for name in ("const",) if name in schema]
-    aliases = value_aliases(schema)
+    listed, aliases = choices(schema), value_aliases(schema)
     change = f"rewrote the text {where.text} as declared"
     for core in cores(text, _names(schema, where)):
         spelled: list[Any] = [
             core,
-            *choice_in(core, choices, aliases),
+            *choice_in(core, listed, aliases),
             date_in(core),
             date_time_in(core),
         ]
@@ -243,6 +252,7 @@ def coerce_wrapped(
         for key, text in value.items()
         if isinstance(text, str) and unit_owner(key) is not None
     }
+    # Two units beside one value: either may be the one that counts.
     if len(holders) > 1:
         return None
     named = next(iter(holders.values()), where.named)
@@ -250,6 +260,7 @@ def coerce_wrapped(
     if len(inside) != 1:
         return None  # a further field may change the meaning of the value
     key, item = next(iter(inside.items()))
+    # A key that nothing declares may hold another value of the same type.
     known = key in wrappers(schema) or folded(key) in map(folded, _names(schema, where))
     mended = mend_scalar(item, schema, replace(where, named=named)) if known else None
     if mended is None:

@@ -72,6 +72,7 @@ def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
 def _leaves(schema: Any, other: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     form, across = main_form(schema), main_form(other)
     inner = properties(form)
+    # The other contract has a plain value here, so this object is that value in a wrapper.
     wraps = bool(path) and bool(across) and not properties(across) and "object" not in kinds(across)
     if not inner or wraps or len(path) > _MAX_DEPTH:
         yield path, form
@@ -156,6 +157,7 @@ def _measured(leaf: Leaf) -> tuple[str, Unit | None]:
 
 
 def _by_last_name(one: Leaf, other: Leaf) -> bool:
+    # At equal depth the parents differ: one name in two objects means two things.
     return len(one.path) != len(other.path) and folded(one.name) == folded(other.name)
 
 
@@ -168,6 +170,7 @@ def _by_wrapping(one: Leaf, other: Leaf) -> bool:
 
 
 def _like(leaf: Leaf) -> frozenset[str]:
+    # 3 and 3.0 are one number in JSON, so the two kinds are not told apart.
     return frozenset("number" if kind == "integer" else kind for kind in kinds(leaf.schema))
 
 

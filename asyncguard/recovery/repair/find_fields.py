@@ -69,6 +69,7 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
     counted = {name for name, inner in declared.items() if unit_text(inner) is not None}
 
     def named(name: str) -> str | None:
+        # Alone: no other field has a unit that the holder of a unit could belong to.
         return unit_beside(
             name, unit_text(declared[name]), holders, alone=len(counted | {name}) == 1
         )
@@ -116,6 +117,7 @@ def left_over(
             continue
         if unit_known and isinstance(item, str) and unit_owner(key) is not None:
             changes.append(f"left out {shown(key)}: the unit is the declared one")
+        # Left out, a contradiction would be hidden; a field that is kept the model can see itself.
         elif closed or key in opened:
             remaining = _without(item, taken, (key,))
             if _contradicts({key: remaining}, schema, found) or changes_others(

@@ -65,11 +65,13 @@ def _python_literal(text: str) -> Any:
 
 def pairs_in(text: str) -> dict[str, str] | None:
     """Return the fields of a text of nothing but labels and values (``total: 3; city: Graz``)."""
+    # Lines first: a line may have commas and semicolons of its own.
     for separator in ("\n", ";", ", "):
         parts = [part.strip() for part in text.strip().split(separator) if part.strip()]
         matches = [match for part in parts if (match := _PAIR.fullmatch(part))]
         if len(parts) > 1 and len(matches) == len(parts):
             names = {match["name"].strip(): match["value"].strip() for match in matches}
+            # A label that is given twice has two values.
             return names if len(names) == len(matches) else None
     single = _PAIR.fullmatch(text.strip())
     return {single["name"].strip(): single["value"].strip()} if single else None

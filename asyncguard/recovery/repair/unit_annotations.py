@@ -106,6 +106,7 @@ def _conflicts(plan: _Plan, value: Any, path: tuple[str | int, ...]) -> Iterator
             if beside and differ(unit, beside):
                 yield Naming(path=(*path, name), declared=unit, named=beside)
         for name, inner in plan.fields.items():
+            # A bare number names no unit, and most fields hold one.
             if isinstance(value.get(name), Mapping | list | str):
                 yield from _conflicts(inner, value[name], (*path, name))
     elif isinstance(value, list) and plan.items is not None:

@@ -231,6 +231,7 @@ def _without_case() -> dict[str, tuple[Unit, tuple[str, ...]]]:
     return {
         folded: (next(iter(names.values())), tuple(names))
         for folded, names in spelled.items()
+        # A name that fits two units in another case means neither.
         if len(set(names.values())) == 1
     }
 
@@ -262,6 +263,7 @@ def unit_named(text: str) -> Unit | None:
 
     A quotient such as ``km/h`` or ``EUR per kWh`` is a unit if its parts are.
     """
+    # Abbreviations are written with a full stop (``min.``).
     text = text.strip().rstrip(".")
     if found := _UNITS.get(text):
         return found
@@ -272,6 +274,7 @@ def unit_named(text: str) -> Unit | None:
     if len(parts) != 2:
         return None
     above, below = unit_named(parts[0]), unit_named(parts[1])
+    # A unit with a zero of its own has no rate: °C/h is about differences of temperature.
     if above is None or below is None or above.offset or below.offset:
         return None
     return Unit(
@@ -350,6 +353,7 @@ def _fixed(unit: Unit, other: Unit) -> Unit:
     money = other.dimension[0]
     if unit.dimension[0] != _MINOR or money not in _CURRENCIES:
         return unit
+    # A currency without cents (yen): the cents are those of another one.
     if unit.name.startswith("cent") and money not in _CENT:
         return unit
     factor = unit.factor / 10 ** _CURRENCIES[money][0]
