@@ -248,8 +248,7 @@ class GuardConfig:
     @property
     def offers_references(self) -> bool:
         """Return True if the model is offered references to pending results."""
-        # Without the ledger a pending call has no label; in shadow mode no guard would hold its
-        # user back.
+        # Without the ledger a pending call has no label; in shadow mode no guard waits for it.
         return self.references and self.ledger and not self.shadow
 
     def to_json(self) -> dict[str, Any]:

@@ -149,22 +149,18 @@ def _options(hint: Any) -> list[Any]:
     return [hint]
 
 
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer that no float can hold
-        return False
-
-
 def _is_shaped(hint: Any, value: Any) -> bool:
     """Return True if a value is of the kind that a hint names, whatever it contains."""
     if hint is Any or isinstance(hint, TypeVar):
         return True
     if hint in _NUMBERS:
-        return (
-            # A bool is an int in Python: True would pass for a limit of 1.
-            isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool) and _is_finite(value)
-        )
+        # A bool is an int in Python: True would pass for a limit of 1.
+        if not isinstance(value, _NUMBERS[hint]) or isinstance(value, bool):
+            return False
+        try:
+            return math.isfinite(value)
+        except OverflowError:  # an integer that no float can hold
+            return False
     origin = get_origin(hint) or hint
     if origin is Callable:
         return callable(value)

@@ -137,7 +137,12 @@ def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerce
                 yield _changed(truth, f"read a text {where.text} as a truth value")
     # Without an enum, pattern or format every text is right, so there is nothing to mend.
     if "string" in shape.kinds and is_pinned(schema) and not shape.fits(text):
-        yield from _texts(text, schema, where)
+        listed, aliases = choices(schema), value_aliases(schema)
+        for core in cores(text, _names(schema, where)):
+            chosen = choice_in(core, listed, aliases)
+            for found in (core, *chosen, date_in(core), date_time_in(core), *recased(core)):
+                if found is not None and shape.fits(found):
+                    yield _changed(found, f"rewrote the text {where.text} as declared")
 
 
 def _changed(value: Any, *changes: str) -> Coerced:
@@ -213,23 +218,6 @@ def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coe
 def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
     """Return the names by which a value is known, for a label before it."""
     return field_aliases(schema) | frozenset(where.path[-1:])
-
-
-def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
-    shape = shape_of(schema)
-    listed, aliases = choices(schema), value_aliases(schema)
-    change = f"rewrote the text {where.text} as declared"
-    for core in cores(text, _names(schema, where)):
-        spelled: list[Any] = [
-            core,
-            *choice_in(core, listed, aliases),
-            date_in(core),
-            date_time_in(core),
-        ]
-        spelled += recased(core)
-        for found in spelled:
-            if found is not None and shape.fits(found):
-                yield _changed(found, change)
 
 
 def coerce_wrapped(
