@@ -115,7 +115,7 @@ def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str
     entries, apart = [], []
     for candidate in candidates:
         parts = [_part(candidate.value, pointer) for pointer in pointers]
-        # A part that is missing is no statement: it must not count against the others.
+        # A missing part says nothing: it must not count against the others.
         if any(part is None for part in parts):
             apart.append(candidate.source)
         else:
