@@ -207,6 +207,7 @@ class ToolSpec:
                 raise DeclarationError(
                     f"{_called(self.name)} is declared pure and destructive; drop one of them."
                 )
+            # Two calls that write nothing need no order, even if it is unknown what they read.
             object.__setattr__(self, "writes", ())
         if self.effect is EffectClass.KEYED and self.key_argument is None:
             raise DeclarationError(
@@ -248,6 +249,7 @@ class ToolSpec:
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _items(self.name, name, given))
         if self.tasks is not None:
+            # Checked here, because a set cannot be made of values that are not hashable.
             tasks = _items(self.name, "tasks", self.tasks)
             check_value(f"{_called(self.name)}: tasks", tuple[str, ...], tasks, DeclarationError)
             object.__setattr__(self, "tasks", frozenset(tasks))
@@ -296,6 +298,8 @@ class ToolSpec:
     def takes_anything(self) -> bool:
         """Return True if the tool accepts arguments of any name, or nothing is known of them."""
         known = self.parameters or {}
+        # Schemas that are made from a function's signature leave the keyword out, and the function
+        # takes no further arguments.
         return "properties" not in known or known.get("additionalProperties") not in (None, False)
 
     def takes(self, argument: str) -> bool:

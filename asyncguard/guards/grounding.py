@@ -33,6 +33,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         return ADMIT
     parameters = proposal.spec.parameters if proposal.spec is not None else None
     for path, value in own_leaves(call.arguments):
+        # The schema is asked last: most values have evidence, and it may have to follow references.
         if board.evidence.ungrounded(call.task, value) is None or is_fixed(
             parameters, call.arguments, path
         ):

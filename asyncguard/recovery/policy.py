@@ -61,16 +61,23 @@ def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
             then = row.then(case, config)
             if then is None or (exhausted and isinstance(then, Attempt)):
                 continue  # no further attempt, but a later row may still end the call well
-            complaint = then.complaint if isinstance(then, Attempt) else ""
-            return Recovery(
-                action=row.action,
-                reason=f"{row.reason}; {complaint}" if complaint else row.reason,
-                then=then,
-                changes=_changes(row.action, case),
-            )
-    return Recovery(
-        action=RecoveryAction.GIVE_UP, reason=_why_given_up(case), then=_end(case, config)
-    )
+            changes: tuple[str, ...] = ()
+            if row.action is RecoveryAction.REBIND and case.rebound is not None:
+                changes = case.rebound.changes
+            elif row.action is RecoveryAction.NORMALISE and case.normalised is not None:
+                changes = case.normalised.changes
+            reason = row.reason
+            if isinstance(then, Attempt) and then.complaint:
+                reason = f"{reason}; {then.complaint}"
+            return Recovery(action=row.action, reason=reason, then=then, changes=changes)
+    # The last row always applies; only its switch, `ask`, leads here.
+    if case.seen.symptom is None:
+        reason = "passed on as it came, marked"
+    elif case.unknown:
+        reason = "effect may have begun"
+    else:
+        reason = "attempts exhausted" if is_transient(case.seen.symptom) else "not transient"
+    return Recovery(action=RecoveryAction.GIVE_UP, reason=reason, then=_end(case, config))
 
 
 _SWITCHES: Mapping[RecoveryAction, str] = {
@@ -143,10 +150,6 @@ def _may_happen_yet(case: Case, config: GuardConfig, _: Spent) -> bool:
     return early and not case.safe and case.probes < config.limits.max_attempts
 
 
-def _can_rebind(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.refused and case.safe and case.rebound is not None
-
-
 def _contract_would_tell(case: Case, _: GuardConfig, __: Spent) -> bool:
     return case.contract_unread and (not case.failed or (case.refused and case.safe))
 
@@ -178,10 +181,6 @@ def _settled_by_sources(case: Case, config: GuardConfig, spent: Spent) -> bool:
     return bool(case.asked(Aim.SOURCE)) and _settled(case, config, spent)
 
 
-def _normalised(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.normalised is not None and not case.disputed
-
-
 def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
     fresh = case.safe and case.unreadable and not case.done(RecoveryAction.RETRY)
     return (
@@ -189,18 +188,6 @@ def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
         and spent.run < config.limits.max_run_retries
         and spent.task < config.limits.max_task_retries
     )
-
-
-def _content_is_doubted(case: Case, config: GuardConfig, spent: Spent) -> bool:
-    return case.well_formed and _has_verifier(case, config, spent)
-
-
-def _sources_should_agree(case: Case, config: GuardConfig, spent: Spent) -> bool:
-    return case.well_formed and _has_source(case, config, spent)
-
-
-def _always(_: Case, __: GuardConfig, ___: Spent) -> bool:
-    return True
 
 
 # -- consequences of the rows ----------------------------------------------------------------------
@@ -336,29 +323,18 @@ def _end(case: Case, config: GuardConfig) -> End:
     )
 
 
-def _why_given_up(case: Case) -> str:
-    symptom = case.seen.symptom
-    if symptom is None:
-        return "passed on as it came, marked"
-    if case.unknown:
-        return "effect may have begun"
-    return "attempts exhausted" if is_transient(symptom) else "not transient"
-
-
-def _changes(action: RecoveryAction, case: Case) -> tuple[str, ...]:
-    if action is RecoveryAction.REBIND and case.rebound is not None:
-        return case.rebound.changes
-    if action is RecoveryAction.NORMALISE and case.normalised is not None:
-        return case.normalised.changes
-    return ()
-
-
 # -- the table -------------------------------------------------------------------------------------
 
 _A = RecoveryAction
-_TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
+_TOLD = Row(
+    action=_A.ASK,
+    reason="nothing more can be done here",
+    applies=lambda *_: True,
+    then=_explain,
+)
 
 FAILED: tuple[Row, ...] = (
+    # What is known to have happened must not be made again, whatever else could be tried.
     Row(
         action=_A.VERIFY,
         reason="the probe says that it happened",
@@ -366,6 +342,7 @@ FAILED: tuple[Row, ...] = (
         then=_accept_probe,
     ),
     Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
+    # Before every row that repeats or replaces: until the probe answers, the effect may be there.
     Row(
         action=_A.VERIFY,
         reason="the effect may have begun",
@@ -378,16 +355,24 @@ FAILED: tuple[Row, ...] = (
         applies=_may_happen_yet,
         then=_ask_probe_later,
     ),
-    Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),
+    # A refused call is refused again as it stands, so its arguments come before any repetition.
+    Row(
+        action=_A.REBIND,
+        reason="the live contract differs",
+        applies=lambda case, *_: case.refused and case.safe and case.rebound is not None,
+        then=_rebound,
+    ),
     Row(
         action=_A.REFRESH,
         reason="the tool refused the call",
         applies=_contract_would_tell,
         then=_read_contract,
     ),
+    # A repetition would only wait for the cooldown; the sibling answers now.
     Row(action=_A.FALLBACK, reason="the tool rests", applies=_circuit_is_open, then=_sibling),
     Row(action=_A.RETRY, reason="transient", applies=_can_retry, then=_again),
     Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
+    # Answers that have come in decide before another tool is asked.
     Row(
         action=_A.VERIFY,
         reason="another derivation agrees",
@@ -417,10 +402,11 @@ FAILED: tuple[Row, ...] = (
 """Rows for an attempt that failed."""
 
 STRANGE: tuple[Row, ...] = (
+    # It costs no call. Where other answers disagree, the right form does not make it true.
     Row(
         action=_A.NORMALISE,
         reason="it takes no guess",
-        applies=_normalised,
+        applies=lambda case, *_: case.normalised is not None and not case.disputed,
         then=_accept_normalised,
     ),
     Row(
@@ -441,6 +427,7 @@ STRANGE: tuple[Row, ...] = (
         applies=_settled_by_sources,
         then=_accept_settled,
     ),
+    # With the live contract known, the answer may be normalised, and the table begins again.
     Row(
         action=_A.REFRESH,
         reason="the contract may differ",
@@ -453,16 +440,18 @@ STRANGE: tuple[Row, ...] = (
         applies=_in_doubt_with_probe,
         then=_ask_probe,
     ),
+    # An answer of the right form can be compared with others, so it is kept and checked; one of
+    # another form is asked for again first.
     Row(
         action=_A.VERIFY,
         reason="the content is doubted",
-        applies=_content_is_doubted,
+        applies=lambda case, *more: case.well_formed and _has_verifier(case, *more),
         then=_ask_verifier,
     ),
     Row(
         action=_A.CROSS_CHECK,
         reason="the content is doubted",
-        applies=_sources_should_agree,
+        applies=lambda case, *more: case.well_formed and _has_source(case, *more),
         then=_ask_source,
     ),
     Row(action=_A.RETRY, reason="unreadable", applies=_once_more, then=_again),
