@@ -71,7 +71,13 @@ from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written
-from asyncguard.runtime.tasks import cancel_tasks, close_tasks, open_tasks, reopen_tasks
+from asyncguard.runtime.tasks import (
+    cancel_tasks,
+    check_known,
+    close_tasks,
+    open_tasks,
+    reopen_tasks,
+)
 
 Runner = dispatcher.Runner
 """Factory of the function that runs the tool of an attempt once."""
@@ -303,8 +309,7 @@ class Run:
     ) -> None:
         """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
         given = Circumstances(hands=hands, answers=answers or {})
-        # A copy, as resolving a call changes what the records are read from.
-        for record in list(records):
+        for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self._session, record, why, given)
 
     def claim(self) -> None:
@@ -328,10 +333,12 @@ class Run:
             CallerError: The input cannot be read, or says nothing new.
         """
         session, messages = self._session, self.messages
-
         tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
         cancelled = read_cancelled(self._state.get("cancel"))
         check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
+        # Before the first event: the session keeps it for the next state, and the observers have
+        # seen it, even if the input is refused after it.
+        check_known(session, cancelled)
         known = self.ledger.turns
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
@@ -406,7 +413,6 @@ class Run:
             # Same id: the reason stands in the history where "all done" stood.
             nudge = note_for_model(completion.reason, "nudge", message_id=message.id)
             return Turn(messages=[nudge], verdict=completion.verdict)
-
         return Turn(messages=[message], verdict=completion.verdict)
 
     # -- calls --------------------------------------------------
