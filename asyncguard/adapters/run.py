@@ -339,10 +339,12 @@ class Run:
         # Before the first event: the session keeps it for the next state, and the observers have
         # seen it, even if the input is refused after it.
         check_known(session, cancelled)
-        known = self.ledger.turns
+        known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
-        written = self._take_input(tasks, cancelled)
+        written = self._open_tasks(tasks, cancelled)
+        # The whole history is written if calls in it were left without an answer.
+        written = repaired(messages, written, self._answers) or written
         if known:
             collect_evidence(self.board, messages)
         else:
@@ -351,31 +353,19 @@ class Run:
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 
-    def _take_input(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
-        """Return the messages to write: the tasks, or a repaired history.
-
-        The whole history is written if calls in it were left without an answer.
-        """
-        written: list[AnyMessage] = []
+    def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
+        """Open the tasks of the input, or reopen those of the thread; return what to write."""
         if cancelled and not tasks and not heard_user(self.messages):
             # A cancellation alone says nothing about the other tasks, which continue.
-            written.append(cancellation(cancelled))
-        else:
-            proposals.squash_unissued_effects(self._session)
-            written += self._open_tasks(tasks, cancelled)
-        return repaired(self.messages, written, self._answers) or written
-
-    def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
+            return [cancellation(cancelled)]
+        proposals.squash_unissued_effects(self._session)
         if tasks:
             open_tasks(self._session, tasks)
             return [task_message(tasks, several=self.board.several_tasks)]
-        last = next(
-            (message for message in reversed(self.messages) if isinstance(message, HumanMessage)),
-            None,
-        )
-        reopen_tasks(
-            self._session, "" if last is None else text_of(last.content), cancelled=cancelled
-        )
+        said = (item for item in reversed(self.messages) if isinstance(item, HumanMessage))
+        last = next(said, None)
+        goal = "" if last is None else text_of(last.content)
+        reopen_tasks(self._session, goal, cancelled=cancelled)
         return []
 
     def _answers(self, message_id: str, calls: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
