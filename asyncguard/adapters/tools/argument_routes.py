@@ -23,22 +23,16 @@ def check_passing(specs: Mapping[str, ToolSpec]) -> None:
             lacks.
     """
     for spec in specs.values():
-        for role, helper in _helpers(spec):
+        roles: list[tuple[str, Fallback]] = [("fallback", helper) for helper in spec.fallbacks]
+        roles += [("source", helper) for helper in spec.sources]
+        if spec.verifier is not None:
+            roles.append(("verifier", spec.verifier))
+        for role, helper in roles:
             _check_mapping(spec, specs[helper.tool], role, helper)
         if spec.probe is not None:
             _check_probe(spec, specs[spec.probe])
         if spec.contract is not None:
             _check_contract(spec, specs[spec.contract])
-
-
-def _helpers(spec: ToolSpec) -> list[tuple[str, Fallback]]:
-    verifiers = [] if spec.verifier is None else [spec.verifier]
-    roles: tuple[tuple[str, tuple[Fallback, ...] | list[Fallback]], ...] = (
-        ("fallback", spec.fallbacks),
-        ("source", spec.sources),
-        ("verifier", verifiers),
-    )
-    return [(role, helper) for role, helpers in roles for helper in helpers]
 
 
 def _check_mapping(spec: ToolSpec, other: ToolSpec, role: str, helper: Fallback) -> None:

@@ -104,8 +104,8 @@ class ToolRunner:
         """
         self._node = ToolNode(
             [contained(tool) for tool in tools],
-            wrap_tool_call=_through_watch,
-            awrap_tool_call=_athrough_watch,
+            wrap_tool_call=lambda request, handler: handler(_watched(request)),
+            awrap_tool_call=lambda request, handler: handler(_watched(request)),
         )
         # Tools that need no injection skip ToolNode, which costs more than a small tool.
         self._direct = {
@@ -139,33 +139,18 @@ class ToolRunner:
         """
         direct = self._direct.get(call["name"])
         _WATCH.set(watch)
-        if call["name"] not in (self._sync_only if sync_entry() is None else self._sync):
-            return await off_portal(partial(self._await, watch, direct, call, config))
-        if direct is None:
-            invoke: Callable[[], Any] = partial(self._node.invoke, [call], config)
-        else:
-            invoke = partial(_run, watch, direct, call, config)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(invoke))
-
-    async def _await(
-        self, watch: Watch, direct: BaseTool | None, call: ToolCall, config: RunnableConfig
-    ) -> Any:
-        if direct is None:
-            return await self._node.ainvoke([call], config)
+        given: Any = [call] if direct is None else call
+        runnable: Any = self._node if direct is None else watch.tool(direct)
+        on_thread = call["name"] in (self._sync_only if sync_entry() is None else self._sync)
         try:
-            return await watch.tool(direct).ainvoke(call, config)
+            if not on_thread:
+                return await off_portal(partial(runnable.ainvoke, given, config))
+            work = in_context(partial(runnable.invoke, given, config))
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except ValidationError as error:
+            if direct is None:  # ToolNode has answered for refused input itself
+                raise
             return refused_input(watch, call, error)
-
-
-def _through_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-    return handler(_watched(request))
-
-
-async def _athrough_watch(
-    request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
-) -> Any:
-    return await handler(_watched(request))
 
 
 def _watched(request: ToolCallRequest) -> ToolCallRequest:
@@ -198,13 +183,6 @@ async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: Run
         if sync_entry() is not None and has_sync_side(tool):
             return await asyncio.to_thread(in_context(partial(entered.invoke, call, config)))
         return await off_portal(partial(entered.ainvoke, call, config))
-    except ValidationError as error:
-        return refused_input(watch, call, error)
-
-
-def _run(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
-    try:
-        return watch.tool(tool).invoke(call, config)
     except ValidationError as error:
         return refused_input(watch, call, error)
 
@@ -264,7 +242,15 @@ def result_of(raw: Any) -> Result:
     parts = _parts(raw)
     for item in parts:
         if isinstance(item, ToolMessage):
-            return _from_message(item, parts)
+            if item.status != "error":
+                return Success(content=item.content, raw=parts)
+            # The tool handled its own error: its outcome is known, and a repetition will not help.
+            text = text_of(item.content)
+            return Failure(
+                symptom=Symptom(
+                    error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True
+                )
+            )
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
             content = messages[0].content if messages else ""
@@ -326,16 +312,6 @@ def _parts(raw: Any) -> list[Any]:
     if isinstance(raw, list):
         return [part for item in raw for part in _parts(item)]
     return [raw]
-
-
-def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
-    if message.status != "error":
-        return Success(content=message.content, raw=parts)
-    # The tool handled its own error: its outcome is known, and a repetition will not help.
-    symptom = Symptom(
-        error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True
-    )
-    return Failure(symptom=symptom)
 
 
 def symptom_of(error: BaseException) -> Symptom:
