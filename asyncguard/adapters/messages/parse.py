@@ -97,18 +97,13 @@ def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
     if not is_plain_text(content) or (calls and content and not content.strip()):
         return False
     seen: set[str] = set()
-    return all(_is_usable_call(call, seen, taken) for call in calls)
-
-
-def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[str]) -> bool:
-    call_id, name = call.get("id"), call.get("name")
-    if (
-        not _is_usable_id(call_id, seen, taken)
-        or name != _usable_name(name)
-        or json_problem(call["args"])
-    ):
-        return False
-    seen.add(str(call_id))
+    for call in calls:
+        call_id, name = call.get("id"), call.get("name")
+        if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name):
+            return False
+        if json_problem(call["args"]):
+            return False
+        seen.add(str(call_id))
     return True
 
 
@@ -194,16 +189,37 @@ def parse_calls(message: AIMessage, board: Scoreboard, task_argument: str) -> li
         board: Scoreboard of the thread, which knows its tasks.
         task_argument: Name of the task argument, stripped from the arguments.
     """
-    calls = [
-        _parsed(call["name"], call["args"], str(call["id"]), board, task_argument)
-        for call in message.tool_calls
-    ]
+    several = board.several_tasks
+    tasks = (record.task.id for record in board.ledger.tasks())
+    default = "" if several else next(tasks, SOLE_TASK)  # with several, a call has to name its own
+    calls: list[ParsedCall] = []
+    for call in message.tool_calls:
+        task, arguments = default, call["args"]
+        if problem := json_problem(arguments):
+            arguments = {}
+        # The task argument is the runtime's: tools do not know it.
+        elif several and task_argument in arguments:
+            given = arguments[task_argument]
+            arguments = {name: value for name, value in arguments.items() if name != task_argument}
+            task = given if isinstance(given, str) else ""
+        if several and not problem and board.ledger.task(task) is None:
+            known = ", ".join(record.task.id for record in board.ledger.open_tasks())
+            problem = f"Say in {task_argument} which task the call is for: {known}."
+        calls.append(
+            ParsedCall(
+                tool=call["name"],
+                arguments=arguments,
+                call_id=str(call["id"]),
+                task=task,
+                problem=problem,
+            )
+        )
     calls += [
         ParsedCall(
             tool=str(broken["name"]),
             arguments={},
             call_id=str(broken["id"]),
-            task=_default_task(board),
+            task=default,
             problem=_why_unreadable(broken),
         )
         for broken in message.invalid_tool_calls
@@ -224,28 +240,3 @@ def _why_unreadable(broken: Mapping[str, Any]) -> str:
     return json_problem(value) or (
         given[0][:_MAX_ERROR] if given else "The arguments could not be read."
     )
-
-
-def _parsed(
-    tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str
-) -> ParsedCall:
-    task = _default_task(board)
-    if problem := json_problem(arguments):
-        arguments = {}
-    # The task argument is the runtime's: tools do not know it.
-    elif board.several_tasks and task_argument in arguments:
-        given = arguments[task_argument]
-        arguments = {name: value for name, value in arguments.items() if name != task_argument}
-        task = given if isinstance(given, str) else ""
-    if board.several_tasks and not problem and board.ledger.task(task) is None:
-        known = ", ".join(record.task.id for record in board.ledger.open_tasks())
-        problem = f"Say in {task_argument} which task the call is for: {known}."
-    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
-
-
-def _default_task(board: Scoreboard) -> str:
-    """Return the id of the only task, or an empty text if the call has to name its task."""
-    tasks = list(board.ledger.tasks())
-    if len(tasks) == 1:
-        return tasks[0].task.id
-    return SOLE_TASK if not tasks else ""

@@ -53,7 +53,11 @@ async def claim_thread(
         and (base := THREADS.began_at(config, journal)) is not None
         and await _untaken(config, base)
     ):
-        await _let_begin(config, journal)
+        # That run goes first; the wait has a limit, as it may be dead.
+        for _ in range(_LOOKS_FOR_FIRST_NODE):
+            if THREADS.refuses(config, journal):
+                break
+            await asyncio.sleep(_FIRST_LOOK)
     other = await _in_the_way(config, journal)
     if other is None:
         return
@@ -69,14 +73,6 @@ async def claim_thread(
         f"Another run has continued thread {thread_of(config)!r} since this one read its state; "
         "run it again."
     )
-
-
-async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
-    """Wait a limited time for the run whose input is the thread's head: it may be dead."""
-    for _ in range(_LOOKS_FOR_FIRST_NODE):
-        if THREADS.refuses(config, journal):
-            return
-        await asyncio.sleep(_FIRST_LOOK)
 
 
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
