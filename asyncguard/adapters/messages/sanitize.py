@@ -9,6 +9,7 @@ texts, and in answers of tools, the broken characters are replaced.
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from asyncguard.core.calls import content_size
@@ -76,7 +77,7 @@ def is_plain_text(text: str) -> bool:
 
 def plain_text(text: str) -> str:
     """Return the text with U+FFFD, the replacement character, in place of each lone surrogate."""
-    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+    return text if is_plain_text(text) else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def plain_content(content: Any) -> Any:
@@ -85,26 +86,42 @@ def plain_content(content: Any) -> Any:
     Returns:
         The same object if nothing has to be replaced.
     """
+    return changed_texts(content, plain_text)
+
+
+def changed_texts(
+    content: Any,
+    change: Callable[[str], str],
+    across: Callable[[list[Any]], list[Any]] = lambda blocks: blocks,
+) -> Any:
+    """Apply a function to all texts of a content or JSON value, names of values included.
+
+    Args:
+        content: Text, content blocks or any JSON value.
+        change: Returns the text to write instead, the same object if it stays.
+        across: Applied to the items of each list, after their own texts were changed.
+
+    Returns:
+        The same object if nothing was changed.
+    """
     if isinstance(content, str):
-        return content if is_plain_text(content) else plain_text(content)
+        return change(content)
     if isinstance(content, list):
-        parts = [plain_content(part) for part in content]
-        return (
-            content if all(new is old for new, old in zip(parts, content, strict=True)) else parts
-        )
-    return _plain_mapping(content) if isinstance(content, dict) else content
-
-
-def _plain_mapping(content: dict[Any, Any]) -> dict[Any, Any]:
-    plain: dict[Any, Any] = {}
+        parts = across([changed_texts(part, change, across) for part in content])
+        same = all(new is old for new, old in zip(parts, content, strict=True))
+        return content if same else parts
+    if not isinstance(content, dict):
+        return content
+    changed: dict[Any, Any] = {}
     same = True
     for key, value in content.items():
-        name, said = plain_content(key), plain_content(value)
+        name = changed_texts(key, change, across)
+        said = changed_texts(value, change, across)
         same = same and name is key and said is value
-        while name in plain:  # names that differed only in replaced characters stay two names
+        while name in changed:  # names that differed only in the changed part stay two names
             name = f"{name}_"
-        plain[name] = said
-    return content if same else plain
+        changed[name] = said
+    return content if same else changed
 
 
 _NAMED = 8
