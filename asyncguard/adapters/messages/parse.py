@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call
 from pydantic import ValidationError
 
@@ -79,6 +79,29 @@ def with_usable_ids(
             k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"
         }
     return message.model_copy(update=update)
+
+
+def all_with_usable_ids(
+    messages: Sequence[BaseMessage], new_id: Callable[[], str], taken: Collection[str]
+) -> list[Any]:
+    """Apply :func:`with_usable_ids` to the result of a model call.
+
+    ``create_agent`` adds the answers to a structured response; they follow the ids of their calls.
+    """
+    made: list[Any] = []
+    renamed: dict[str | None, str] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            usable = with_usable_ids(message, new_id, taken)
+            pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
+            renamed = {before["id"]: str(after["id"]) for before, after in pairs}
+            made.append(usable)
+        elif isinstance(message, ToolMessage):
+            call_id = renamed.get(message.tool_call_id, message.tool_call_id)
+            made.append(message.model_copy(update={"tool_call_id": call_id}))
+        else:
+            made.append(message)
+    return made
 
 
 def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
