@@ -12,9 +12,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.approvals import Answered
 from asyncguard.adapters.run import Run, Runner
-from asyncguard.adapters.tools.body_entries import WatchedRequest
 from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
 from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
+from asyncguard.adapters.tools.watched_tools import WatchedRequest
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode, Symptom

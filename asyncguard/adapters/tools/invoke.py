@@ -21,11 +21,12 @@ from pydantic import ValidationError
 
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text
-from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch, WatchedRequest
+from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch
 from asyncguard.adapters.tools.exceptions import read
 from asyncguard.adapters.tools.fast_path import needs_injection, prepared
 from asyncguard.adapters.tools.sync_async import has_sync_side, runs_sync
 from asyncguard.adapters.tools.system_exit import ToolExitError, contained
+from asyncguard.adapters.tools.watched_tools import WatchedRequest, watched_tool
 from asyncguard.config import GuardConfig, Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.faults import ErrorCode, Symptom
@@ -140,7 +141,7 @@ class ToolRunner:
         direct = self._direct.get(call["name"])
         _WATCH.set(watch)
         given: Any = [call] if direct is None else call
-        runnable: Any = self._node if direct is None else watch.tool(direct)
+        runnable: Any = self._node if direct is None else watched_tool(direct, watch)
         on_thread = call["name"] in (self._sync_only if sync_entry() is None else self._sync)
         try:
             if not on_thread:
@@ -178,7 +179,7 @@ async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: Run
         call: The call.
         config: Of the node or hook that runs it.
     """
-    entered = watch.tool(contained(tool))
+    entered = watched_tool(contained(tool), watch)
     try:
         if sync_entry() is not None and has_sync_side(tool):
             return await asyncio.to_thread(in_context(partial(entered.invoke, call, config)))

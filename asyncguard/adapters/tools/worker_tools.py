@@ -24,6 +24,7 @@ from asyncguard.adapters.tools.invoke import (
 )
 from asyncguard.adapters.tools.sync_async import runs_sync
 from asyncguard.adapters.tools.system_exit import contained
+from asyncguard.adapters.tools.watched_tools import watched_tool
 from asyncguard.config import Limits
 from asyncguard.core.results import Result, Success
 from asyncguard.core.tool_spec import Mode, ToolSpec
@@ -173,7 +174,7 @@ class WorkerTools:
         return truncate(replace(result, raw=None), order.tool, self._limits)
 
     async def _invoke(self, watch: Watch, call: ToolCall) -> Any:
-        tool = watch.tool(self._tools[call["name"]])
+        tool = watched_tool(self._tools[call["name"]], watch)
         try:
             if call["name"] not in self._sync:
                 return await tool.ainvoke(call)
