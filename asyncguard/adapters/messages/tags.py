@@ -16,8 +16,8 @@ further characters are blank by design; these are named below. A space of full w
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 from asyncguard.adapters.messages.sanitize import changed_texts
@@ -89,16 +89,12 @@ def without(nonce: str, content: Any) -> Any:
     Returns:
         The same object if nothing was removed.
     """
-    pattern = _pattern(nonce)
+    secret = skeleton(nonce)
+    # Compiled once for each nonce: re keeps the patterns that it has compiled.
+    pattern = re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
     return changed_texts(
         content, lambda text: _taken_out(pattern, [text])[0], partial(_without_across, pattern)
     )
-
-
-@lru_cache(maxsize=256)
-def _pattern(nonce: str) -> re.Pattern[str]:
-    secret = skeleton(nonce)
-    return re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
 
 
 def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
@@ -133,21 +129,17 @@ def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
     cleaned: list[str] = []
     begin = 0
     for text in texts:
-        cleaned.append(_cut_out(text, [(start - begin, end - begin) for start, end in spans]))
+        kept: list[str] = []
+        done = 0
+        for start, end in ((max(start - begin, 0), end - begin) for start, end in spans):
+            if end <= done or start >= len(text):
+                continue
+            if start >= done:  # else it overlaps the one before, which is replaced already
+                kept += [text[done:start], REMOVED]
+            done = end
+        cleaned.append("".join([*kept, text[done:]]) if kept else text)
         begin += len(text)
     return cleaned
-
-
-def _cut_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    kept: list[str] = []
-    done = 0
-    for start, end in ((max(start, 0), end) for start, end in spans):
-        if end <= done or start >= len(text):
-            continue
-        if start >= done:  # else it overlaps the one before, which is replaced already
-            kept += [text[done:start], REMOVED]
-        done = end
-    return "".join([*kept, text[done:]]) if kept else text
 
 
 def _spans(

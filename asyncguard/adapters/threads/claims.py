@@ -83,8 +83,20 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other 
             break
         await asyncio.sleep(_FIRST_LOOK)
         other = THREADS.take(config, journal)
-    if other is None or await _arrived(config, other) or other.under_way:
+    if other is None:
+        return None
+    saver, thread = config["configurable"][SAVER], of_thread(config)
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
+    while True:
+        done = other.stored  # read before the list, so that a missing checkpoint is final
+        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
+            return other
+        if done or backoff.over:
+            break
+        await backoff.pause()
+    if other.under_way:
         return other
+    # It left nothing: the thread was deleted, or its last step was never stored.
     THREADS.forget(other)
     return THREADS.take(config, journal)
 
@@ -98,16 +110,3 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
         id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs)
         for found in newest
     )
-
-
-async def _arrived(config: RunnableConfig, other: Other) -> bool:
-    """Return True if the latest checkpoint of a run is stored; wait until that is certain."""
-    saver, thread = config["configurable"][SAVER], of_thread(config)
-    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
-    while True:
-        done = other.stored  # read before the list, so that a False from the list is final
-        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
-            return True
-        if done or backoff.over:
-            return False
-        await backoff.pause()

@@ -226,12 +226,6 @@ class Watch:
         error = self._entries[-1].error
         if isinstance(error, GraphBubbleUp):
             return result
-        if _says_error(self.answer) and _in_own_words(error):
-            text = text_of(self.answer.content)
-            return self._doubted(
-                result,
-                Symptom(error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True),
-            )
         if isinstance(error, Exception):
             return self._after_error(result, error)
         # The body is still running, or ended by cancellation: only an answer would be wrong.
@@ -277,7 +271,18 @@ class Watch:
         """Judge an exception that left the body: it is never an answer, even if rendered as one."""
         symptom = self.symptom_of(error)
         if _says_error(self.answer):  # the tool's error handler has written a text for the model
-            symptom = replace(symptom, message=text_of(self.answer.content))
+            text = text_of(self.answer.content)
+            # The tool reports its failure on purpose and does not pass on another error.
+            if (
+                isinstance(error, ToolException)
+                and error.__cause__ is None
+                and error.__context__ is None
+            ):
+                symptom = Symptom(
+                    error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True
+                )
+                return self._doubted(result, symptom)
+            symptom = replace(symptom, message=text)
         if self.recovers(symptom):
             return Failure(symptom=symptom)
         return self._doubted(result, symptom)
@@ -292,13 +297,6 @@ class Watch:
 
 def _says_error(answer: Any) -> bool:
     return getattr(answer, "status", "") == "error"
-
-
-def _in_own_words(error: BaseException | None) -> bool:
-    """Return True if a tool reports its failure on purpose and does not pass on another error."""
-    return (
-        isinstance(error, ToolException) and error.__cause__ is None and error.__context__ is None
-    )
 
 
 def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:

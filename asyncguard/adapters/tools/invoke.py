@@ -27,7 +27,7 @@ from asyncguard.adapters.tools.fast_path import needs_injection, prepared
 from asyncguard.adapters.tools.sync_async import has_sync_side, runs_sync
 from asyncguard.adapters.tools.system_exit import ToolExitError, contained
 from asyncguard.adapters.tools.watched_tools import WatchedRequest, watched_tool
-from asyncguard.config import GuardConfig, Limits
+from asyncguard.config import Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure, Interrupted, Result, Started, Success
@@ -52,10 +52,17 @@ def call_of(attempt: Attempt) -> ToolCall:
 
 def watch_of(attempt: Attempt) -> Watch:
     """Make the watch over an attempt's tool; each attempt has one."""
+    config = attempt.config
+
+    def recovers(symptom: Symptom) -> bool:
+        if refused(symptom):
+            return config.refresh or config.retry
+        return config.retry and is_transient(symptom)
+
     return Watch(
         spec=attempt.spec,
         symptom_of=symptom_of,
-        recovers=partial(_recovers, attempt.config),
+        recovers=recovers,
         injected=attempt.injected,
         specs=attempt.specs,
     )
@@ -162,12 +169,6 @@ def _watched(request: ToolCallRequest) -> ToolCallRequest:
         runtime=request.runtime,
         watch=_WATCH.get(),
     )
-
-
-def _recovers(config: GuardConfig, symptom: Symptom) -> bool:
-    if refused(symptom):
-        return config.refresh or config.retry
-    return config.retry and is_transient(symptom)
 
 
 async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
