@@ -73,8 +73,7 @@ class LazyJournal:
             return  # this run stores nothing that outlives the process; another one may
 
         def open_once() -> None:
-            # Imported late: it loads the database drivers, which an agent without a journal need
-            # not have.
+            # Imported late: an agent without a journal need not load the code for databases.
             from asyncguard.journal.open import open_journal  # noqa: PLC0415
 
             with self._lock:
@@ -83,7 +82,7 @@ class LazyJournal:
                     self._engine.use_journal(journal)
                     self._decided = True
 
-        await asyncio.to_thread(open_once)  # a database may take seconds to answer
+        await asyncio.to_thread(open_once)
 
 
 async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | None:
@@ -175,7 +174,7 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
     try:
         async with asyncio.timeout(_PATIENCE):
             while True:
-                await backoff.pause()  # first, as the checkpoint is never stored at once
+                await backoff.pause()  # first, as LangGraph has only just begun to store it
                 if await stored(saver, place) is not None:
                     return
                 if (error := storing_error(config)) is not None:

@@ -78,7 +78,8 @@ async def claim_thread(
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
     """Return the run that has the thread, or had it while the run in question read its state."""
     other = THREADS.take(config, journal)
-    for _ in range(_LOOKS_FOR_THE_END):  # polled: LangGraph sends no event when it ends a run
+    # Polled, as the other run may end on another event loop or OS thread.
+    for _ in range(_LOOKS_FOR_THE_END):
         if other is None or not other.under_way:
             break
         await asyncio.sleep(_FIRST_LOOK)
