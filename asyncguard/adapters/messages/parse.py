@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call
 from pydantic import ValidationError
 
@@ -212,31 +212,10 @@ def parse_calls(message: AIMessage, board: Scoreboard, task_argument: str) -> li
         board: Scoreboard of the thread, which knows its tasks.
         task_argument: Name of the task argument, stripped from the arguments.
     """
-    several = board.several_tasks
     tasks = (record.task.id for record in board.ledger.tasks())
-    default = "" if several else next(tasks, SOLE_TASK)  # with several, a call has to name its own
-    calls: list[ParsedCall] = []
-    for call in message.tool_calls:
-        task, arguments = default, call["args"]
-        if problem := json_problem(arguments):
-            arguments = {}
-        # The task argument is the runtime's: tools do not know it.
-        elif several and task_argument in arguments:
-            given = arguments[task_argument]
-            arguments = {name: value for name, value in arguments.items() if name != task_argument}
-            task = given if isinstance(given, str) else ""
-        if several and not problem and board.ledger.task(task) is None:
-            known = ", ".join(record.task.id for record in board.ledger.open_tasks())
-            problem = f"Say in {task_argument} which task the call is for: {known}."
-        calls.append(
-            ParsedCall(
-                tool=call["name"],
-                arguments=arguments,
-                call_id=str(call["id"]),
-                task=task,
-                problem=problem,
-            )
-        )
+    # With several tasks a call has to name its own.
+    default = "" if board.several_tasks else next(tasks, SOLE_TASK)
+    calls = [_parse_call(call, board, task_argument, default) for call in message.tool_calls]
     calls += [
         ParsedCall(
             tool=str(broken["name"]),
@@ -248,6 +227,22 @@ def parse_calls(message: AIMessage, board: Scoreboard, task_argument: str) -> li
         for broken in message.invalid_tool_calls
     ]
     return calls
+
+
+def _parse_call(call: ToolCall, board: Scoreboard, task_argument: str, task: str) -> ParsedCall:
+    arguments = call["args"]
+    if problem := json_problem(arguments):
+        arguments = {}
+    elif board.several_tasks:
+        # The task argument is the runtime's: tools do not know it.
+        given = arguments.get(task_argument, "")
+        arguments = {name: value for name, value in arguments.items() if name != task_argument}
+        task = given if isinstance(given, str) else ""
+        if board.ledger.task(task) is None:
+            known = ", ".join(record.task.id for record in board.ledger.open_tasks())
+            problem = f"Say in {task_argument} which task the call is for: {known}."
+    tool, call_id = call["name"], str(call["id"])
+    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
 
 
 def _why_unreadable(broken: Mapping[str, Any]) -> str:
