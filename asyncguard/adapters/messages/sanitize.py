@@ -148,10 +148,32 @@ def limited(content: Any, limit: int, label: str) -> Any:
         return content if size <= limit else f"{kept}\n{_note(label, size - limit, size)}"
     if not isinstance(content, list):
         return content
+    shown, lost, total, left_out = _fitting(content, limit)
+    notes = [_note(label, lost, total)] if lost else []
+    if left_out:
+        named = [f"{kind} ({size} bytes)" for kind, size in sorted(left_out.items())]
+        if len(named) > _NAMED:
+            named[_NAMED:] = ["and others"]
+        only = f"at most {limit} bytes are shown: {', '.join(named)}"
+        notes.append(f"[{label}: blocks were left out, for {only}]")
+    if not notes:
+        return content
+    # A list of plain texts gets plain notes, so that its form stays the same.
+    texts_only = all(isinstance(block, str) for block in content)
+    return [*shown, *(notes if texts_only else ({"type": "text", "text": note} for note in notes))]
+
+
+def _fitting(blocks: list[Any], limit: int) -> tuple[list[Any], int, int, Counter[str]]:
+    """Return the blocks within a limit, with the last text cut.
+
+    Returns:
+        The blocks, the bytes of text that were cut, those of all blocks, and those of the blocks
+        that were left out, by kind.
+    """
     room, lost, total = limit, 0, 0
     shown: list[Any] = []
     left_out: Counter[str] = Counter()
-    for block in content:
+    for block in blocks:
         size = _size(block)
         total += size
         if size <= room:
@@ -160,21 +182,17 @@ def limited(content: Any, limit: int, label: str) -> Any:
             continue
         text = _text_in(block)
         if text is None:
-            left_out[_kind(block)] += size
+            # The note quotes the kind to the model, so it must be a harmless word.
+            kind = block.get("type") if isinstance(block, dict) else None
+            harmless = isinstance(kind, str) and kind.isidentifier() and len(kind) <= _WORD
+            left_out[str(kind) if harmless else "other"] += size
             continue
         kept, _ = _beginning(text, max(0, room - (0 if isinstance(block, str) else _WRAPPING)))
         lost += size - room
         room = 0
         if kept:
             shown.append(kept if isinstance(block, str) else {"type": "text", "text": kept})
-    if not lost and not left_out:
-        return content
-    notes = [_note(label, lost, total)] if lost else []
-    if left_out:
-        notes.append(_note_of_blocks(label, left_out, limit))
-    # A list of plain texts gets plain notes, so that its form stays the same.
-    texts_only = all(isinstance(block, str) for block in content)
-    return [*shown, *(notes if texts_only else ({"type": "text", "text": note} for note in notes))]
+    return shown, lost, total, left_out
 
 
 def _beginning(text: str, limit: int) -> tuple[str, int]:
@@ -206,18 +224,5 @@ def _text_in(block: Any) -> str | None:
     return None
 
 
-def _kind(block: Any) -> str:
-    """Return the type of a block if it is a harmless word: the note quotes it to the model."""
-    kind = block.get("type") if isinstance(block, dict) else None
-    return kind if isinstance(kind, str) and kind.isidentifier() and len(kind) <= _WORD else "other"
-
-
 def _note(label: str, lost: int, total: int) -> str:
     return f"[{label}: {lost} of {total} bytes were cut off here]"
-
-
-def _note_of_blocks(label: str, left_out: Counter[str], limit: int) -> str:
-    parts = [f"{kind} ({size} bytes)" for kind, size in sorted(left_out.items())[:_NAMED]]
-    more = ", and others" if len(left_out) > _NAMED else ""
-    named = ", ".join(parts) + more
-    return f"[{label}: blocks were left out, for at most {limit} bytes are shown: {named}]"
