@@ -189,7 +189,7 @@ class Portal:
                 async entry there.
         """
         loop = self.loop()
-        around = running_loop()
+        around = _loop_around()
         if around is loop:
             coroutine.close()
             raise CallerError(
@@ -256,8 +256,7 @@ def _depth_of(loop: asyncio.AbstractEventLoop | None) -> int | None:
         )
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop that runs on this OS thread, ``None`` without one."""
+def _loop_around() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

@@ -33,7 +33,6 @@ from asyncguard.observability.observer import Details
 from asyncguard.recovery.failure_case import Casebook
 from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.portal import running_loop
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.runtime.session.live_calls import LiveCalls
 from asyncguard.runtime.session.outbox import Outbox, StoredCheckpoints
@@ -350,7 +349,7 @@ class Session:
             return
         with self._lock:
             waiters, self._waiters = self._waiters, []
-        here = running_loop()
+        here = _running_loop()
         for loop, event in waiters:
             if loop is here:
                 event.set()
@@ -382,6 +381,13 @@ class Session:
         return not (
             self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters
         )
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _step_of(event: ev.CallEvent) -> tuple[Any, ...]:
