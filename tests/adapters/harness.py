@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.types import Command
 
 from asyncguard import (
@@ -20,11 +20,9 @@ from asyncguard import (
     build_agent,
     guard_middleware,
 )
-from asyncguard.adapters.messages.provider_rules import request_view
 from asyncguard.adapters.messages.render import is_ours, text_of
 from asyncguard.testing import ScriptedChatModel, Step, StepFunction, check_history_all, run_virtual
-
-NO_NONCE = "no thread has this nonce"
+from tests.support.histories import check_next_request
 
 
 class Frontend(Enum):
@@ -182,8 +180,7 @@ class Agent:
             check_history_all(request.messages)
         for outcome in self.outcomes:
             if not outcome.interrupts and outcome.messages:
-                following = [*outcome.messages, HumanMessage(content="And now?")]
-                check_history_all(request_view(following, provider="unknown", nonce=NO_NONCE))
+                check_next_request(outcome.messages)
 
 
 AgentOf = Callable[..., Agent]

@@ -11,7 +11,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import NO_NONCE, Agent, AgentOf, pure, script
+from tests.adapters.harness import Agent, AgentOf, pure, script
+from tests.support.histories import NO_NONCE
 
 TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Look up y."}]
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))

@@ -238,6 +238,23 @@ def test_an_unknown_task_is_a_clear_error_and_nothing_is_lost(desk: Desk) -> Non
     assert desk.done == ["paid y"]
 
 
+def test_a_refused_cancellation_begins_no_run(desk: Desk) -> None:
+    """An input with an unknown task leaves no event, neither in memory nor in the next state."""
+    desk.use(calls(of("a", "pay", "x"), of("b", "pay", "y")))
+
+    async def main() -> None:
+        await desk.begin()
+        for _ in range(2):
+            with pytest.raises(CallerError, match="There is no task 'c' to cancel"):
+                await desk.cancel("c")
+        assert asked(await desk.cancel("a")) == ["b/pay#1"]
+
+    run_virtual(main())
+    state = desk.agent.graph.get_state({"configurable": {"thread_id": "t"}})
+    begun = [event for event in state.values["ledger"] if event["kind"] == "run_started"]
+    assert len(begun) == 2, "one for the tasks and one for the cancellation that was accepted"
+
+
 def test_all_tasks_cancelled_one_after_the_other(desk: Desk) -> None:
     """Nothing is left to be asked, and the run ends."""
     desk.use(calls(of("a", "pay", "x"), of("b", "pay", "y")))
