@@ -88,7 +88,9 @@ def _reason(reference: Reference, source: CallRecord | None, call: Call, board: 
             item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence
         )
         named = labels(earlier) or "none"
-        return f"{label} is no earlier call of this task. Open calls that can be named: {named}."
+        return (
+            f"{label} is not an earlier call of this task. Open calls that can be named: {named}."
+        )
     if not source.open and not source.succeeded:
         what = (
             "its outcome is unknown"

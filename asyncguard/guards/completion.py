@@ -53,7 +53,7 @@ def judge_completion(board: Scoreboard) -> Completion:
         )
         return Completion(verdict=CompletionVerdict.NUDGE, reason=message, tasks=new)
     if gaps:
-        reason = f"The model was told that tasks are unfinished and leaves them so: {listed(gaps)}."
+        reason = f"The model was reminded of unfinished tasks and left them open: {listed(gaps)}."
         return Completion(verdict=CompletionVerdict.END, reason=reason, tasks=tuple(gaps))
     return Completion(verdict=CompletionVerdict.END, reason="Nothing is outstanding.")
 

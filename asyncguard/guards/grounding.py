@@ -41,7 +41,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         where = clipped("/".join(map(str, path)))
         return Reject(
             guard="grounding",
-            reason=f"{where}={short(value)} was found nowhere in what this task has been told. "
+            reason=f"{where}={short(value)} was found nowhere in this task's messages and results. "
             f"Do not guess: wait for {labels(pending)}, then call again with the real value.",
             on=keys(pending),
         )

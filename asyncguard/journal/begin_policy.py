@@ -26,11 +26,9 @@ from asyncguard.journal.port import (
     Verdict,
 )
 
-CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
+CONFIRMED = "It happened, as a person who checked has confirmed; its result is not known."
 """Result of an effect of which only the success is known."""
-OUTCOME_MISSING = (
-    "It took effect; what it answered was told in its thread, and could not be written down."
-)
+OUTCOME_MISSING = "It took effect; its result was shown in its thread and could not be recorded."
 """Result of an attempt that succeeded in its thread, and whose outcome could not be written."""
 
 _ANSWERED = Failure(
@@ -101,19 +99,18 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
     """
     if facts.ended:
         return _fenced(
-            "This process was taken for dead, and its calls were given to others; "
+            "This process was declared dead, and its calls were given to others; "
             "it begins nothing more."
         )
     if not intent.remote and facts.holder != facts.process_id:
         return _fenced(
-            "The conversation is carried on by another process now; "
-            "nothing more begins in this one."
+            "The conversation is run by another process now; this one begins nothing more."
         )
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
     if facts.rival and not intent.effect.renewable:
         return _refused(
-            f"An equal call, {facts.rival}, was begun and nobody knows yet whether it took effect. "
+            f"An equal call, {facts.rival}, was begun, and it is not known yet whether it took effect. "
             "It is not made a second time before that is known."
         )
     return Fresh(), Write.NEW
@@ -174,7 +171,7 @@ def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:
     )
     if last is None:
         return None
-    text = "Somebody looked, and found that it did not happen."
+    text = "A person checked, and it did not happen."
     again = last.kind is SignalKind.RETRY
     return Known(
         result=Failure(

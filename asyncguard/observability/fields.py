@@ -245,7 +245,7 @@ _PROPOSED = (
     Field(
         name="footprint_known",
         unit=Unit.FLAG,
-        meaning="Whether the tool declares what it reads and writes.",
+        meaning="True if the tool declares what it reads and writes.",
         read=lambda d: _call(d).footprint.known,
     ),
     _ARGUMENTS,
@@ -329,7 +329,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         Field(
             name="marked",
             unit=Unit.FLAG,
-            meaning="Whether the model is told that the content was corrected or is doubtful.",
+            meaning="True if the model is shown that the content was corrected or is doubtful.",
             read=lambda d: bool(d.record is not None and d.record.mark),
         ),
         _own(
@@ -338,7 +338,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             "Whether the content may be wrong, so that no other call takes a value from it.",
         ),
         _CONTENT,
-        _own("mark", Unit.PAYLOAD, "What the model is told beside it."),
+        _own("mark", Unit.PAYLOAD, "Note that the model is shown beside it."),
     ),
     ev.CallFound: (
         _AIM,
@@ -357,7 +357,11 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _own("hazard", Unit.CODE, "specification, invocation, execution, output or conflict."),
         _own("rule", Unit.CODE, "The rule that said so."),
         _own("confidence", Unit.RATIO, "How sure the rule is."),
-        _own("evidence", Unit.PAYLOAD, "What it rests on; names fields of arguments and answers."),
+        _own(
+            "evidence",
+            Unit.PAYLOAD,
+            "Grounds of the diagnosis; names fields of arguments and answers.",
+        ),
     ),
     ev.CallRecovered: (
         _own(
@@ -406,7 +410,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.CallsDelivered: (
         *_named("delivered", "calls whose end the model knows now", attribute="keys"),
         *_named(
-            "placeholders", "calls which the model was told are pending", attribute="placeholders"
+            "placeholders", "calls that the model was shown as pending", attribute="placeholders"
         ),
     ),
     ev.TurnTaken: (

@@ -198,7 +198,9 @@ def _violations(shape: CompiledSchema, value: Any, *, parsed: bool) -> list[Anom
         wanted = " or ".join(sorted(shape.kinds))
         return [
             _anomaly(
-                AnomalyKind.UNREADABLE, (), f"is declared as {wanted} and is a text that is no JSON"
+                AnomalyKind.UNREADABLE,
+                (),
+                f"is declared as {wanted} and is a text that is not JSON",
             )
         ]
     try:

@@ -262,10 +262,10 @@ def answer_approval(
 def reject_held_calls(session: Session) -> None:
     """Reject the held calls of a run that cannot be resumed: no person can be asked about them."""
     for record in session.ledger.in_state(CallState.HELD):
-        reason = "The call needs a person's approval, and in this run nobody can be asked."
+        reason = "The call needs a person's approval, and in this run no person can be asked."
         if record.guard == "duplicate":
             reason = (
-                f"{record.reason} In this run nobody can be asked: tell the user, who can look, or "
+                f"{record.reason} In this run no person can be asked: tell the user, who can look, or "
                 "run the agent with a checkpointer and a thread_id, so that the call can be "
                 "approved."
             )

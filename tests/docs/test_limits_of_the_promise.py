@@ -162,7 +162,7 @@ def test_an_approval_without_checkpointer_is_refused() -> None:
             {"messages": [("user", "Pay 5.")]}
         )
     ).result
-    assert "nobody can be asked" in result["messages"][-2].text
+    assert "no person can be asked" in result["messages"][-2].text
     assert result["report"]["reason"] == "complete"
     assert bank.paid == 0
 

@@ -178,7 +178,7 @@ def test_an_operand_of_nobody() -> None:
     for verdict in verdicts:
         assert "order#1" in rejection(verdict, "arguments").reason
     other = scene.judge(arguments.judge, "order", {"item": ref("order#4"), "count": 1}, task="t2")
-    assert "is no earlier call of this task" in rejection(other, "arguments").reason
+    assert "is not an earlier call of this task" in rejection(other, "arguments").reason
 
 
 @pytest.mark.parametrize("outcome", [ev.Outcome.FAILED, ev.Outcome.IN_DOUBT])

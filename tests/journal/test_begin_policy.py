@@ -75,7 +75,7 @@ def mail(kind: SignalKind, *, attempt: int = 1, content: object = None) -> Signa
 
 def not_happened(*, again: bool) -> Known:
     """Return the answer for an effect that did not happen."""
-    text = "Somebody looked, and found that it did not happen."
+    text = "A person checked, and it did not happen."
     return Known(
         result=Failure(
             symptom=Symptom(error="not_happened", message=text, started=False, transient=again)
@@ -209,9 +209,9 @@ def test_an_intent_is_answered_by_what_is_known(
 @pytest.mark.parametrize(
     ("intent", "facts", "said"),
     [
-        (ASK, replace(KNOWN, ended=True), "taken for dead"),
-        (replace(ASK, remote=True), replace(KNOWN, ended=True), "taken for dead"),
-        (ASK, replace(KNOWN, ended=True, recorded=ENDED), "taken for dead"),
+        (ASK, replace(KNOWN, ended=True), "declared dead"),
+        (replace(ASK, remote=True), replace(KNOWN, ended=True), "declared dead"),
+        (ASK, replace(KNOWN, ended=True, recorded=ENDED), "declared dead"),
         (ASK, replace(KNOWN, holder="other"), "another process"),
         (ASK, replace(KNOWN, holder=""), "another process"),
         (ASK, replace(KNOWN, holder="other", recorded=ENDED), "another process"),
@@ -246,7 +246,7 @@ def test_a_refusal_says_why_and_writes_nothing(intent: Intent, facts: Facts, sai
     verdict, write = judge(intent, facts)
     assert isinstance(verdict, Refused)
     assert said in verdict.reason
-    assert verdict.fenced is (said in ("taken for dead", "another process"))
+    assert verdict.fenced is (said in ("declared dead", "another process"))
     assert write is NOTHING
 
 

@@ -115,7 +115,7 @@ async def test_a_process_that_was_taken_for_dead_begins_nothing_more(file: Path)
     for remote in (False, True):
         refused = await journal.begin(intent("after", remote=remote))
         assert isinstance(refused, Refused)
-        assert "taken for dead" in refused.reason
+        assert "declared dead" in refused.reason
     with pytest.raises(JournalError, match="declared dead"):
         await entered(journal)
     assert await other.begin(intent("before", remote=True)) == Lost(process_id=journal.process_id)

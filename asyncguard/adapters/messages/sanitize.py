@@ -47,7 +47,7 @@ def _problem(value: Any) -> str:
     match value:
         case str():
             return (
-                "" if is_plain_text(value) else "The arguments hold text that is no valid Unicode."
+                "" if is_plain_text(value) else "The arguments hold text that is not valid Unicode."
             )
         case None | bool() | list():
             return ""

@@ -34,7 +34,7 @@ from asyncguard.errors import DeclarationError
 from asyncguard.runtime.executors.port import RemoteExecutor
 from asyncguard.runtime.portal import in_context
 
-_LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on the worker.]"
+_LEFT_BEHIND = "[The tool's update of the state is not plain JSON and was left on the worker.]"
 
 
 def application_version(

@@ -39,7 +39,7 @@ def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
     try:
         return _outcome(key, attempt, result)
     except CallerError as error:
-        kept = f"It took effect; what it answered could not be kept: {error}"
+        kept = f"It took effect; its result could not be kept: {error}"
         return _outcome(key, attempt, Success(content=kept))
 
 

@@ -63,7 +63,7 @@ def test_without_a_checkpointer_an_approval_is_refused_with_that_reason(
     assert not outcome.interrupts
     assert office.paid == []
     for call in ("call_1_1", "call_1_2"):
-        assert "in this run nobody can be asked" in outcome.answer(call)
+        assert "in this run no person can be asked" in outcome.answer(call)
     assert outcome.report["reason"] == "complete"
 
 

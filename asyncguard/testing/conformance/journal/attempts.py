@@ -199,7 +199,7 @@ async def asks_a_person_again(bench: Bench) -> None:
     heir = await bench.process()
     verdicts = (await heir.begin(intent), await heir.begin(intent))
     assert verdicts == (Fresh(), Running(process_id=heir.process_id)), (
-        f"a question is asked anew, once; answered {verdicts}"
+        f"a question is asked again, once; answered {verdicts}"
     )
     await heir.end(intent.key, 1, DONE)
     assert await heir.begin(intent) == Known(result=DONE), (
@@ -232,7 +232,9 @@ async def allows_a_fallback_under_the_same_key(bench: Bench) -> None:
     )
     entry = await bench.entry(journal)
     found = [(item.number, item.tool) for item in entry.attempts]
-    assert found == [(1, "pay"), (2, "pay_by_card")], f"two attempts of a call are told as {found}"
+    assert found == [(1, "pay"), (2, "pay_by_card")], (
+        f"two attempts of a call are reported as {found}"
+    )
 
 
 async def refuses_equals_of_calls_in_doubt(bench: Bench) -> None:
@@ -259,7 +261,7 @@ async def refuses_equals_of_calls_in_doubt(bench: Bench) -> None:
     for intent in others:
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Fresh), (
-            f"a call that is no equal of one in doubt was answered with {verdict}"
+            f"a call that is not equal to one in doubt was answered with {verdict}"
         )
     await bench.resolve(journal, SignalKind.NOT_HAPPENED, name="first")
     verdict = await journal.begin(equal)
@@ -418,7 +420,7 @@ async def serves_several_loops(bench: Bench) -> None:
         expected = [
             Known(result=Success(content=bench.key(f"{name}{number}"))) for number in range(10)
         ]
-        assert found == expected, "a result was told for another call, or to another loop"
+        assert found == expected, "a result was reported for another call, or to another loop"
 
 
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (

@@ -87,7 +87,7 @@ async def counts_acquisitions(bench: Bench) -> None:
     await asyncio.to_thread(first.entries, key="-")
     heir = await acquire(second)
     assert heir.final_checkpoint == "checkpoint", (
-        f"a last step that is being stored was told, and acquire() says {heir.final_checkpoint!r}"
+        f"a last step that is being stored was reported, and acquire() says {heir.final_checkpoint!r}"
     )
     assert heir.fencing_token > heir.previous_token == again.fencing_token, (
         f"the next process counts on from {again.fencing_token}, not {heir}"
@@ -95,7 +95,7 @@ async def counts_acquisitions(bench: Bench) -> None:
     await bench.die(second)
     back = await acquire(first, known=heir.fencing_token + 5)
     assert back.final_checkpoint == "", (
-        f"nobody stores a last step now, and acquire() says {back.final_checkpoint!r}"
+        f"no process stores a last step now, and acquire() says {back.final_checkpoint!r}"
     )
     assert back.previous_token == heir.fencing_token, (
         f"the number before is {heir.fencing_token}, not that of {back}"

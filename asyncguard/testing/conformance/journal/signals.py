@@ -86,7 +86,7 @@ async def passes_signals_on_now_and_later(bench: Bench) -> None:
     assert [item.content for item in signals] == expected, (
         f"{expected} were delivered in this order; {signals} came"
     )
-    assert not elsewhere, "mail came to another thread"
+    assert not elsewhere, "a signal came to another thread"
     again = await bench.acquire(journal)
     assert again == signals, f"the holder gets all signals before acquire() returns; {again} came"
 
@@ -106,7 +106,7 @@ async def keeps_signals_until_the_next_acquire(bench: Bench) -> None:
     assert [item.content for item in found] == ["a result"], (
         f"a signal was written while no process held the thread; {found} came"
     )
-    assert not signals, "mail came to a receiver after its thread was left"
+    assert not signals, "a signal came to a receiver after its thread was released"
 
 
 async def resolves_calls_in_doubt(bench: Bench) -> None:
@@ -124,7 +124,7 @@ async def resolves_calls_in_doubt(bench: Bench) -> None:
         )
         await wait_for(signals, number + 1)
         expected = Signal(kind=kind, key=intent.key, attempt=1, content=content, by="the bench")
-        assert signals[-1] == expected, f"{expected} was told, and {signals[-1]} came"
+        assert signals[-1] == expected, f"{expected} was sent, and {signals[-1]} came"
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Known), f"a resolved attempt is Known, not {verdict}"
         result = verdict.result
@@ -134,7 +134,7 @@ async def resolves_calls_in_doubt(bench: Bench) -> None:
             assert isinstance(result, Failure), f"it did not happen, and begin() answers {result}"
             known = (result.symptom.started, result.symptom.transient)
             assert known == (False, kind is SignalKind.RETRY), (
-                f"{kind}: started and transient are told as {known}"
+                f"{kind}: started and transient are reported as {known}"
             )
     confirmed = await bench.doubtful(journal, "confirmed", arguments={"n": "confirmed"})
     await bench.resolve(journal, SignalKind.HAPPENED, name="confirmed")
@@ -144,8 +144,10 @@ async def resolves_calls_in_doubt(bench: Bench) -> None:
         if isinstance(verdict, Known) and isinstance(verdict.result, Success)
         else None
     )
-    assert isinstance(found, str), f"an effect of which only that is known was told as {verdict}"
-    assert found, "an effect of which only that is known was told as nothing"
+    assert isinstance(found, str), (
+        f"an effect of which only that is known was reported as {verdict}"
+    )
+    assert found, "an effect of which only that is known was reported as nothing"
 
 
 async def resolves_lost_calls(bench: Bench) -> None:
@@ -165,7 +167,7 @@ async def resolves_lost_calls(bench: Bench) -> None:
     verdict = await heir.begin(intent)
     expected = Known(result=Success(content=[{"type": "text", "text": "x"}]))
     assert verdict == expected, (
-        f"{expected} was told before the thread was resumed, and begin() answers {verdict}"
+        f"{expected} was sent before the thread was resumed, and begin() answers {verdict}"
     )
 
 
@@ -240,7 +242,7 @@ async def signals_late_results(bench: Bench) -> None:
         await wait_for(signals, before + 1)
         found = (signals[-1].kind, signals[-1].key, signals[-1].content)
         assert found == (SignalKind.HAPPENED, intent.key, "done"), (
-            f"a late result was told as {found}"
+            f"a late result was reported as {found}"
         )
         verdict = await journal.begin(bench.intent("equal " + name, arguments={"name": name}))
         assert isinstance(verdict, Fresh), (
@@ -270,7 +272,7 @@ async def signals_no_late_failure(bench: Bench) -> None:
     await journal.end(intent.key, 1, DONE)
     await wait_for(signals, 1)
     assert signals[0].kind is SignalKind.NOT_HAPPENED, (
-        f"a resolution was told, and {signals[0]} came"
+        f"a resolution was sent, and {signals[0]} came"
     )
 
 
