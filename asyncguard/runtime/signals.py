@@ -147,7 +147,7 @@ def apply_signals(session: Session) -> None:
 
 def _apply_resolution(session: Session, record: CallRecord, signal: Signal) -> None:
     """Resolve a doubt by an operator's decision."""
-    by = signal.by or "somebody"
+    by = signal.by or "an operator"
     match signal.kind:
         case SignalKind.HAPPENED:
             content = CONFIRMED if signal.content is None else signal.content

@@ -234,7 +234,7 @@ async def in_doubt(machine: Machine, shop: Shop) -> str:
     ("kind", "content", "told"),
     [
         (SignalKind.HAPPENED, "receipt 7", "receipt 7"),
-        (SignalKind.HAPPENED, None, "somebody who looked confirmed"),
+        (SignalKind.HAPPENED, None, "a person who checked has confirmed"),
         (SignalKind.NOT_HAPPENED, None, "did not happen, as Kim found"),
         (SignalKind.RETRY, None, "paid x"),
     ],
