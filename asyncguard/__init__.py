@@ -1,7 +1,10 @@
 """asyncguard: agents that work on several tasks while their tools run, and never guess results.
 
-The names below are the public interface. They are loaded when they are used, so importing the
-package costs nothing.
+Public are the names that this package and :mod:`asyncguard.testing` export, with the ports among
+them (``Journal``, ``Observer``, ``Ports``), the command ``asyncguard`` and the fields of its events.
+All other modules are internal: their packages say so, and may change in any release.
+
+The names below are loaded when they are used, so importing the package costs nothing.
 """
 
 from importlib import import_module
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from asyncguard.core.calls import CallState
     from asyncguard.core.faults import Anomaly, Diagnosis, HazardKind, Symptom
     from asyncguard.core.footprints import EffectClass
-    from asyncguard.core.tool_spec import Fallback, Mode, Source, ToolSpec
+    from asyncguard.core.tool_spec import Fallback, Mode, Retry, Source, ToolSpec
     from asyncguard.distributed.executor import DbosExecutor
     from asyncguard.errors import (
         AsyncguardError,
@@ -44,7 +47,7 @@ _HOMES = {
     "core.calls": ("CallState",),
     "core.footprints": ("EffectClass",),
     "core.faults": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
-    "core.tool_spec": ("Fallback", "Mode", "Source", "ToolSpec"),
+    "core.tool_spec": ("Fallback", "Mode", "Retry", "Source", "ToolSpec"),
     "runtime.engine": ("Ports",),
     "distributed.executor": ("DbosExecutor",),
     "runtime.inbox": ("Inbox",),
@@ -101,6 +104,7 @@ __all__ = [
     "Observation",
     "Observer",
     "Ports",
+    "Retry",
     "SignalKind",
     "Source",
     "Symptom",
@@ -138,7 +142,7 @@ def _available() -> list[str]:
 def _is_installed(package: str) -> bool:
     try:
         return import_module("importlib.util").find_spec(package) is not None
-    except (ImportError, ValueError):
+    except (ImportError, ValueError):  # ValueError: a module without a spec stands under that name
         return False
 
 

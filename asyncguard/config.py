@@ -103,6 +103,7 @@ class Limits:
     def __post_init__(self) -> None:
         """Refuse bounds below 1, which would stop every run."""
         check_fields(self)
+        # After the type check, so that the comparison cannot fail.
         for item in fields(self):
             if (bound := getattr(self, item.name)) < 1:
                 raise CallerError(f"Limits.{item.name} must be at least 1, not {bound}.")
@@ -206,6 +207,7 @@ class GuardConfig:
 
     def __post_init__(self) -> None:
         """Refuse values of other types; delivery and news style may be given by name."""
+        # The class is frozen; names become members first, so that the check sees members.
         object.__setattr__(self, "delivery", member_of(Delivery, self.delivery))
         object.__setattr__(self, "news_style", member_of(NewsStyle, self.news_style))
         check_fields(self)
@@ -217,6 +219,7 @@ class GuardConfig:
         Raises:
             CallerError: A change names no field, or its value is of another type.
         """
+        # Before the constructor, whose TypeError would not name the fields that exist.
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(changes) - set(known)):
             raise CallerError(
@@ -239,11 +242,13 @@ class GuardConfig:
             raise CallerError(
                 f"Unknown switch {sorted(unknown)}; the switches are {', '.join(SWITCH_NAMES)}."
             )
+        # The checks above leave only fields of type bool, which mypy does not see in a mapping.
         return replace(self, **dict(switches))  # type: ignore[arg-type]
 
     @property
     def offers_references(self) -> bool:
         """Return True if the model is offered references to pending results."""
+        # Without the ledger a pending call has no label; in shadow mode no guard waits for it.
         return self.references and self.ledger and not self.shadow
 
     def to_json(self) -> dict[str, Any]:

@@ -105,9 +105,13 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     if (wrong := _mismatch(hint, value)) is None:
         return
     inside, expected, given = wrong
-    raise error(
-        f"{place}{inside} must be {expected}, not {_described(given)}{_advice(expected, given)}."
-    )
+    advice = ""
+    if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
+        advice = f"; write [{given[:_SHOWN]!r}]"
+    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
+        if expected.startswith(f"a {name}"):
+            advice = f"; build one with {name}(...)"
+    raise error(f"{place}{inside} must be {expected}, not {_described(given)}{advice}.")
 
 
 @cache  # resolving annotations is slow, and classes and functions keep theirs
@@ -145,21 +149,18 @@ def _options(hint: Any) -> list[Any]:
     return [hint]
 
 
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer that no float can hold
-        return False
-
-
 def _is_shaped(hint: Any, value: Any) -> bool:
     """Return True if a value is of the kind that a hint names, whatever it contains."""
     if hint is Any or isinstance(hint, TypeVar):
         return True
     if hint in _NUMBERS:
-        return (
-            isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool) and _is_finite(value)
-        )
+        # A bool is an int in Python: True would pass for a limit of 1.
+        if not isinstance(value, _NUMBERS[hint]) or isinstance(value, bool):
+            return False
+        try:
+            return math.isfinite(value)
+        except OverflowError:  # an integer that no float can hold
+            return False
     origin = get_origin(hint) or hint
     if origin is Callable:
         return callable(value)
@@ -167,9 +168,11 @@ def _is_shaped(hint: Any, value: Any) -> bool:
         return value in get_args(hint)
     if origin in _ABSTRACT:
         kind = _ABSTRACT[origin][1]
+        # A text is a collection of its letters, and a mapping one of its names: neither is meant.
         no_list = (str, bytes, bytearray, Mapping) if kind in (Collection, Iterable) else ()
         return isinstance(value, kind) and not isinstance(value, no_list)
     if isinstance(origin, type) and Protocol in origin.__bases__:
+        # ``isinstance`` takes runtime-checkable protocols only, and runs properties before 3.12.
         required = [name for name in vars(origin) if not name.startswith("_")]
         return not isinstance(value, type) and all(_has(value, name) for name in required)
     return not isinstance(origin, type) or isinstance(value, origin)
@@ -226,16 +229,6 @@ def _words(hint: Any) -> str:
         return f"{_ABSTRACT[origin][0]} of {parts}"
     name = getattr(origin, "__name__", str(origin))
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
-
-
-def _advice(expected: str, given: Any) -> str:
-    """Return what to write instead, empty if that is not plain."""
-    if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
-        return f"; write [{given[:_SHOWN]!r}]"
-    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
-        if expected.startswith(f"a {name}"):
-            return f"; build one with {name}(...)"
-    return ""
 
 
 def _described(value: Any) -> str:

@@ -182,7 +182,8 @@ def _conversation(episode: Episode) -> Iterator[_Found]:
         for position, call in enumerate(message.get("tool_calls", ())):
             yield "proposal", f"{number}.{position}", call
         if role == "assistant":
-            # The agent's own words are no text of the runtime: whatever it says is a fact.
+            # The agent's own words are not a text of the runtime: all of them are compared as
+            # facts.
             yield ("proposal" if '"func_name"' in content else "said"), f"{number}", content
             continue
         for position, line in enumerate(content.split("\n")):

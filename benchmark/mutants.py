@@ -91,7 +91,7 @@ class Mutant:
     """The changed expression."""
     after: str
     start: int
-    """Offset of the expression in the file, in bytes; ``end`` is the one behind it."""
+    """Offset of the expression in the file, in bytes; ``end`` is the one after its last byte."""
     end: int
 
 
@@ -184,7 +184,7 @@ def drawn(tree: Path, part: str, sites: Sequence[str], count: int, seed: int) ->
         tree: The checkout.
         part: Name of the part.
         sites: Files, folders or ``file.py::name``.
-        count: How many, as far as there are places.
+        count: Number of mutants, as far as there are places.
         seed: Of the choice.
     """
     found: dict[tuple[str, int], list[Mutant]] = defaultdict(list)

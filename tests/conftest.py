@@ -1,4 +1,4 @@
-"""What holds for every test: no provider account is in reach, and hypothesis repeats itself."""
+"""Settings of all tests: no provider account is in reach, and hypothesis repeats itself."""
 
 import os
 import signal
@@ -9,7 +9,8 @@ import pytest
 # The fixtures `postgres_url` (a fresh database) and `postgres_server` (one that may be killed), for all tests.
 pytest_plugins = ["tests.support.postgres"]
 
-# A slow machine is no defect (no deadline); in CI the same examples every time (derandomize).
+# Slow machines do not fail a test (no deadline); in CI hypothesis repeats its examples
+# (derandomize).
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
@@ -23,7 +24,7 @@ _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes takes seconds: `full` tests are `slow` ones, too."""
+    """Mark `full` tests as `slow`, too, as they take minutes."""
     for item in items:
         if item.get_closest_marker("full") is not None:
             item.add_marker(pytest.mark.slow)

@@ -25,7 +25,7 @@ def test_every_public_name_exists_and_is_listed_once(package: str) -> None:
 
 
 def test_lazy_names_are_declared_for_type_checkers_too() -> None:
-    """What ``__getattr__`` serves and what the type checker is told are the same names from the same modules."""
+    """Names that ``__getattr__`` serves and those declared for type checkers are the same."""
     tree = ast.parse(Path(str(asyncguard.__file__)).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     told = {
@@ -47,6 +47,19 @@ def test_every_public_name_is_documented() -> None:
         value = getattr(asyncguard, name)
         if inspect.isclass(value) or inspect.isfunction(value):
             assert inspect.getdoc(value), name
+
+
+def test_every_package_says_if_it_is_internal() -> None:
+    """A user who opens a file sees whether its names may change in any release."""
+    root = Path(str(asyncguard.__file__)).parent
+    packages = {
+        ".".join(("asyncguard", *place.parent.relative_to(root).parts)): ast.get_docstring(
+            ast.parse(place.read_text(encoding="utf-8"))
+        )
+        for place in root.rglob("__init__.py")
+    }
+    public = {name for name, text in packages.items() if "Internal; " not in str(text)}
+    assert public == {"asyncguard", "asyncguard.testing"}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -76,7 +89,7 @@ def test_importing_the_package_loads_no_framework() -> None:
     ],
 )
 def test_a_missing_extra_is_named(code: str, said: str, tmp_path: Path) -> None:
-    """Not the package that is missing, but what to install."""
+    """The error says which extra to install instead of naming the package that is missing."""
     (tmp_path / "shop.py").write_text(
         'def look(q: str) -> str:\n    """Look."""\n    return q\n\n\nTOOLS = [look]\n'
     )

@@ -180,18 +180,15 @@ def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, st
     """
     if not isinstance(answer, dict):
         return [_said(answer)] * len(records)
-    meant = {name: _meant(name, records) for name in answer}
+    meant: dict[Any, list[str]] = {}
+    for name in answer:
+        # A key comes first: the label of one call may look like the key of another.
+        by_key = [record.key for record in records if _answer_key(record) == name]
+        meant[name] = by_key or [record.key for record in records if record.call.label == name]
     if "approve" in answer and not any(meant.values()) and not (alone := _said(answer))[0]:
         # A "no" to all calls may have a reason; a "yes" has to name the calls.
         return [alone] * len(records)
     return [_entries(answer, meant, record, records) for record in records]
-
-
-def _meant(name: Any, records: Sequence[CallRecord]) -> list[str]:
-    """Return the keys of the calls that a name in an answer may mean."""
-    # A key comes first: the label of one call may look like the key of another.
-    by_key = [record.key for record in records if _answer_key(record) == name]
-    return by_key or [record.key for record in records if record.call.label == name]
 
 
 def _entries(

@@ -9,7 +9,7 @@ A caller may send back messages that the thread holds, under their ids, and brin
 whose calls are not those of this thread.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
@@ -31,7 +31,9 @@ async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> No
     Raises:
         CallerError: The input answers a call of the thread.
     """
-    answers = list(_answers_in(input_of(config)))
+    given = input_of(config)
+    said = given.get("messages") if isinstance(given, Mapping) else None
+    answers = [item for item in read_messages(said or []) if isinstance(item, ToolMessage)]
     if not answers or (call := _answered_again(answers, state)) is None:
         return
     await undo_refused_input(config, begins=True)
@@ -43,14 +45,6 @@ async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> No
         "Command(resume=...), resolve a doubt with `asyncguard ledger resolve`; to inform the "
         'model, add a message of the user, ("user", "...").'
     )
-
-
-def _answers_in(given: Any) -> Iterator[ToolMessage]:
-    messages = given.get("messages") if isinstance(given, Mapping) else None
-    if messages:
-        yield from (
-            message for message in read_messages(messages) if isinstance(message, ToolMessage)
-        )
 
 
 def _answered_again(

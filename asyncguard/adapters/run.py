@@ -71,7 +71,13 @@ from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written
-from asyncguard.runtime.tasks import cancel_tasks, close_tasks, open_tasks, reopen_tasks
+from asyncguard.runtime.tasks import (
+    cancel_tasks,
+    check_known,
+    close_tasks,
+    open_tasks,
+    reopen_tasks,
+)
 
 Runner = dispatcher.Runner
 """Factory of the function that runs the tool of an attempt once."""
@@ -303,8 +309,7 @@ class Run:
     ) -> None:
         """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
         given = Circumstances(hands=hands, answers=answers or {})
-        # A copy, as resolving a call changes what the records are read from.
-        for record in list(records):
+        for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self._session, record, why, given)
 
     def claim(self) -> None:
@@ -328,14 +333,18 @@ class Run:
             CallerError: The input cannot be read, or says nothing new.
         """
         session, messages = self._session, self.messages
-
         tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
         cancelled = read_cancelled(self._state.get("cancel"))
         check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
-        known = self.ledger.turns
+        # Before the first event: the session keeps it for the next state, and the observers have
+        # seen it, even if the input is refused after it.
+        check_known(session, cancelled)
+        known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
-        written = self._take_input(tasks, cancelled)
+        written = self._open_tasks(tasks, cancelled)
+        # The whole history is written if calls in it were left without an answer.
+        written = repaired(messages, written, self._answers) or written
         if known:
             collect_evidence(self.board, messages)
         else:
@@ -344,31 +353,19 @@ class Run:
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 
-    def _take_input(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
-        """Return the messages to write: the tasks, or a repaired history.
-
-        The whole history is written if calls in it were left without an answer.
-        """
-        written: list[AnyMessage] = []
+    def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
+        """Open the tasks of the input, or reopen those of the thread; return what to write."""
         if cancelled and not tasks and not heard_user(self.messages):
             # A cancellation alone says nothing about the other tasks, which continue.
-            written.append(cancellation(cancelled))
-        else:
-            proposals.squash_unissued_effects(self._session)
-            written += self._open_tasks(tasks, cancelled)
-        return repaired(self.messages, written, self._answers) or written
-
-    def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
+            return [cancellation(cancelled)]
+        proposals.squash_unissued_effects(self._session)
         if tasks:
             open_tasks(self._session, tasks)
             return [task_message(tasks, several=self.board.several_tasks)]
-        last = next(
-            (message for message in reversed(self.messages) if isinstance(message, HumanMessage)),
-            None,
-        )
-        reopen_tasks(
-            self._session, "" if last is None else text_of(last.content), cancelled=cancelled
-        )
+        said = (item for item in reversed(self.messages) if isinstance(item, HumanMessage))
+        last = next(said, None)
+        goal = "" if last is None else text_of(last.content)
+        reopen_tasks(self._session, goal, cancelled=cancelled)
         return []
 
     def _answers(self, message_id: str, calls: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
@@ -406,7 +403,6 @@ class Run:
             # Same id: the reason stands in the history where "all done" stood.
             nudge = note_for_model(completion.reason, "nudge", message_id=message.id)
             return Turn(messages=[nudge], verdict=completion.verdict)
-
         return Turn(messages=[message], verdict=completion.verdict)
 
     # -- calls --------------------------------------------------
@@ -491,7 +487,7 @@ class Run:
         decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
         for record, (approved, reason) in zip(records, decided, strict=True):
             if record.state is CallState.HELD:  # a cancellation may have ended it
-                proposals.answer_approval(self._session, record, approved=approved, told=reason)
+                proposals.answer_approval(self._session, record, approved=approved, message=reason)
 
     def cancel_beside(self) -> str:
         """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""

@@ -140,8 +140,8 @@ def cancellation(names: Sequence[str]) -> HumanMessage:
     """Return the message about a cancellation that came without a word of the user."""
     named = ", ".join(dict.fromkeys(names))
     text = (
-        f"The user cancelled: {named}. Do nothing more for that; whatever else was asked for "
-        "goes on."
+        f"The user cancelled: {named}. Do nothing more for that; continue with everything "
+        "else that was asked for."
     )
     return note_for_model(text, _CANCELLED)
 

@@ -58,7 +58,15 @@ def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
     Any split of the writes gives the same list, and a replay gives the same ids: a message that was
     written without an id gets one that is derived from its place and content.
     """
-    history = _history(state)
+    if isinstance(state, History):
+        history = History(state, state.ids)
+    else:
+        known: list[Any] = list(state or [])
+        if known and isinstance(known[0], dict):
+            # A server that only shows a thread unpacks its messages, those of a snapshot included,
+            # as plain values.
+            known = convert_to_messages(known)
+        history = History(known)
     for write in writes:
         for message in read_messages(write):
             if message.id == REMOVE_ALL_MESSAGES:
@@ -68,17 +76,6 @@ def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
             else:
                 _put(history, cast(AnyMessage, message))
     return history
-
-
-def _history(state: Any) -> History:
-    if isinstance(state, History):
-        return History(state, state.ids)
-    known: list[Any] = list(state or [])
-    if known and isinstance(known[0], dict):
-        # A server that only shows a thread unpacks its messages, those of a snapshot included, as
-        # plain values.
-        known = convert_to_messages(known)
-    return History(known)
 
 
 def read_messages(given: Any) -> list[BaseMessage]:

@@ -1,6 +1,8 @@
 """The command ``asyncguard``.
 
 A subcommand's imports are loaded when it runs, so that the command starts fast.
+
+Internal; :mod:`asyncguard` names the public interface.
 """
 
 from asyncguard.cli.app import main

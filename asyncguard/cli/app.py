@@ -100,6 +100,7 @@ def _run(arguments: list[str]) -> int:
         command = load_command(name)
     if command is None:
         names = [*_OWN, *(added for added in installed_commands() if added not in _OWN)]
+        # Added commands are named, not loaded: a broken one must not hide the others.
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are: {', '.join(names)}."
         return _complain(f"There is no command {name!r}; {hint}", Exit.USAGE)

@@ -51,11 +51,16 @@ def main(argv: Sequence[str]) -> int:
         JournalError: The journal cannot be written.
     """
     parser = _parser()
-    first, others = _apart(argv)
+    others = list(argv)
+    first: list[str] = []
+    # Some tokens begin with a dash; argparse would take them for options.
+    if others and others[0].startswith("-") and others[0].partition("=")[0] not in _OPTIONS:
+        first = [others.pop(0)]
+    # Intermixed: options may stand between the token and the result.
     options, unknown = parser.parse_known_intermixed_args(others)
     if unknown:
         # The option is not quoted: it may be the token.
-        _refuse(parser, "an option is unknown; write -- before a result that begins with a dash")
+        parser.error("an option is unknown; write -- before a result that begins with a dash")
     options.words = [*first, *options.words]
     token, rest = _token(parser, options)
     content = _content(parser, options, rest)
@@ -63,17 +68,6 @@ def main(argv: Sequence[str]) -> int:
         journal.deliver(token, content)
     print("Delivered and stored. A parked thread continues when it is run again.")  # noqa: T201 - the output
     return 0
-
-
-def _apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the first argument if it is a token that begins with a dash, and the others.
-
-    Some tokens do; argparse would take them for options.
-    """
-    words = list(argv)
-    if words and words[0].startswith("-") and words[0].partition("=")[0] not in _OPTIONS:
-        return words[:1], words[1:]
-    return [], words
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tuple[str, list[str]]:
     """Return the token, and the remaining arguments."""
     words = list(options.words)
+    # Stripped: files and variables that a shell wrote often end with a line end.
     if options.token_file is not None:
         found, source = read_text(options.token_file, "token").strip(), "--token-file"
     elif os.environ.get(_VARIABLE):
@@ -110,29 +105,26 @@ def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tupl
     elif words:
         return words[0], words[1:]
     else:
-        _refuse(parser, f"there is no token: give it first, or by --token-file or ${_VARIABLE}")
+        parser.error(f"there is no token: give it first, or by --token-file or ${_VARIABLE}")
     if len(words) > 1:
-        _refuse(parser, f"the token comes from {source}, so the only argument is the result")
+        parser.error(f"the token comes from {source}, so the only argument is the result")
     if not found:
-        _refuse(parser, f"the token from {source} is empty")
+        parser.error(f"the token from {source} is empty")
     return found, words
 
 
 def _content(parser: argparse.ArgumentParser, options: argparse.Namespace, rest: list[str]) -> Any:
     if len(rest) + (options.file is not None) != 1:
-        _refuse(
-            parser,
+        parser.error(
             "give one result: as text, - for standard input, or --file; "
-            "give the journal by --journal",
+            "give the journal by --journal"
         )
     if options.file is not None:
         text = read_text(options.file, "result")
     else:
         text = sys.stdin.read() if rest == ["-"] else rest[0]
-    return _parsed(text) if options.json else text
-
-
-def _parsed(text: str) -> Any:
+    if not options.json:
+        return text
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -144,8 +136,5 @@ def _parsed(text: str) -> Any:
 
 
 def _no_number(name: str) -> NoReturn:
+    # Python reads NaN and Infinity, which JSON does not have; the journal could not store them.
     raise ValueError(f"{name} is not a JSON number")
-
-
-def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    parser.error(message)

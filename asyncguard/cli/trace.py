@@ -52,7 +52,10 @@ def main(argv: Sequence[str]) -> int:
         text = "".join(f"{line}\n" for line in _event_lines(trace))
     else:
         width = options.width or shutil.get_terminal_size((80, 24)).columns
-        text = render_timeline(trace, width=width, color=_wants_color(options.no_color))
+        # By the conventions of terminals: NO_COLOR (no-color.org), TERM=dumb, and pipes.
+        refused = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        color = not refused and sys.stdout.isatty()
+        text = render_timeline(trace, width=width, color=color)
     sys.stdout.write(text)
     return 0
 
@@ -90,15 +93,6 @@ def _width(text: str) -> int:
     if not text.isdecimal() or int(text) < MIN_WIDTH:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {MIN_WIDTH}")
     return int(text)
-
-
-def _wants_color(refused: bool) -> bool:
-    return (
-        not refused
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-        and sys.stdout.isatty()
-    )
 
 
 def _as_json(trace: Trace) -> dict[str, Any]:

@@ -85,6 +85,7 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
     log = _logger()
     made = as_tools(tools)
     specs = specs_of(made)
+    # More threads than calls: one whose call was given up is busy until its tool returns.
     pool = ThreadPoolExecutor(max_workers=4 * options.concurrency, thread_name_prefix="tool")
     toolbox = WorkerTools(made, specs, pool)
     for name, reason in toolbox.refused.items():
@@ -107,6 +108,7 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
             sys.stderr.flush()
             os._exit(1)
     finally:
+        # After the worker: it writes the outcomes that are still queued.
         journal.close()
         pool.shutdown(wait=False)
     return 0
@@ -147,6 +149,7 @@ def _stopped_by_signals() -> threading.Event:
 
     def ask(signal_number: int, _frame: Any) -> None:
         if stop.is_set():
+            # Not sys.exit, which would wait for the tools' threads; 128 + n is the shell's code.
             os._exit(128 + signal_number)
         stop.set()
 

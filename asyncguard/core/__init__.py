@@ -2,4 +2,6 @@
 
 Events go in, decisions come out. Everything here is deterministic and imports only the standard
 library, :mod:`asyncguard.config` and :mod:`asyncguard.errors`.
+
+Internal; :mod:`asyncguard` names the public interface.
 """

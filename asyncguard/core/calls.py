@@ -148,11 +148,19 @@ def as_received(
 def _read(value: Any, schema: Mapping[str, Any]) -> Any:
     if not isinstance(value, str):
         return value
+    kinds: set[str] = set()
+    for branch in schema.get("anyOf", (schema,)):
+        if not isinstance(branch, Mapping):
+            return value
+        named = branch.get("type", "string")
+        found = {named} if isinstance(named, str) else set(named)
+        # A text with a pattern beside a number is pydantic's way to take the number in quotes.
+        kinds |= found - {"string"} if "pattern" in branch else found
     # A schema that also takes text receives the text, so only those that do not are converted.
-    kinds = frozenset().union(*map(_kinds, schema.get("anyOf", (schema,))))
     if "string" in kinds or not kinds & {"boolean", "integer", "number"}:
         return value
     try:
+        # Python's own spelling is common: ``True`` is not JSON, ``true`` is.
         read = json.loads(value.strip().lower())
     except (ValueError, RecursionError):
         return value
@@ -160,14 +168,6 @@ def _read(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(read, bool):
         return read if "boolean" in kinds else value
     return read if isinstance(read, int | float) and kinds & {"integer", "number"} else value
-
-
-def _kinds(schema: Any) -> frozenset[str]:
-    """Return the types that a schema names, ``string`` for a schema that names none."""
-    kinds = schema.get("type", "string") if isinstance(schema, Mapping) else "string"
-    found = frozenset([kinds] if isinstance(kinds, str) else kinds)
-    # A text with a pattern beside a number is pydantic's way to take the number in quotes.
-    return found - {"string"} if isinstance(schema, Mapping) and "pattern" in schema else found
 
 
 def call_key(namespace: str, thread: str, message_id: str, position: int) -> str:

@@ -131,6 +131,8 @@ def operand_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
 
 def footprint_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
     """Yield the open calls of any task whose declared resources conflict with the call's."""
+    # Sorted, here and below: the order of a set differs between processes, and a reason must not.
+    # Reads and double writes wait for writers, ``WAR`` for readers.
     for name in sorted(call.footprint.reads or ()):
         yield from _holders(call, ledger, name, Hazard.RAW)
     for name in sorted(call.footprint.writes or ()):
@@ -159,6 +161,7 @@ def order_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
 
 
 def _earlier(record: CallRecord, call: Call) -> bool:
+    # Calls of one message were made together: the model did not mean one to wait for another.
     return record.call.sequence < call.sequence and record.call.message_id != call.message_id
 
 

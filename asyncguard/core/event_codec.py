@@ -45,8 +45,10 @@ _values_of_call = attrgetter(*_CALL_NAMES)
 
 def _call_to_json(call: Call) -> dict[str, Any]:
     data = dict(zip(_CALL_NAMES, _values_of_call(call), strict=True))
+    # Stored states have to survive savers that know no other mappings than dict.
     data["arguments"] = dict(call.arguments)
     reads, writes = call.footprint.reads, call.footprint.writes
+    # Sorted, because the order of a set of texts differs from one process to the next.
     data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
     return data
 
@@ -104,20 +106,22 @@ def from_json(data: Mapping[str, Any]) -> Event:
     cls = _BY_KIND.get(kind)
     if cls is None:
         raise CallerError(f"Unknown event kind {kind!r}; the file may come from a newer version.")
-    # Fields that an older version did not write get their defaults; unknown ones are ignored.
-    values = {name: _value(kind, name, data[name]) for name in _NAMES[cls] if name in data}
+    values: dict[str, Any] = {}
+    for name in _NAMES[cls]:
+        # Fields that an older version did not write get their defaults; unknown ones are ignored.
+        if name not in data:
+            continue
+        value = data[name]
+        if (kind, name) in _ENUMS:
+            value = _ENUMS[kind, name](value)
+        elif name in _TUPLES:
+            value = tuple(value)
+        elif name == "call":
+            sides = (None if side is None else frozenset(side) for side in value["footprint"])
+            reads, writes = sides
+            value = Call(**{**value, "footprint": Footprint(reads=reads, writes=writes)})
+        values[name] = value
     try:
         return cls(**values)
     except TypeError as error:
         raise CallerError(f"Event {kind!r} is incomplete: {error}.") from error
-
-
-def _value(kind: str, name: str, value: Any) -> Any:
-    if (kind, name) in _ENUMS:
-        return _ENUMS[kind, name](value)
-    if name in _TUPLES:
-        return tuple(value)
-    if name == "call":
-        reads, writes = (None if side is None else frozenset(side) for side in value["footprint"])
-        return Call(**{**value, "footprint": Footprint(reads=reads, writes=writes)})
-    return value

@@ -93,6 +93,7 @@ class CompletionVerdict(StrEnum):
 class Event:
     """Fields that all events share."""
 
+    # Kinds stand in stored states and trace files: none may change.
     kind: ClassVar[str] = ""
     n: int
     """Logical counter, rising by one within a thread."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+# Not within a word (``v2``), and not the end of a version (``1.2.3``): those are names.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
 _EDGE = r"[\s\"'`(){}\[\],;:\u2018-\u201f\u00ab\u00bb]"
@@ -45,18 +46,9 @@ class Evidence:
     def has(self, value: str | float) -> bool:
         """Return True if a scalar occurs."""
         self._read()
-        if isinstance(value, str):
-            return self._has_text(value)
-        # Numbers compare by value, not as float: a very long integer does not fit one.
-        return value in self._numbers or str(value) in self._words
-
-    def shows(self, mark: str) -> bool:
-        """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
-        self._read()
-        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
-        return any(alone.search(text) for text in self._texts)
-
-    def _has_text(self, value: str) -> bool:
+        if not isinstance(value, str):
+            # Numbers compare by value, not as float: a very long integer does not fit one.
+            return value in self._numbers or str(value) in self._words
         folded = _SPACE.sub(" ", value.casefold()).strip()
         words = _WORD.findall(folded)
         # A text without words claims nothing. Several words may occur in this order anywhere; a
@@ -65,9 +57,16 @@ class Evidence:
             return True
         if _NUMBER.fullmatch(folded) and self._has_number(folded):
             return True
+        # Running text is the model's own wording; only what it states exactly needs a source.
         if len(words) >= _PROSE_WORDS and " " in folded:
             words = [word for word in words if any(char.isdigit() for char in word)]
         return all(word in self._words or self._has_number(word) for word in words)
+
+    def shows(self, mark: str) -> bool:
+        """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
+        self._read()
+        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
+        return any(alone.search(text) for text in self._texts)
 
     def _has_number(self, word: str) -> bool:
         return any(number in self._numbers for number in _numbers(word))
@@ -88,6 +87,7 @@ def leaves(value: Any) -> Iterator[str | float]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from leaves(item)
+    # A truth value stands in no text, so it could never be grounded; in Python bool is an int.
     elif isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield value
 

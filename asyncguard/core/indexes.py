@@ -66,6 +66,7 @@ class ResourceIndex:
 
     def holders(self, name: str, *, writing: bool) -> Iterator[str]:
         """Yield the open calls that read (or write) a resource overlapping ``name``."""
+        # A wildcard may overlap any name, so all are compared; an exact name is looked up.
         if name.endswith("*"):
             yield from self._overlapping(self._exact[writing], name)
         else:

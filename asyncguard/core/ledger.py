@@ -47,6 +47,7 @@ class Ledger(LedgerQueries):
                 f"The ledger does not know the event {event.kind!r}; add it to Ledger._FOLDS."
             )
         fold(self, event)
+        # Last, so that an event that was refused does not move the counter.
         self.n = event.n
 
     # -- runs and tasks ----------------------------------------------------------------------------
@@ -68,6 +69,7 @@ class Ledger(LedgerQueries):
         if known.state is not TaskState.OPEN:
             known.state = advance_task(known.state, TaskState.OPEN)
         known.task = Task(id=event.task, goal=event.goal)
+        # The user asks for it again, so the model may act on it again.
         known.skipped_by_model = False
 
     def _end_task(self, event: ev.TaskEnded) -> None:
@@ -107,6 +109,7 @@ class Ledger(LedgerQueries):
             raise UnknownCallError(
                 f"Call {call.key!r} was proposed before; each call is proposed once.", key=call.key
             )
+        # Nothing was changed up to here, and nothing below raises: the event is applied whole.
         self.declared.update(event.declared or {})
         record = CallRecord(call=call, tool=call.tool, said=self.said)
         self._calls[call.key] = record
@@ -134,7 +137,13 @@ class Ledger(LedgerQueries):
     def _defer(self, event: ev.CallDeferred) -> None:
         record = self._move(event.key, Move.DEFER, named=event.on)
         record.guard, record.reason, record.blocked_by = event.guard, event.reason, event.on
-        self._wait_for(record)
+        # Counted, so that the end of a blocker costs one step per dependent and no search.
+        blockers = [key for key in dict.fromkeys(event.on) if self._calls[key].open]
+        self._blockers[record.key] = len(blockers)
+        for key in blockers:
+            self._dependents.put(key, record.key)
+        if not blockers:
+            self._ready[record.key] = None
 
     def _hold(self, event: ev.CallHeld) -> None:
         record = self._move(event.key, Move.HOLD)
@@ -215,6 +224,7 @@ class Ledger(LedgerQueries):
         for key in event.placeholders:
             self._calls[key].placeholder = True
             self._unanswered.pop(key, None)
+            # The call ended before its placeholder was shown, so its end has not become news yet.
             if not self._calls[key].open:
                 self._news[key] = None
         for key in event.keys:
@@ -235,6 +245,7 @@ class Ledger(LedgerQueries):
             move: Move that the lifecycle has to allow.
             named: Keys of other calls that the event names; they have to exist.
         """
+        # Lookups come before any change: an unknown key must leave the ledger as it was.
         record = self.record(key)
         for other in named:
             self.record(other)
@@ -272,13 +283,7 @@ class Ledger(LedgerQueries):
             return
         self._news.pop(record.key, None)
         self._enter_open(record)
-        self._restore_order(record)
-        # What was delivered was the doubt, not the end.
-        record.placeholder = record.placeholder or record.delivered
-        record.delivered = False
-
-    def _restore_order(self, record: CallRecord) -> None:
-        """Put a reopened call in its place in program order; block the calls that wait for it."""
+        # Entering put the call last, and the queries promise program order.
         for calls in (self._open_by_task, self._barriers):
             calls[record.call.task] = dict.fromkeys(self._in_order(calls.get(record.call.task, ())))
         name = (record.call.task, record.call.fingerprint)
@@ -286,11 +291,15 @@ class Ledger(LedgerQueries):
         self._by_fingerprint.pop(name, None)
         for key in equal:
             self._by_fingerprint.put(name, key)
+        # Calls that waited for it were unblocked when it came into doubt; they wait again.
         for waiting in self._by_state[CallState.DEFERRED]:
             if record.key in self._calls[waiting].blocked_by:
                 self._dependents.put(record.key, waiting)
                 self._blockers[waiting] = self._blockers.get(waiting, 0) + 1
                 self._ready.pop(waiting, None)
+        # What was delivered was the doubt, not the end.
+        record.placeholder = record.placeholder or record.delivered
+        record.delivered = False
 
     def _in_order(self, keys: Collection[str]) -> list[str]:
         return sorted(keys, key=lambda key: self._calls[key].call.sequence)
@@ -308,13 +317,16 @@ class Ledger(LedgerQueries):
         call = record.call
         self._open_by_task[call.task].pop(call.key, None)
         self._open_in_group[call.task, call.message_id] -= 1
+        # A counter keeps zeros: without this, each message of the thread would leave an entry.
         if not self._open_in_group[call.task, call.message_id]:
             self._open_in_group.pop((call.task, call.message_id))
         self.resources.remove(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers[call.task].pop(call.key, None)
+        # A call in doubt is still compared with new ones: an equal call may be its second effect.
         if record.state is not CallState.IN_DOUBT:
             self._forget_fingerprint(call)
+        # Without a placeholder the end is the call's first answer, and ``_unanswered`` holds it.
         if record.placeholder:
             self._news[call.key] = None
         for dependent in self._dependents.of(call.key):
@@ -326,14 +338,6 @@ class Ledger(LedgerQueries):
 
     def _forget_fingerprint(self, call: Call) -> None:
         self._by_fingerprint.drop((call.task, call.fingerprint), call.key)
-
-    def _wait_for(self, record: CallRecord) -> None:
-        blockers = [key for key in dict.fromkeys(record.blocked_by) if self._calls[key].open]
-        self._blockers[record.key] = len(blockers)
-        for key in blockers:
-            self._dependents.put(key, record.key)
-        if not blockers:
-            self._ready[record.key] = None
 
     _FOLDS: ClassVar[Mapping[type[ev.Event], Callable[["Ledger", Any], None]]] = {
         ev.RunStarted: _start_run,

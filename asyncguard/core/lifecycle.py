@@ -59,6 +59,8 @@ CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
     (CallState.PROPOSED, Move.DEFER): CallState.DEFERRED,
     (CallState.PROPOSED, Move.HOLD): CallState.HELD,
     (CallState.PROPOSED, Move.REJECT): CallState.REJECTED,
+    # Deferred and held calls are judged again when they are released, so every verdict is possible;
+    # only a second approval is never asked for.
     (CallState.DEFERRED, Move.ADMIT): CallState.QUEUED,
     (CallState.DEFERRED, Move.DEFER): CallState.DEFERRED,
     (CallState.DEFERRED, Move.HOLD): CallState.HELD,
@@ -74,6 +76,7 @@ CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
     (CallState.PENDING, Move.SUCCEED): CallState.DONE,
     (CallState.PENDING, Move.FAIL): CallState.FAILED,
     (CallState.PENDING, Move.DOUBT): CallState.IN_DOUBT,
+    # A doubt ends when a late answer, a probe or a person tells what happened.
     (CallState.IN_DOUBT, Move.SUCCEED): CallState.RESOLVED,
     (CallState.IN_DOUBT, Move.FAIL): CallState.FAILED,
     (CallState.IN_DOUBT, Move.RECOVER): CallState.QUEUED,

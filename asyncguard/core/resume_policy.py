@@ -406,7 +406,7 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.held_back and f.effect is Effect.PURE,
     ),
     _row(
-        "begun, never told",
+        "begun, never shown",
         (Why.RELEASED, Why.APPROVED, Why.NEW_MESSAGE),
         Fate.TAKE_UP,
         lambda f: f.begun_later and f.held_back,
@@ -449,7 +449,9 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.state is Open.QUEUED,
         CANCELLED,
     ),
-    _row("cancelled, goes on outside", Why.CANCELLED, Fate.ABANDON, lambda f: f.outside, CANCELLED),
+    _row(
+        "cancelled, continues outside", Why.CANCELLED, Fate.ABANDON, lambda f: f.outside, CANCELLED
+    ),
     _row("cancelled while it ran", Why.CANCELLED, Fate.INTERRUPT, lambda f: True),
     _row("superseded", Why.NEW_MESSAGE, Fate.SQUASH, lambda f: f.held_back, SUPERSEDED),
     _row(
@@ -543,7 +545,7 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.state is Open.PENDING and f.here is Here.CURRENT and not f.side_query,
     ),
     _row(
-        "goes on outside",
+        "continues outside",
         Why.RESUMED,
         Fate.AWAIT,
         lambda f: f.state is Open.PENDING and f.journaled and f.outside,

@@ -44,10 +44,12 @@ def next_step(board: Scoreboard) -> Step:
     should wait for another task's approval.
     """
     ledger = board.ledger
+    # First, because a released call can be dispatched in the same round.
     if ledger.ready():
         return Step.RELEASE
     if dispatchable(board):
         return Step.DISPATCH
+    # No turn for the model while a foreground call runs, whatever else is news.
     if any(board.in_foreground(tool) for tool in ledger.pending_tools()):
         return Step.WAIT
     held = ledger.count(CallState.HELD)
@@ -57,6 +59,7 @@ def next_step(board: Scoreboard) -> Step:
     if has_news(board) or idle_tasks(board):
         return Step.MODEL
     running = ledger.running_tools()
+    # A tool that is still starting external work runs in this process, so the run must not park.
     if board.starting or any(board.spec(tool).mode is not Mode.EXTERNAL for tool in running):
         return Step.WAIT
     if held:

@@ -11,7 +11,7 @@ from asyncguard.core.dependencies import references
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import TaskState
-from asyncguard.core.records import CallRecord, TaskRecord
+from asyncguard.core.records import CallRecord
 from asyncguard.core.stored_specs import cautious, gone
 from asyncguard.core.tool_spec import ToolSpec
 
@@ -106,7 +106,12 @@ class Scoreboard:
         """Return True if all calls whose results the arguments use, at any depth, are trusted."""
         seen, left = {record.key}, [record]
         while left:
-            for source in self._operand_calls(left.pop()):
+            user = left.pop().call
+            for item in references(user.arguments):
+                source = self.ledger.labelled(user.task, item.label)
+                # A call uses results of earlier ones only; a refused one may name any, even itself.
+                if source is None or source.call.sequence >= user.sequence:
+                    continue
                 if not self._trusts_sources(source):
                     return False
                 if source.key not in seen:
@@ -116,14 +121,6 @@ class Scoreboard:
 
     def _trusts_sources(self, record: CallRecord) -> bool:
         return all(self.spec(tool).trusted_output for tool in record.output_sources)
-
-    def _operand_calls(self, record: CallRecord) -> list[CallRecord]:
-        named = (
-            self.ledger.labelled(record.call.task, item.label)
-            for item in references(record.call.arguments)
-        )
-        # A call uses results of earlier ones only; a refused one may name any call, even itself.
-        return [each for each in named if each and each.call.sequence < record.call.sequence]
 
     def taints(self, record: CallRecord) -> bool:
         """Return True if the text shown to the model for a call may hold untrusted tool output."""
@@ -142,29 +139,25 @@ class Scoreboard:
 
 def task_view(board: Scoreboard) -> str:
     """Return the state of all tasks as text for the model: one line a task, with its open calls."""
-    lines = [_task_line(board, task) for task in board.ledger.tasks()]
-    return "State of your tasks (kept by the runtime):\n" + "\n".join(lines)
-
-
-def _task_line(board: Scoreboard, task: TaskRecord) -> str:
-    first = islice(board.ledger.open_of(task.task.id), _SHOWN + 1)
-    open_calls = [f"{record.call.label} {_STATE_WORDS[record.state]}" for record in first]
-    if task.state is not TaskState.OPEN:
-        status = task.state.value
-    elif open_calls:
-        status = (
-            "waiting for "
-            + ", ".join(open_calls[:_SHOWN])
-            + (" and more" if len(open_calls) > _SHOWN else "")
-        )
-    elif task.issued == 0:
-        status = "not started"
-    else:
-        status = (
-            f"{task.issued} call{'s' if task.issued != 1 else ''} answered; "
-            "continue, or leave it if it is finished"
-        )
-    return f"- {task.task.id}: {status}"
+    lines = ["State of your tasks (kept by the runtime):"]
+    for task in board.ledger.tasks():
+        # One more than is shown tells whether there are more; a task may have thousands.
+        first = islice(board.ledger.open_of(task.task.id), _SHOWN + 1)
+        open_calls = [f"{record.call.label} {_STATE_WORDS[record.state]}" for record in first]
+        if task.state is not TaskState.OPEN:
+            status = task.state.value
+        elif open_calls:
+            more = " and more" if len(open_calls) > _SHOWN else ""
+            status = f"waiting for {', '.join(open_calls[:_SHOWN])}{more}"
+        elif task.issued == 0:
+            status = "not started"
+        else:
+            status = (
+                f"{task.issued} call{'s' if task.issued != 1 else ''} answered; "
+                "continue, or leave it if it is finished"
+            )
+        lines.append(f"- {task.task.id}: {status}")
+    return "\n".join(lines)
 
 
 OPERANDS = "operands"

@@ -13,6 +13,8 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
 
+# Fields that decide about repetition, questions to people and side queries. A field that is missing
+# here has its default in a process that has not met the tool.
 _KEPT = (
     "effect",
     "mode",
@@ -43,6 +45,7 @@ def _plain(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    # An enum member becomes plain text: a saver would store it as an object of its class.
     return str(value) if isinstance(value, str) else value
 
 
@@ -60,6 +63,7 @@ def from_json(name: str, data: Mapping[str, Any]) -> ToolSpec:
         if isinstance(verifier := values.get("verifier"), Mapping):
             values["verifier"] = Fallback(**verifier)
         return ToolSpec(name=name, **values)
+    # What this version cannot read must not make a call repeatable.
     except (DeclarationError, TypeError):
         return ToolSpec(name=name)
 
@@ -75,7 +79,11 @@ def cautious(met: ToolSpec, kept: ToolSpec) -> ToolSpec:
     """
     # Another probe may know nothing of attempts that were made under the old declaration.
     probe = met.probe if met.probe == kept.probe else None
-    effect = _effect(met.effect, kept.effect)
+    effect = met.effect
+    if met.effect is not kept.effect:
+        # The first attempt may have had no key, so a present ``keyed`` makes nothing repeatable.
+        both = met.effect.renewable and kept.effect.repeatable
+        effect = EffectClass.IDEMPOTENT if both else EffectClass.AT_MOST_ONCE
     if effect is EffectClass.PROBED and probe is None:
         effect = EffectClass.AT_MOST_ONCE
     atomic = met.atomic and kept.atomic
@@ -89,12 +97,3 @@ def gone(kept: ToolSpec) -> ToolSpec:
     if kept.effect is EffectClass.PURE:
         return kept
     return replace(kept, effect=EffectClass.AT_MOST_ONCE, probe=None)
-
-
-def _effect(met: EffectClass, kept: EffectClass) -> EffectClass:
-    if met is kept:
-        return met
-    # The first attempt may have had no key, so a present ``keyed`` makes nothing repeatable.
-    if met in (EffectClass.PURE, EffectClass.IDEMPOTENT) and kept.repeatable:
-        return EffectClass.IDEMPOTENT
-    return EffectClass.AT_MOST_ONCE

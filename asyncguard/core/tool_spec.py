@@ -8,6 +8,7 @@ background of several.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 from asyncguard.core.footprints import EffectClass, Footprint, fill
@@ -63,6 +64,41 @@ class Source(Fallback):
     """True if its answer counts when sources disagree without a majority."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """Strategies for the retries of one tool: tenacity's, or functions of its ``RetryCallState``.
+
+    They say when, never whether it is safe: only a call that failed for a passing reason and may be
+    repeated is tried again, within the limits of run, task and ``Limits.max_recoveries``. The state
+    has the number of the tool's attempts (``attempt_number``), the seconds since the first one in
+    this process, the waits so far (``idle_for``) and the ``outcome``: a
+    :class:`~asyncguard.errors.ToolFault` or an unreadable answer. A strategy must return at once. If
+    it raises or returns another type, the default decides and the reason of the recovery says so.
+
+    Example:
+        ``Retry(wait=wait_random_exponential(max=60), stop=stop_after_attempt(8))``
+    """
+
+    wait: Callable[[Any], float] | None = None
+    """Returns the seconds before the next attempt; ``None`` takes exponential back-off (`Timing`).
+
+    A longer ``Retry-After`` of the server counts.
+    """
+    stop: Callable[[Any], bool] | None = None
+    """Returns True if no attempt follows; ``None`` stops after ``Limits.max_attempts``."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be called, and coroutine functions."""
+        check_fields(self, DeclarationError)
+        for name in ("wait", "stop"):
+            strategy = getattr(self, name)
+            if iscoroutinefunction(strategy) or iscoroutinefunction(type(strategy).__call__):
+                raise DeclarationError(
+                    f"Retry.{name} must be a plain function, not a coroutine function; "
+                    "a decision of recovery cannot wait."
+                )
+
+
 Invariant = Callable[[Mapping[str, Any], Any], str | None]
 """Pure function from arguments and result to a defect, without their values, or ``None``."""
 
@@ -89,6 +125,8 @@ class ToolSpec:
     """
     grace: float | None = None
     """Seconds before a placeholder is shown; ``None`` takes the configuration's."""
+    retry: Retry | None = None
+    """Wait and stop strategies of its retries; ``None`` takes the configuration's."""
     fallbacks: tuple[Fallback, ...] = ()
     """Siblings to call in order if the tool fails; none may need approval: no person is asked."""
     probe: str | None = None
@@ -169,6 +207,7 @@ class ToolSpec:
                 raise DeclarationError(
                     f"{_called(self.name)} is declared pure and destructive; drop one of them."
                 )
+            # Two calls that write nothing need no order, even if it is unknown what they read.
             object.__setattr__(self, "writes", ())
         if self.effect is EffectClass.KEYED and self.key_argument is None:
             raise DeclarationError(
@@ -210,6 +249,7 @@ class ToolSpec:
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _items(self.name, name, given))
         if self.tasks is not None:
+            # Checked here, because a set cannot be made of values that are not hashable.
             tasks = _items(self.name, "tasks", self.tasks)
             check_value(f"{_called(self.name)}: tasks", tuple[str, ...], tasks, DeclarationError)
             object.__setattr__(self, "tasks", frozenset(tasks))
@@ -258,6 +298,8 @@ class ToolSpec:
     def takes_anything(self) -> bool:
         """Return True if the tool accepts arguments of any name, or nothing is known of them."""
         known = self.parameters or {}
+        # Schemas that are made from a function's signature leave the keyword out, and the function
+        # takes no further arguments.
         return "properties" not in known or known.get("additionalProperties") not in (None, False)
 
     def takes(self, argument: str) -> bool:

@@ -24,9 +24,7 @@ from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Completion, Health, Job
 
 DEFAULT_QUEUE = "asyncguard"
-_NOT_OURS = (
-    "The conversation is carried on by another process now; nothing more begins in this one."
-)
+_NOT_OURS = "The conversation is run by another process now; this one begins nothing more."
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CLOSED = "The executor was closed; nothing begins any more."
 

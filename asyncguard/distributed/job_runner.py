@@ -126,7 +126,7 @@ class JobRunner:
     async def _result(self, order: RemoteJob) -> Result:
         if order.effect is not None and order.effect.journal != self._journal.id:
             refusal: str | None = (
-                "The worker writes another journal than the agent, so nobody could tell whether "
+                "The worker writes another journal than the agent, so it cannot be known whether "
                 "the call was made before; give both the same one (--journal)."
             )
         else:

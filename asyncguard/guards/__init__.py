@@ -1,6 +1,8 @@
 """The guards: pure functions from a proposed call and the scoreboard to a verdict.
 
 Each has its own file and its own switch in the configuration.
+
+Internal; :mod:`asyncguard` names the public interface.
 """
 
 from asyncguard.config import GuardConfig

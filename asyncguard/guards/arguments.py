@@ -29,6 +29,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if reason := unreadable(proposal, board):
         return Reject(guard="arguments", reason=reason)
     call, spec = proposal.call, proposal.spec or ToolSpec(name=proposal.call.tool)
+    # Operands first, because the schema accepts each of them, whatever it names.
     if verdict := bad_reference(call, spec, board):
         return verdict
     problems = _problems(call, spec, board)
@@ -66,22 +67,17 @@ def bad_reference(call: Call, spec: ToolSpec, board: Scoreboard) -> Reject | Non
     for reference in references(call.arguments):
         source = board.ledger.labelled(call.task, reference.label)
         if not usable:
-            return _unsupported(reference, source, call, board)
+            # A rejection that names an open call is shown to the model when that call has ended.
+            named = source is not None and source.open and source.key != call.key and config.ledger
+            return Reject(
+                guard="arguments",
+                reason=f"{clipped(call.tool)} does not take results by reference. "
+                f"Wait for the result of {clipped(reference.label)} and give the value itself.",
+                on=(source.key,) if source is not None and named else (),
+            )
         if reason := _reason(reference, source, call, board):
             return Reject(guard="arguments", reason=reason)
     return None
-
-
-def _unsupported(
-    reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard
-) -> Reject:
-    waiting = source is not None and source.open and source.key != call.key and board.config.ledger
-    return Reject(
-        guard="arguments",
-        reason=f"{clipped(call.tool)} does not take results by reference. "
-        f"Wait for the result of {clipped(reference.label)} and give the value itself.",
-        on=(source.key,) if source is not None and waiting else (),
-    )
 
 
 def _reason(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> str:
@@ -92,7 +88,9 @@ def _reason(reference: Reference, source: CallRecord | None, call: Call, board: 
             item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence
         )
         named = labels(earlier) or "none"
-        return f"{label} is no earlier call of this task. Open calls that can be named: {named}."
+        return (
+            f"{label} is not an earlier call of this task. Open calls that can be named: {named}."
+        )
     if not source.open and not source.succeeded:
         what = (
             "its outcome is unknown"
@@ -117,25 +115,23 @@ def judge_runnable(proposal: Proposal, board: Scoreboard) -> Verdict:
 def unreadable(proposal: Proposal, board: Scoreboard) -> str:
     """Return the reason why the call cannot be run, for the model; empty if it can."""
     problem = clipped(proposal.problem, _MAX_PROBLEM)
-    if proposal.spec is None:
-        return f"{_unknown_tool(proposal, board)} {problem}".rstrip()
-    if proposal.problem:
+    if proposal.spec is not None:
+        if not problem:
+            return ""
         label = clipped(proposal.call.label)
         return f"{label} could not be read: {problem} Correct it and call again."
-    return ""
-
-
-def _unknown_tool(proposal: Proposal, board: Scoreboard) -> str:
     name, task = proposal.call.tool, proposal.call.task
     usable = [
         tool for tool, spec in board.specs.items() if spec.tasks is None or task in spec.tasks
     ]
-    if not usable:
-        return (
+    if usable:
+        # A very long name is not a typing error, and comparing it would take long.
+        close = difflib.get_close_matches(name[:MAX_VALUE], usable, n=3)
+        ordered = dict.fromkeys((*close, *sorted(usable)))
+        advice = f"There is no tool {clipped(name)!r}. Use one of: {listed(ordered, _MAX_NAMES)}."
+    else:
+        advice = (
             f"There is no tool {clipped(name)!r}, nor any other for this task. "
             "Answer without tools."
         )
-        # A very long name is not a typing error, and comparing it would take long.
-    close = difflib.get_close_matches(name[:MAX_VALUE], usable, n=3)
-    ordered = dict.fromkeys((*close, *sorted(usable)))
-    return f"There is no tool {clipped(name)!r}. Use one of: {listed(ordered, _MAX_NAMES)}."
+    return f"{advice} {problem}".rstrip()

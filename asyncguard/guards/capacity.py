@@ -38,6 +38,7 @@ def _too_many(proposal: Proposal, board: Scoreboard) -> str:
     if ledger.open_count() <= limits.max_pending and among <= limits.max_process_pending:
         return ""
     record = ledger.find(proposal.call.key)
+    # It was counted when the model made it, and keeps its place.
     if record is not None and record.state is not CallState.PROPOSED:
         return ""
     # Later calls of the message may be in the ledger unjudged: they must not displace this one.

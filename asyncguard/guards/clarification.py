@@ -14,7 +14,6 @@ import re
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import Path, earlier_open
-from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.grounding import as_proposed
@@ -59,30 +58,23 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     pending = earlier_open(call, board.ledger) if board.config.ledger else []
     if missing:
         what = f"{clipped(call.tool)} needs {listed(missing)}, and the call does not give it."
-        return Reject(
-            guard="clarification", reason=f"{what} {_advice(missing, pending)}", on=keys(pending)
+    else:
+        given = listed(f"{name}={value!r}" for name, value in stand_ins.items())
+        what = f"{given} is a stand-in, not a value."
+    names = listed(missing or stand_ins)
+    advice = f"Ask the user for {names} instead of inventing it."
+    if pending:
+        advice = (
+            f"If it comes from {labels(pending)}, wait for the result and call again; "
+            f"otherwise ask the user for {names}. Do not invent it."
         )
-    names = list(stand_ins)
-    given = listed(f"{name}={value!r}" for name, value in stand_ins.items())
-    what = f"{given} is a stand-in, not a value."
-    return Reject(
-        guard="clarification", reason=f"{what} {_advice(names, pending)}", on=keys(pending)
-    )
+    return Reject(guard="clarification", reason=f"{what} {advice}", on=keys(pending))
 
 
 def missing_names(spec: ToolSpec, call: Call) -> list[str]:
     """Return the required arguments that the call does not give."""
     required = (spec.parameters or {}).get("required", ())
     return [name for name in required if name not in call.arguments]
-
-
-def _advice(names: list[str], pending: list[CallRecord]) -> str:
-    if pending:
-        return (
-            f"If it comes from {labels(pending)}, wait for the result and call again; "
-            f"otherwise ask the user for {listed(names)}. Do not invent it."
-        )
-    return f"Ask the user for {listed(names)} instead of inventing it."
 
 
 def _stand_ins(call: Call, spec: ToolSpec, board: Scoreboard) -> dict[str, str]:
@@ -99,17 +91,13 @@ def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
     folded = _SPACE.sub(" ", value.casefold()).strip()
     if not _ANY.fullmatch(folded):
         return False
+    # A mark has no words that evidence could hold, so it is searched for as it stands.
     if _MARKS.fullmatch(folded):
         return not board.evidence.shows(task, folded)
-    if _SHAPES.fullmatch(folded) and _names_itself(folded, path):
-        return True
+    if _SHAPES.fullmatch(folded):
+        # The words of a text that only repeats the argument's name are common: as evidence they
+        # would ground it.
+        own = {part for token in path for part in _PARTS.findall(str(token).casefold())}
+        if all(part in own or _FILLERS.fullmatch(part) for part in _PARTS.findall(folded)):
+            return True
     return board.evidence.ungrounded(task, value) is not None
-
-
-def _names_itself(folded: str, path: Path) -> bool:
-    """Return True if a bracketed text only repeats the argument's name.
-
-    Its words are common and would pass as grounded.
-    """
-    own = {part for token in path for part in _PARTS.findall(str(token).casefold())}
-    return all(part in own or _FILLERS.fullmatch(part) for part in _PARTS.findall(folded))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from asyncguard.core.calls import CallState
 from asyncguard.core.events import CompletionVerdict
 from asyncguard.core.lifecycle import SOLE_TASK
-from asyncguard.core.records import CallRecord, TaskRecord
+from asyncguard.core.records import TaskRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.schema.excerpts import clipped, listed
 
@@ -45,9 +45,15 @@ def judge_completion(board: Scoreboard) -> Completion:
     nudged = {record.task.id for record in board.ledger.tasks() if record.nudged}
     new = tuple(name for name in gaps if name not in nudged)
     if new:
-        return Completion(verdict=CompletionVerdict.NUDGE, reason=_message(new, gaps), tasks=new)
+        lines = "\n".join(f"- {clipped(name)}: {gaps[name]}" for name in new)
+        message = (
+            f"You are about to finish, but not every task looks finished:\n{lines}\n"
+            "Go on with these tasks now. If one needs no tool, or no more can be done for it, "
+            "repeat your complete answer and say so."
+        )
+        return Completion(verdict=CompletionVerdict.NUDGE, reason=message, tasks=new)
     if gaps:
-        reason = f"The model was told that tasks are unfinished and leaves them so: {listed(gaps)}."
+        reason = f"The model was reminded of unfinished tasks and left them open: {listed(gaps)}."
         return Completion(verdict=CompletionVerdict.END, reason=reason, tasks=tuple(gaps))
     return Completion(verdict=CompletionVerdict.END, reason="Nothing is outstanding.")
 
@@ -56,6 +62,7 @@ def _outstanding(board: Scoreboard) -> str:
     ledger = board.ledger
     open_calls = (record for task in ledger.tasks() for record in ledger.open_of(task.task.id))
     named = [f"{record.call.task} {record.call.label}" for record in (*open_calls, *ledger.news())]
+    # A model may name a task that was never given; its call is open all the same.
     return listed(named) or ("calls of unknown tasks" if ledger.any_open() else "")
 
 
@@ -63,28 +70,16 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
     """Return what is missing in an open task as half a sentence; empty if nothing is."""
     last = board.ledger.find(task.last_call) if task.last_call is not None else None
     if last is None:
+        # The sole task is a plain conversation, which may need no tool at all.
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
         return "no tool was called for it" if untouched else ""
-    if (
-        not board.config.ledger
-        or last.state not in _ABANDONED
-        or _asks_user(last)
-        or last.guard == "duplicate"
-    ):
+    # A person decides next where the model was advised to ask, or a person refused.
+    persons_turn = (
+        last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
+    )
+    # The call that a duplicate repeats still answers the task.
+    answered = last.state not in _ABANDONED or last.guard == "duplicate"
+    if not board.config.ledger or answered or persons_turn:
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""
     return f"its last call {last.call.label} was {last.state.value} and nothing came after it{why}"
-
-
-def _asks_user(last: CallRecord) -> bool:
-    """Return True if a person decides next: the model was advised to ask, or a person refused."""
-    return last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
-
-
-def _message(names: tuple[str, ...], gaps: dict[str, str]) -> str:
-    lines = "\n".join(f"- {clipped(name)}: {gaps[name]}" for name in names)
-    return (
-        f"You are about to finish, but not every task looks finished:\n{lines}\n"
-        "Go on with these tasks now. If one needs no tool, or no more can be done for it, "
-        "repeat your complete answer and say so."
-    )

@@ -31,6 +31,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     call, ledger = proposal.call, board.ledger
     found = chain(
         operand_dependencies(call, ledger),
+        # The other hazards belong to the conflict guard, which is a switch of its own.
         (item for item in footprint_dependencies(call, ledger) if item.hazard is Hazard.RAW),
         order_dependencies(call, ledger),
     )
@@ -47,6 +48,7 @@ def defer(
     """Return a deferral on all dependencies, explained by the first kind, or plain admission."""
     if not found:
         return ADMIT
+    # One clause explains the deferral; the call waits for all of them.
     first = found[0]
     records = [board.ledger.record(item.on) for item in found if item.hazard is first.hazard]
     clause = why[first.hazard].format(resource=clipped(first.resource))

@@ -31,6 +31,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
                 reason=f"{label} did the same and its outcome is unknown: it may have happened. "
                 "Find out before doing it again, or tell the user.",
             )
+        # Of two equal calls the one that was made first goes on.
         if record.call.sequence < call.sequence:
             return Reject(
                 guard="duplicate",

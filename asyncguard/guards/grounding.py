@@ -33,6 +33,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         return ADMIT
     parameters = proposal.spec.parameters if proposal.spec is not None else None
     for path, value in own_leaves(call.arguments):
+        # The schema is asked last: most values have evidence, and it may have to follow references.
         if board.evidence.ungrounded(call.task, value) is None or is_fixed(
             parameters, call.arguments, path
         ):
@@ -40,7 +41,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         where = clipped("/".join(map(str, path)))
         return Reject(
             guard="grounding",
-            reason=f"{where}={short(value)} was found nowhere in what this task has been told. "
+            reason=f"{where}={short(value)} was found nowhere in this task's messages and results. "
             f"Do not guess: wait for {labels(pending)}, then call again with the real value.",
             on=keys(pending),
         )

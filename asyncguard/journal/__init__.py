@@ -2,4 +2,6 @@
 
 This package has the port and its rules. The implementation for SQLite and PostgreSQL is in
 :mod:`asyncguard.journal.sql`.
+
+Internal; :mod:`asyncguard` names the public interface.
 """

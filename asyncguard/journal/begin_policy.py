@@ -26,9 +26,9 @@ from asyncguard.journal.port import (
     Verdict,
 )
 
-CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
+CONFIRMED = "It happened, as a person who checked has confirmed; its result is not known."
 """Result of an effect of which only the success is known."""
-TOLD = "It took effect; what it answered was told in its thread, and could not be written down."
+OUTCOME_MISSING = "It took effect; its result was shown in its thread and could not be recorded."
 """Result of an attempt that succeeded in its thread, and whose outcome could not be written."""
 
 _ANSWERED = Failure(
@@ -82,7 +82,7 @@ class Facts:
     """Id of the process that holds the thread, empty if none does."""
     recorded: Recorded | None
     """The attempt, if it is known."""
-    mail: tuple[Signal, ...]
+    signals: tuple[Signal, ...]
     """Signals about the call, in order."""
     followed: bool
     """True if the call has a later attempt."""
@@ -99,19 +99,18 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
     """
     if facts.ended:
         return _fenced(
-            "This process was taken for dead, and its calls were given to others; "
+            "This process was declared dead, and its calls were given to others; "
             "it begins nothing more."
         )
     if not intent.remote and facts.holder != facts.process_id:
         return _fenced(
-            "The conversation is carried on by another process now; "
-            "nothing more begins in this one."
+            "The conversation is run by another process now; this one begins nothing more."
         )
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
     if facts.rival and not intent.effect.renewable:
         return _refused(
-            f"An equal call, {facts.rival}, was begun and nobody knows yet whether it took effect. "
+            f"An equal call, {facts.rival}, was begun, and it is not known yet whether it took effect. "
             "It is not made a second time before that is known."
         )
     return Fresh(), Write.NEW
@@ -119,7 +118,7 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
 
 def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verdict, Write]:
     attempt = recorded.attempt
-    resolved = _resolution(attempt.number, facts.mail)
+    resolved = _resolution(attempt.number, facts.signals)
     if attempt.fingerprint != intent.fingerprint:
         if recorded.lost and resolved is None and recorded.effect is EffectClass.AT_MOST_ONCE:
             # Its outcome is unknown, whatever is wanted now. (A probe could find it, but only with
@@ -159,20 +158,20 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
             return Lost(process_id=attempt.process_id), Write.NOTHING
 
 
-def _resolution(number: int, mail: tuple[Signal, ...]) -> Known | None:
+def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:
     """Return the result that signals give to an attempt, ``None`` if they give none."""
-    happened = next((item for item in mail if item.kind is SignalKind.HAPPENED), None)
+    happened = next((item for item in signals if item.kind is SignalKind.HAPPENED), None)
     if happened is not None:
         return Known(
             result=Success(content=CONFIRMED if happened.content is None else happened.content)
         )
     denied = (SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     last = next(
-        (item for item in reversed(mail) if item.kind in denied and item.attempt == number), None
+        (item for item in reversed(signals) if item.kind in denied and item.attempt == number), None
     )
     if last is None:
         return None
-    text = "Somebody looked, and found that it did not happen."
+    text = "A person checked, and it did not happen."
     again = last.kind is SignalKind.RETRY
     return Known(
         result=Failure(

@@ -7,7 +7,6 @@ from asyncguard.errors import CallerError
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
-from asyncguard.journal.sql.store import Store
 from asyncguard.validation import check_arguments
 
 _SQLITE = "sqlite:///"
@@ -31,33 +30,27 @@ def open_journal(
         JournalError: The journal cannot be opened; the text says what to do.
     """
     check_arguments(open_journal, {"target": target, "create": create, "kind": kind})
-    return SqlJournal(_store(target, kind, create=create))
-
-
-def _store(target: str | Path, kind: ProcessKind, *, create: bool) -> Store:
     if isinstance(target, Path):
-        return SqliteStore(target, kind, create=create)
+        return SqlJournal(SqliteStore(target, kind, create=create))
     scheme, separator, rest = target.partition("://")
     if separator and scheme in _POSTGRES:
-        return _postgres(f"postgresql://{rest}", kind, create=create)
+        try:
+            from asyncguard.journal.sql.postgres import PostgresStore  # noqa: PLC0415 - psycopg is an extra
+        except ImportError as error:
+            raise CallerError(
+                "A journal in PostgreSQL needs psycopg: pip install 'asyncguard[postgres]'."
+            ) from error
+        return SqlJournal(PostgresStore(f"postgresql://{rest}", kind, create=create))
     if separator and scheme != "sqlite":
         raise CallerError(
             f"A journal must be an SQLite file or a PostgreSQL database, not {scheme}://; "
             "pass a path, sqlite:///path or postgresql://..."
         )
     path = unquote(target[len(_SQLITE) :]) if separator else target
+    # In memory, the journal would be empty in the process that resumes. Options after a question
+    # mark, as SQLAlchemy has them, would become a part of the file's name.
     if not path or ":memory:" in path or (separator and "?" in path):
         raise CallerError(
             f"A journal must be a file that outlives its process, not {target!r}; pass a path."
         )
-    return SqliteStore(Path(path), kind, create=create)
-
-
-def _postgres(url: str, kind: ProcessKind, *, create: bool) -> Store:
-    try:
-        from asyncguard.journal.sql.postgres import PostgresStore  # noqa: PLC0415 - psycopg is an extra
-    except ImportError as error:
-        raise CallerError(
-            "A journal in PostgreSQL needs psycopg: pip install 'asyncguard[postgres]'."
-        ) from error
-    return PostgresStore(url, kind, create=create)
+    return SqlJournal(SqliteStore(Path(path), kind, create=create))

@@ -2,4 +2,6 @@
 
 The modules are imported one by one (``asyncguard.observability.log`` ...), so that a program which
 needs one of them does not load the libraries of the others.
+
+Internal; :mod:`asyncguard` names the public interface.
 """

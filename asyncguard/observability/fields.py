@@ -125,10 +125,6 @@ def _call(details: Details) -> Call:
     return details.record.call
 
 
-def _state(details: Details) -> str | None:
-    return None if details.record is None else details.record.state.value
-
-
 def _running(details: Details) -> float | None:
     record = details.record
     if record is None or record.started_at is None or record.retired_at is None:
@@ -136,12 +132,8 @@ def _running(details: Details) -> float | None:
     return record.retired_at - record.started_at
 
 
-def _argument_bytes(details: Details) -> int:
-    record = details.record
-    return 0 if record is None else _size(canonical_json(record.effective_arguments))
-
-
 def _size(text: str) -> int:
+    # Lone surrogates come from models and broken files; a size must not fail on them.
     return len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -176,7 +168,7 @@ _ARGUMENT_BYTES = Field(
     name="argument_bytes",
     unit=Unit.BYTES,
     meaning="Arguments as canonical JSON.",
-    read=_argument_bytes,
+    read=lambda d: 0 if d.record is None else _size(canonical_json(d.record.effective_arguments)),
 )
 _EPOCH = _own("epoch", Unit.NAME, "Id of the process.")
 _ATTEMPT = _own("attempt", Unit.COUNT, "Number of the attempt, from 1.")
@@ -208,7 +200,10 @@ CALL: tuple[Field, ...] = (
         name="tool", unit=Unit.NAME, meaning="Tool of the current attempt.", read=lambda d: d.tool
     ),
     Field(
-        name="call_state", unit=Unit.CODE, meaning="State of the call after the event.", read=_state
+        name="call_state",
+        unit=Unit.CODE,
+        meaning="State of the call after the event.",
+        read=lambda d: None if d.record is None else d.record.state.value,
     ),
 )
 """Fields of every record about one call."""
@@ -250,7 +245,7 @@ _PROPOSED = (
     Field(
         name="footprint_known",
         unit=Unit.FLAG,
-        meaning="Whether the tool declares what it reads and writes.",
+        meaning="True if the tool declares what it reads and writes.",
         read=lambda d: _call(d).footprint.known,
     ),
     _ARGUMENTS,
@@ -284,7 +279,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             name="goal_bytes",
             unit=Unit.BYTES,
             meaning="Size of the goal.",
-            read=lambda d: _goal_bytes(d.event),
+            read=lambda d: _size(d.event.goal) if isinstance(d.event, ev.TaskOpened) else 0,
         ),
         _own("goal", Unit.PAYLOAD, "What the user wants."),
     ),
@@ -334,7 +329,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         Field(
             name="marked",
             unit=Unit.FLAG,
-            meaning="Whether the model is told that the content was corrected or is doubtful.",
+            meaning="True if the model is shown that the content was corrected or is doubtful.",
             read=lambda d: bool(d.record is not None and d.record.mark),
         ),
         _own(
@@ -343,7 +338,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             "Whether the content may be wrong, so that no other call takes a value from it.",
         ),
         _CONTENT,
-        _own("mark", Unit.PAYLOAD, "What the model is told beside it."),
+        _own("mark", Unit.PAYLOAD, "Note that the model is shown beside it."),
     ),
     ev.CallFound: (
         _AIM,
@@ -362,7 +357,11 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _own("hazard", Unit.CODE, "specification, invocation, execution, output or conflict."),
         _own("rule", Unit.CODE, "The rule that said so."),
         _own("confidence", Unit.RATIO, "How sure the rule is."),
-        _own("evidence", Unit.PAYLOAD, "What it rests on; names fields of arguments and answers."),
+        _own(
+            "evidence",
+            Unit.PAYLOAD,
+            "Grounds of the diagnosis; names fields of arguments and answers.",
+        ),
     ),
     ev.CallRecovered: (
         _own(
@@ -411,7 +410,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.CallsDelivered: (
         *_named("delivered", "calls whose end the model knows now", attribute="keys"),
         *_named(
-            "placeholders", "calls which the model was told are pending", attribute="placeholders"
+            "placeholders", "calls that the model was shown as pending", attribute="placeholders"
         ),
     ),
     ev.TurnTaken: (
@@ -441,10 +440,6 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _own("turns", Unit.COUNT, "Model turns of the run."),
     ),
 }
-
-
-def _goal_bytes(event: ev.Event) -> int:
-    return _size(event.goal) if isinstance(event, ev.TaskOpened) else 0
 
 
 _ABOUT_CALLS = (ev.CallEvent, ev.CallProposed)
@@ -507,7 +502,7 @@ def plain(value: Any) -> Any:
     """Return the value as JSON has it; other types become their text."""
     if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, float):
+    if isinstance(value, float):  # JSON has no NaN and no infinity
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

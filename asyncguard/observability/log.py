@@ -9,7 +9,7 @@ import sys
 from typing import Any, TextIO
 
 import structlog
-from structlog.typing import EventDict, Processor
+from structlog.typing import Processor
 
 from asyncguard.core import events as ev
 from asyncguard.observability.fields import fields
@@ -41,16 +41,12 @@ def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
 
     def observe(details: Details) -> None:
         row = fields(details, payloads=payloads)
-        write = log.warning if _is_warning(details.event) else log.info
+        event = details.event
+        failed = isinstance(event, ev.CallRetired) and event.outcome is not ev.Outcome.DONE
+        write = log.warning if failed or isinstance(event, _WARNINGS) else log.info
         write(row.pop("event"), **row)
 
     return observe
-
-
-def _is_warning(event: ev.Event) -> bool:
-    if isinstance(event, ev.CallRetired):
-        return event.outcome is not ev.Outcome.DONE
-    return isinstance(event, _WARNINGS)
 
 
 def console_logger(stream: TextIO | None = None, *, color: bool | None = None) -> Any:
@@ -65,16 +61,13 @@ def console_logger(stream: TextIO | None = None, *, color: bool | None = None) -
     processors: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
-        _for_people,
+        lambda _logger, _method, record: readable(record),
         structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False),
     ]
+    # All parts are given: those left out would come from the application's configuration.
     return structlog.wrap_logger(
         structlog.WriteLogger(out),
         processors=processors,
         wrapper_class=structlog.BoundLogger,
         context_class=dict,
     )
-
-
-def _for_people(_logger: Any, _method: str, record: EventDict) -> EventDict:
-    return readable(record)

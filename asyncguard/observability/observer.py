@@ -64,7 +64,12 @@ class Details:
             thread: Id of the conversation.
             agent: Namespace of the agent.
         """
-        record = ledger.find(_key(event))
+        key = ""
+        if isinstance(event, ev.CallProposed):
+            key = event.call.key
+        elif isinstance(event, ev.CallEvent):
+            key = event.key
+        record = ledger.find(key)
         task = _task(ledger, record) if record is not None else ""
         if isinstance(event, ev.TaskOpened | ev.TaskEnded):
             task = event.task
@@ -77,7 +82,7 @@ class Details:
             task=task,
             tool=record.tool if record is not None else "",
             label=record.call.label if record is not None else "",
-            names={key: _name(ledger, key) for key in _mentioned(event)},
+            names={other: _name(ledger, other) for other in _mentioned(event)},
         )
 
 
@@ -106,7 +111,9 @@ class ObserverSet:
             CallerError: One is not callable, or is a coroutine function, which would never be
                 awaited.
         """
+        # Replaced as a whole, so that notify reads it without the lock.
         self._observers = tuple(observers)
+        # Two OS threads that remove an observer at once must not bring each other's back.
         self._lock = threading.Lock()
         for observer in self._observers:
             if not callable(observer):
@@ -186,16 +193,6 @@ def _title(observer: object) -> str:
     """Return the name of the observer's code; its ``repr`` may raise or hold payloads."""
     code = observer if hasattr(observer, "__qualname__") else type(observer)
     return f"{code.__module__}.{getattr(code, '__qualname__', '?')}"
-
-
-def _key(event: ev.Event) -> str:
-    match event:
-        case ev.CallProposed():
-            return event.call.key
-        case ev.CallEvent():
-            return event.key
-        case _:
-            return ""
 
 
 def _mentioned(event: ev.Event) -> tuple[str, ...]:

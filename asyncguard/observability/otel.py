@@ -53,8 +53,9 @@ class _Spans:
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - optional dependency
 
         self._tracer = tracer
-        self._kind = SpanKind.INTERNAL
+        self._kind = SpanKind.INTERNAL  # as the conventions ask for execute_tool
         self._status: Callable[[str], Status] = partial(Status, StatusCode.ERROR)
+        # Only calls that this process has seen start; an end without a start has no span to close.
         self._open: dict[tuple[str, str, str], Span] = {}
 
     def __call__(self, details: Details) -> None:
@@ -63,7 +64,7 @@ class _Spans:
         place = (details.agent, details.thread, details.record.key)
         match details.event:
             case ev.CallStarted():
-                if place not in self._open:
+                if place not in self._open:  # a retry belongs to the span of the first attempt
                     self._open[place] = self._start(details)
             case ev.CallRecovered():
                 if (span := self._open.get(place)) is not None:

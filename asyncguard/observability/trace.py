@@ -77,6 +77,7 @@ def read_trace(path: str | Path) -> Trace:
             is damaged.
     """
     try:
+        # As bytes: one line that is not UTF-8 must not make the others unreadable.
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
         raise TraceError(
@@ -118,9 +119,19 @@ class _Reader:
             elif self.head is None:
                 self._refuse(number, "the head is missing, so this is not a trace of asyncguard")
             elif self._usable(number, data):
-                yield self._on_one_time_line(data)
+                at, wall = data["at"], data["wall"]
+                if self._shift is None:
+                    # The clocks have no common zero; the wall clock shows how much later this one
+                    # began.
+                    last_at, last_wall = self._last or (at, wall)
+                    self._shift = last_at + max(0.0, wall - last_wall) - at
+                data["at"] = at + self._shift
+                self._last = (data["at"], wall)
+                yield data
 
     def _damaged(self, number: int) -> None:
+        # A process that dies while it writes leaves a part of a line: at the end of the file, or
+        # before the head of the process that wrote next. Anywhere else the file was changed.
         following = self.lines[number] if number < len(self.lines) else b""
         is_last = number == len(self.lines)
         if self.head is not None and (is_last or HEAD in (_decode(following) or {})):
@@ -156,26 +167,17 @@ class _Reader:
                 )
             self._unknown.add(kind)
             return False
+        # The only field that TraceFile adds to those of the table.
         if not _is_number(data.get("wall")):
             self._refuse(number, f"{kind} lacks a usable 'wall'")
         for field in known:
-            if field.added is not None:
+            if field.added is not None:  # files of earlier releases lack the field
                 data.setdefault(
                     field.name, list(field.added) if isinstance(field.added, tuple) else field.added
                 )
             if field.unit is not Unit.PAYLOAD and not _fits(data, field.name, field.unit):
                 self._refuse(number, f"{kind} lacks a usable {field.name!r}")
         return True
-
-    def _on_one_time_line(self, data: dict[str, Any]) -> Row:
-        at, wall = data["at"], data["wall"]
-        if self._shift is None:
-            # The clocks have no common zero; the wall clock shows how much later this one began.
-            last_at, last_wall = self._last or (at, wall)
-            self._shift = last_at + max(0.0, wall - last_wall) - at
-        data["at"] = at + self._shift
-        self._last = (data["at"], wall)
-        return data
 
     def _refuse(self, number: int, what: str) -> NoReturn:
         raise TraceError(f"{self.path}, line {number}: {what}.", line=number)
@@ -193,11 +195,11 @@ def _fits(data: Mapping[str, Any], name: str, unit: Unit) -> bool:
     if name not in data:
         return False
     value = data[name]
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # before the numbers: True is an int in Python
         return unit is Unit.FLAG
     if isinstance(value, list):
         return unit is Unit.NAMES and all(isinstance(item, str) for item in value)
-    if name == "at":
+    if name == "at":  # bounded, as times are added and subtracted; other seconds are shown only
         return _is_number(value)
     return isinstance(value, VALUE_TYPES[unit])
 

@@ -8,6 +8,7 @@ is made.
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -114,15 +115,27 @@ def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str
     entries, apart = [], []
     for candidate in candidates:
         parts = [_part(candidate.value, pointer) for pointer in pointers]
+        # A missing part says nothing: it must not count against the others.
         if any(part is None for part in parts):
             apart.append(candidate.source)
         else:
             entries.append(
                 _Entry(candidate=candidate, said=parts, instant=_instant(candidate, dated))
             )
-    sides = _sides(entries)
-    how, side = _decide(sides, dated)
-    return _verdict(how, side, entries, tuple(sorted(apart)))
+    how, side = _decide(_sides(entries), dated)
+    chosen = _representative(side, how).candidate if side else None
+    agreeing = tuple(sorted(entry.candidate.source for entry in side))
+    differing = tuple(sorted(entry.candidate.source for entry in entries if entry not in side))
+    apart.sort()
+    return Verdict(
+        how=how,
+        value=None if chosen is None else chosen.value,
+        chosen=None if chosen is None else chosen.source,
+        agreeing=agreeing,
+        differing=differing,
+        apart=tuple(apart),
+        reason="; ".join(_reason(how, agreeing, differing, apart)),
+    )
 
 
 def _decide(sides: list[_Side], dated: str | None) -> tuple[Comparison, _Side]:
@@ -155,21 +168,6 @@ def _newest(sides: list[_Side]) -> _Side | None:
         if any(entry.instant is not None and entry.instant[1] == last for entry in side)
     ]
     return holding[0] if len(holding) == 1 else None
-
-
-def _verdict(how: Comparison, side: _Side, entries: _Side, apart: tuple[str, ...]) -> Verdict:
-    chosen = _representative(side, how).candidate if side else None
-    agreeing = tuple(sorted(entry.candidate.source for entry in side))
-    differing = tuple(sorted(entry.candidate.source for entry in entries if entry not in side))
-    return Verdict(
-        how=how,
-        value=None if chosen is None else chosen.value,
-        chosen=None if chosen is None else chosen.source,
-        agreeing=agreeing,
-        differing=differing,
-        apart=apart,
-        reason="; ".join(_reason(how, agreeing, differing, apart)),
-    )
 
 
 def _representative(side: _Side, how: Comparison) -> _Entry:
@@ -240,6 +238,7 @@ def _agree(one: Any, other: Any) -> bool:
             )
         case ("list", left), ("list", right):
             return len(left) == len(right) and all(map(_agree, left, right))
+        # The parts of two entries, in the order of the pointers.
         case list(), list():
             return all(map(_agree, one, other))
         case _:
@@ -269,6 +268,7 @@ def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
 
 def _canonical(value: Any) -> tuple[str, Any]:
     match value:
+        # In Python bool is an int, and True equals 1; in JSON they are different values.
         case bool() | None:
             return "constant", value
         case int() | float():
@@ -284,6 +284,10 @@ def _canonical(value: Any) -> tuple[str, Any]:
 
 
 def _instant(candidate: Candidate, dated: str | None) -> _Instant | None:
+    """Return the date of an answer and its kind, ``None`` if it has none that can be read.
+
+    A whole day is not ordered against a time within it, nor a local time against an absolute one.
+    """
     if dated is None:
         return None
     text = candidate.date
@@ -292,21 +296,14 @@ def _instant(candidate: Candidate, dated: str | None) -> _Instant | None:
             text = value_at(candidate.value, dated)
         except PointerError:
             return None
-    return _parsed(text) if isinstance(text, str) else None
-
-
-def _parsed(text: str) -> _Instant | None:
-    """Return a date and its kind, ``None`` if the text is not a date.
-
-    A whole day is not ordered against a time within it, nor a local time against an absolute one.
-    """
-    stripped = text.strip()
+    if not isinstance(text, str):
+        return None
+    # The day comes first, because `datetime` reads a day as its midnight.
+    with suppress(ValueError):
+        day = date.fromisoformat(text.strip())
+        return "day", datetime.combine(day, datetime.min.time())
     try:
-        return "day", datetime.combine(date.fromisoformat(stripped), datetime.min.time())
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(stripped)
+        moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
     return ("local" if moment.tzinfo is None else "absolute"), moment

@@ -19,6 +19,8 @@ class Attempt:
     """Arguments; ``None`` for the call's own, or a sibling's translation of them."""
     delay: float = 0.0
     """Back-off in seconds."""
+    complaint: str = ""
+    """Sentence for the log if a strategy of the tool's author failed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

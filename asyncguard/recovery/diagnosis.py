@@ -63,6 +63,8 @@ class Observation:
 
 UserRule = Callable[[Observation], Diagnosis | None]
 """A user's own rule; ``None`` leaves the case to the table."""
+Evidence = Callable[[Observation], tuple[str, ...]]
+"""Function that returns one sentence per finding; nothing if the rule does not apply."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,8 +75,8 @@ class Rule:
     """Name of the rule in a diagnosis."""
     hazard: HazardKind
     """Hazard that the rule diagnoses."""
-    evidence: Callable[[Observation], tuple[str, ...]]
-    """Function that returns one sentence per finding; nothing if the rule does not apply."""
+    evidence: Evidence
+    """Findings that the rule needs."""
     confidence: float
     """Share of the cases with this evidence that have this hazard: a judgement, not a measurement.
 
@@ -92,9 +94,18 @@ def diagnose(observation: Observation, extra: UserRule | None = None) -> Diagnos
             than a diagnosis, the table decides and the evidence says so: a broken rule must not end
             a run.
     """
-    found, complaint = (None, ()) if extra is None else _asked(extra, observation)
-    if found is not None:
-        return found
+    complaint: tuple[str, ...] = ()
+    if extra is not None:
+        try:
+            found: object = extra(observation)
+        except Exception as error:  # noqa: BLE001 - user code must not end a recovery
+            found = None
+            complaint = (f"the user's own rule failed with {type(error).__name__}",)
+        if isinstance(found, Diagnosis):
+            return found
+        if found is not None:
+            answered = type(found).__name__
+            complaint = (f"the user's own rule answered with {answered} and not with a Diagnosis",)
     for rule in RULES:
         if evidence := rule.evidence(observation):
             break
@@ -103,18 +114,6 @@ def diagnose(observation: Observation, extra: UserRule | None = None) -> Diagnos
         rule=rule.name,
         evidence=(*evidence, *complaint),
         confidence=rule.confidence,
-    )
-
-
-def _asked(extra: UserRule, observation: Observation) -> tuple[Diagnosis | None, tuple[str, ...]]:
-    try:
-        found: object = extra(observation)
-    except Exception as error:  # noqa: BLE001 - user code must not end a recovery
-        return None, (f"the user's own rule failed with {type(error).__name__}",)
-    if found is None or isinstance(found, Diagnosis):
-        return found, ()
-    return None, (
-        f"the user's own rule answered with {type(found).__name__} and not with a Diagnosis",
     )
 
 
@@ -132,88 +131,64 @@ def _transient(seen: Observation) -> tuple[str, ...]:
     symptom = seen.symptom
     if symptom is None or not is_transient(symptom):
         return ()
+    # The tool's own word outranks its class and status, and the evidence has to say whose word it
+    # is.
     said = ("the tool itself says that another attempt may succeed",) if symptom.transient else ()
     return (f"{_named(seen.tool, symptom)}, which passes", *said)
 
 
-def _forbidden(seen: Observation) -> tuple[str, ...]:
-    symptom = seen.symptom
-    if symptom is None or not _is_one(symptom, PERMISSION_STATUSES, PERMISSION_CLASSES):
-        return ()
-    return (
-        f"{_named(seen.tool, symptom)}: permission is missing, "
-        "and neither repetition nor other arguments give it",
-    )
+def _failed_with(statuses: Container[int], classes: frozenset[str], meaning: str) -> Evidence:
+    """Return the rule for failures of these statuses or, without a status, of these classes."""
+
+    def evidence(seen: Observation) -> tuple[str, ...]:
+        symptom = seen.symptom
+        if symptom is None:
+            return ()
+        # The status says more than the class of the client library that reports it.
+        if symptom.status is not None:
+            applies = symptom.status in statuses
+        else:
+            applies = not classes.isdisjoint(symptom.mro)
+        return (f"{_named(seen.tool, symptom)}: {meaning}",) if applies else ()
+
+    return evidence
+
+
+def _refused(*, differs: bool | None) -> Evidence:
+    """Return the rule for a refusal of fitting arguments, by what the live contract shows.
+
+    Args:
+        differs: Value of :attr:`Observation.contract_differs` that the rule is for.
+    """
+    contract = {True: "is another one", False: "is the same", None: "was not read"}[differs]
+
+    def evidence(seen: Observation) -> tuple[str, ...]:
+        symptom = seen.symptom
+        if symptom is None or not refused(symptom) or seen.contract_differs is not differs:
+            return ()
+        return (
+            f"{_named(seen.tool, symptom)}: a refusal",
+            "the arguments satisfy the declared parameters",
+            f"its live contract {contract}",
+        )
+
+    return evidence
 
 
 def _refused_unfit(seen: Observation) -> tuple[str, ...]:
-    return (
-        ()
-        if seen.arguments_fit
-        else _refusal(seen, "the arguments do not satisfy the declared parameters")
-    )
-
-
-def _refused_changed(seen: Observation) -> tuple[str, ...]:
-    return (
-        _refusal(seen, *_FIT, "its live contract is another one") if seen.contract_differs else ()
-    )
-
-
-def _refused_same(seen: Observation) -> tuple[str, ...]:
-    return (
-        _refusal(seen, *_FIT, "its live contract is the same")
-        if seen.contract_differs is False
-        else ()
-    )
-
-
-def _refused_unread(seen: Observation) -> tuple[str, ...]:
-    return _refusal(seen, *_FIT, "its live contract was not read")
-
-
-_FIT = ("the arguments satisfy the declared parameters",)
-
-
-def _refusal(seen: Observation, *more: str) -> tuple[str, ...]:
     symptom = seen.symptom
-    return (
-        ()
-        if symptom is None or not refused(symptom)
-        else (f"{_named(seen.tool, symptom)}: a refusal", *more)
-    )
-
-
-def _absent(seen: Observation) -> tuple[str, ...]:
-    symptom = seen.symptom
-    if symptom is None or not _is_one(symptom, ABSENT_STATUSES, frozenset()):
+    if symptom is None or not refused(symptom) or seen.arguments_fit:
         return ()
-    return (f"{_named(seen.tool, symptom)}: what was asked for does not exist",)
-
-
-def _broken(seen: Observation) -> tuple[str, ...]:
-    symptom = seen.symptom
-    if symptom is None or not _is_one(symptom, range(500, 600), BROKEN_CLASSES):
-        return ()
-    return (f"{_named(seen.tool, symptom)}: the tool or the way to it broke",)
+    return (
+        f"{_named(seen.tool, symptom)}: a refusal",
+        "the arguments do not satisfy the declared parameters",
+    )
 
 
 def _unexplained(seen: Observation) -> tuple[str, ...]:
     if seen.symptom is None:
         return (f"nothing is known to be wrong with the answer of {seen.tool}",)
     return (f"{_named(seen.tool, seen.symptom)}, which no rule knows",)
-
-
-def _is_one(symptom: Symptom, statuses: Container[int], classes: frozenset[str]) -> bool:
-    """Return True if the status is listed or, without a status, one of the classes.
-
-    The status says more than the class of the client library that reports it.
-    """
-    return (
-        symptom.status in statuses
-        if symptom.status is not None
-        else not classes.isdisjoint(symptom.mro)
-    )
 
 
 def _named(tool: str, symptom: Symptom) -> str:
@@ -224,6 +199,7 @@ def _named(tool: str, symptom: Symptom) -> str:
 # -- evidence of strange answers -------------------------------------------------------------------
 
 _K = AnomalyKind
+_UNREAD = frozenset({_K.UNREADABLE})
 _FORM = frozenset({_K.MISSING, _K.UNEXPECTED, _K.TYPE, _K.VALUE, _K.UNIT})
 _CONTENT = frozenset({_K.BOUNDS, _K.INVARIANT, _K.DISAGREEMENT})
 _WORDS: Mapping[AnomalyKind, str] = {
@@ -239,12 +215,15 @@ _WORDS: Mapping[AnomalyKind, str] = {
 }
 
 
-def _unreadable(seen: Observation) -> tuple[str, ...]:
-    return _sentences(seen, frozenset({_K.UNREADABLE}))
+def _any_of(kinds: frozenset[AnomalyKind]) -> Evidence:
+    """Return the rule that asks for nothing but an anomaly of these kinds."""
+    return lambda seen: _sentences(seen, kinds)
 
 
 def _reshaped(seen: Observation) -> tuple[str, ...]:
     kinds = {anomaly.kind for anomaly in seen.anomalies}
+    # A missing field alone may be an incomplete answer. With an unexpected one beside it, or
+    # another type or unit, the form itself is another one.
     moved = not kinds.isdisjoint({_K.TYPE, _K.UNIT}) or kinds >= {_K.MISSING, _K.UNEXPECTED}
     found = _sentences(seen, _FORM)
     if not found or not moved or not seen.contract_differs:
@@ -262,22 +241,26 @@ def _dropped(seen: Observation) -> tuple[str, ...]:
 
 def _remeasured(seen: Observation) -> tuple[str, ...]:
     found = (*_sentences(seen, _CONTENT), *_differing(seen))
-    if not found or not _live_units_differ(seen):
+    if not found:
+        return ()
+    declared, live = _described(seen)
+    same_field = any(
+        unit is not None and live.get(path) not in (None, unit) for path, unit in declared.items()
+    )
+    # A renamed field has another path: then one unit has disappeared and another one appeared.
+    ours = {unit for unit in declared.values() if unit is not None}
+    theirs = {unit for unit in live.values() if unit is not None}
+    exchanged = bool(ours - theirs) and bool(theirs - ours)
+    if not (same_field or exchanged):
         return ()
     return (*found, "the live contract names other units of the result")
 
 
 def _malformed_same(seen: Observation) -> tuple[str, ...]:
     found = _sentences(seen, _FORM)
-    return (
-        (*found, "the live contract is as declared")
-        if found and seen.contract_differs is False
-        else ()
-    )
-
-
-def _malformed(seen: Observation) -> tuple[str, ...]:
-    return _sentences(seen, _FORM)
+    if not found or seen.contract_differs is not False:
+        return ()
+    return (*found, "the live contract is as declared")
 
 
 def _contradicted(seen: Observation) -> tuple[str, ...]:
@@ -285,10 +268,6 @@ def _contradicted(seen: Observation) -> tuple[str, ...]:
     if not disagreement and not seen.disagreeing:
         return ()
     return (*_sentences(seen, _CONTENT), *_differing(seen))
-
-
-def _implausible(seen: Observation) -> tuple[str, ...]:
-    return _sentences(seen, _CONTENT)
 
 
 def _sentences(seen: Observation, kinds: frozenset[AnomalyKind]) -> tuple[str, ...]:
@@ -315,19 +294,6 @@ _Units = dict[tuple[str, ...], str | None]
 """Path of a field to its unit, if it has one."""
 
 
-def _live_units_differ(seen: Observation) -> bool:
-    declared, live = _described(seen)
-    if any(
-        unit is not None and live.get(path) not in (None, unit) for path, unit in declared.items()
-    ):
-        return True
-    # A renamed field has another path: then one unit has disappeared and another one appeared.
-    ours, theirs = (
-        {unit for unit in each.values() if unit is not None} for each in (declared, live)
-    )
-    return bool(ours - theirs) and bool(theirs - ours)
-
-
 def _described(seen: Observation) -> tuple[_Units, _Units]:
     live = None if seen.contract is None else seen.contract.returns
     return dict(_walk(seen.called.result_schema, ())), dict(_walk(live, ()))
@@ -352,25 +318,57 @@ def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 _H = HazardKind
 
 RULES: tuple[Rule, ...] = (
+    # First, because the runtime ended these attempts: class and status are not the tool's.
     Rule(name="stopped", hazard=_H.EXECUTION, evidence=_stopped, confidence=0.95),
     Rule(name="transient", hazard=_H.EXECUTION, evidence=_transient, confidence=0.95),
-    Rule(name="forbidden", hazard=_H.EXECUTION, evidence=_forbidden, confidence=0.8),
+    Rule(
+        name="forbidden",
+        hazard=_H.EXECUTION,
+        evidence=_failed_with(
+            PERMISSION_STATUSES,
+            PERMISSION_CLASSES,
+            "permission is missing, and neither repetition nor other arguments give it",
+        ),
+        confidence=0.8,
+    ),
     Rule(name="refused_unfit", hazard=_H.INVOCATION, evidence=_refused_unfit, confidence=0.95),
     Rule(
-        name="refused_changed", hazard=_H.SPECIFICATION, evidence=_refused_changed, confidence=0.9
+        name="refused_changed",
+        hazard=_H.SPECIFICATION,
+        evidence=_refused(differs=True),
+        confidence=0.9,
     ),
-    Rule(name="refused_same", hazard=_H.INVOCATION, evidence=_refused_same, confidence=0.9),
-    Rule(name="refused_unread", hazard=_H.SPECIFICATION, evidence=_refused_unread, confidence=0.6),
-    Rule(name="absent", hazard=_H.INVOCATION, evidence=_absent, confidence=0.5),
-    Rule(name="broken", hazard=_H.EXECUTION, evidence=_broken, confidence=0.9),
-    Rule(name="unreadable", hazard=_H.OUTPUT, evidence=_unreadable, confidence=0.95),
+    Rule(
+        name="refused_same", hazard=_H.INVOCATION, evidence=_refused(differs=False), confidence=0.9
+    ),
+    # Arguments that fit the declaration were refused, so the declaration is the likelier fault.
+    Rule(
+        name="refused_unread",
+        hazard=_H.SPECIFICATION,
+        evidence=_refused(differs=None),
+        confidence=0.6,
+    ),
+    Rule(
+        name="absent",
+        hazard=_H.INVOCATION,
+        evidence=_failed_with(ABSENT_STATUSES, frozenset(), "what was asked for does not exist"),
+        confidence=0.5,
+    ),
+    Rule(
+        name="broken",
+        hazard=_H.EXECUTION,
+        evidence=_failed_with(range(500, 600), BROKEN_CLASSES, "the tool or the way to it broke"),
+        confidence=0.9,
+    ),
+    # Before the form: an error object in place of the result lacks every declared field, too.
+    Rule(name="unreadable", hazard=_H.OUTPUT, evidence=_any_of(_UNREAD), confidence=0.95),
     Rule(name="reshaped", hazard=_H.SPECIFICATION, evidence=_reshaped, confidence=0.9),
     Rule(name="dropped", hazard=_H.SPECIFICATION, evidence=_dropped, confidence=0.85),
     Rule(name="malformed_same", hazard=_H.OUTPUT, evidence=_malformed_same, confidence=0.9),
-    Rule(name="malformed", hazard=_H.OUTPUT, evidence=_malformed, confidence=0.6),
+    Rule(name="malformed", hazard=_H.OUTPUT, evidence=_any_of(_FORM), confidence=0.6),
     Rule(name="remeasured", hazard=_H.SPECIFICATION, evidence=_remeasured, confidence=0.85),
     Rule(name="contradicted", hazard=_H.CONFLICT, evidence=_contradicted, confidence=0.9),
-    Rule(name="implausible", hazard=_H.OUTPUT, evidence=_implausible, confidence=0.4),
+    Rule(name="implausible", hazard=_H.OUTPUT, evidence=_any_of(_CONTENT), confidence=0.4),
     Rule(name="unknown", hazard=_H.EXECUTION, evidence=_unexplained, confidence=0.3),
 )
 """Rules in the order in which they are tried.

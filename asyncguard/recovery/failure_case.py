@@ -367,6 +367,7 @@ class Casebook:
     def _expected(self, record: CallRecord) -> ToolSpec:
         """Return the declaration of the tried tool, with the result form of the called one."""
         called = self._spec(record.call.tool)
+        # Before its first attempt a call has no tool that answered.
         tool = record.answer_tool or record.tool
         attempted = self._spec(tool)
         if tool == record.call.tool or called.result_schema is None:
@@ -393,6 +394,8 @@ class Casebook:
             arguments=arguments,
             symptom=seen.symptom,
             anomalies=seen.anomalies,
+            # The model gave the arguments of the called tool; those of a sibling are translated
+            # from them.
             arguments_fit=self.fits(record.call.tool, record.effective_arguments),
             contract=contract,
             contract_differs=_differs(attempted, contract),
@@ -409,6 +412,7 @@ class Casebook:
         reading = self.panel.reading(record, record.answer_tool, answer, contract)
         if reading.problems:
             return None
+        # A sibling was translated into the called tool's form already; that was its normalisation.
         if reading.changes:
             found: Normalised | None = Normalised(
                 value=reading.answer.value, changes=reading.changes
@@ -418,6 +422,7 @@ class Casebook:
         if found is None or not found.changes:
             return None
         spec, arguments = self._expected(record), record.effective_arguments
+        # In the declared form it may still break a limit or an invariant; then nothing is gained.
         again = inspect(spec, arguments, Answer(parsed=True, value=found.value, text=None))
         return None if again else found
 
@@ -453,6 +458,7 @@ class Casebook:
             return Probed.UNASKED, None, ()
         value = read_answer(found.content).value if found.error is None else None
         happened = value.get("happened") if isinstance(value, Mapping) else None
+        # Anything but true and false means that the probe does not know.
         if not isinstance(happened, bool) or not isinstance(value, Mapping):
             return Probed.UNKNOWN, None, ()
         if not happened:
@@ -461,6 +467,7 @@ class Casebook:
         if value.get("result") is None:
             return Probed.HAPPENED, None, ()
         probe = self._spec(found.tool)
+        # The probe declares the result of the effect as one field of its own answer.
         said_by = replace(
             probe, result_schema=properties(main_form(probe.result_schema)).get("result")
         )
@@ -494,6 +501,7 @@ def read_contract(content: Any, hidden: frozenset[str] = frozenset()) -> Contrac
     if not isinstance(value, Mapping):
         return None
     parameters, returns = _schema(value.get("parameters")), _schema(value.get("returns"))
+    # The runtime fills these in: as required fields of the contract they would look missing.
     if parameters is not None and hidden:
         shown = parameters.get("properties", {})
         kept = {name: each for name, each in shown.items() if name not in hidden}

@@ -53,7 +53,20 @@ def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
 
     It says what was seen, what that is taken to mean, and what the model can do next.
     """
-    lines = list(_findings(case))
+    lines: list[str] = []
+    if case.seen.symptom is not None:
+        lines.append(case.seen.symptom.message)
+    else:
+        wrong = "; ".join(_wrong(case.seen.anomalies))
+        lines.append(f"The answer cannot be used as it is: {wrong}.")
+        if case.settlement is not None and not case.settlement.decided:
+            said = "; ".join(
+                f"{each.source}: {canonical_json(each.value)}"
+                for each in case.settlement.candidates
+            )
+            lines.append(f"Sources disagree and none decides: {said}.")
+        elif isinstance(case.seen.content, str):
+            lines.append(f"It was: {case.seen.content}")
     if case.failed or case.diagnosis.confidence >= _WORTH_TELLING:
         evidence = "; ".join(case.diagnosis.evidence)
         lines.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({evidence}).")
@@ -63,20 +76,6 @@ def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
     if options or case.failed:
         lines.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
     return "\n".join(lines)
-
-
-def _findings(case: Case) -> Iterator[str]:
-    if case.seen.symptom is not None:
-        yield case.seen.symptom.message
-        return
-    yield f"The answer cannot be used as it is: {'; '.join(_wrong(case.seen.anomalies))}."
-    if case.settlement is not None and not case.settlement.decided:
-        said = (
-            f"{each.source}: {canonical_json(each.value)}" for each in case.settlement.candidates
-        )
-        yield f"Sources disagree and none decides: {'; '.join(said)}."
-    elif isinstance(case.seen.content, str):
-        yield f"It was: {case.seen.content}"
 
 
 def _wrong(anomalies: Sequence[Anomaly]) -> list[str]:

@@ -7,19 +7,15 @@ repetition. Actions that query another tool (the contract, a source, the verifie
 pure calls and are made once each; after their answer the table is tried again.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponential
-
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
-from asyncguard.core.faults import ErrorCode, HazardKind, Symptom
+from asyncguard.core.faults import ErrorCode, HazardKind
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.records import CallRecord
 from asyncguard.core.tool_spec import Fallback, ToolSpec
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
@@ -30,6 +26,7 @@ from asyncguard.recovery.messages import (
     mark_of_consensus,
     mark_of_doubt,
 )
+from asyncguard.recovery.retry import exponential, plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +39,8 @@ class Row:
     """Reason, for the log."""
     applies: Callable[[Case, GuardConfig, Spent], bool]
     """Predicate: True if the row applies to the case."""
-    then: Callable[[Case, GuardConfig], Attempt | End]
-    """Function that returns the attempt or end that follows."""
+    then: Callable[[Case, GuardConfig], Attempt | End | None]
+    """Function that returns the attempt or end that follows; ``None`` if retries have ended."""
 
 
 def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
@@ -62,13 +59,25 @@ def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
         enabled = switch is None or bool(getattr(config, switch))
         if enabled and row.applies(case, config, spent):
             then = row.then(case, config)
-            if exhausted and isinstance(then, Attempt):
+            if then is None or (exhausted and isinstance(then, Attempt)):
                 continue  # no further attempt, but a later row may still end the call well
-            changes = _changes(row.action, case)
-            return Recovery(action=row.action, reason=row.reason, then=then, changes=changes)
-    return Recovery(
-        action=RecoveryAction.GIVE_UP, reason=_why_given_up(case), then=_end(case, config)
-    )
+            changes: tuple[str, ...] = ()
+            if row.action is RecoveryAction.REBIND and case.rebound is not None:
+                changes = case.rebound.changes
+            elif row.action is RecoveryAction.NORMALISE and case.normalised is not None:
+                changes = case.normalised.changes
+            reason = row.reason
+            if isinstance(then, Attempt) and then.complaint:
+                reason = f"{reason}; {then.complaint}"
+            return Recovery(action=row.action, reason=reason, then=then, changes=changes)
+    # The last row always applies; only its switch, `ask`, leads here.
+    if case.seen.symptom is None:
+        reason = "passed on as it came, marked"
+    elif case.unknown:
+        reason = "effect may have begun"
+    else:
+        reason = "attempts exhausted" if is_transient(case.seen.symptom) else "not transient"
+    return Recovery(action=RecoveryAction.GIVE_UP, reason=reason, then=_end(case, config))
 
 
 _SWITCHES: Mapping[RecoveryAction, str] = {
@@ -125,10 +134,7 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     if asked > config.timing.retry_after_max and symptom.error != ErrorCode.CIRCUIT_OPEN:
         return False  # a retry earlier than the server asked for would be refused, too
     limits = config.limits
-    left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
-    if symptom.error == ErrorCode.CIRCUIT_OPEN:
-        return left  # no attempt was made; max_recoveries bounds how often the call comes back
-    return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
+    return spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
 
 
 def _happened(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -142,10 +148,6 @@ def _in_doubt_with_probe(case: Case, _: GuardConfig, __: Spent) -> bool:
 def _may_happen_yet(case: Case, config: GuardConfig, _: Spent) -> bool:
     early = case.probed is Probed.TOO_EARLY and case.attempted.probe is not None
     return early and not case.safe and case.probes < config.limits.max_attempts
-
-
-def _can_rebind(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.refused and case.safe and case.rebound is not None
 
 
 def _contract_would_tell(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -179,10 +181,6 @@ def _settled_by_sources(case: Case, config: GuardConfig, spent: Spent) -> bool:
     return bool(case.asked(Aim.SOURCE)) and _settled(case, config, spent)
 
 
-def _normalised(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.normalised is not None and not case.disputed
-
-
 def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
     fresh = case.safe and case.unreadable and not case.done(RecoveryAction.RETRY)
     return (
@@ -192,24 +190,23 @@ def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
     )
 
 
-def _content_is_doubted(case: Case, config: GuardConfig, spent: Spent) -> bool:
-    return case.well_formed and _has_verifier(case, config, spent)
-
-
-def _sources_should_agree(case: Case, config: GuardConfig, spent: Spent) -> bool:
-    return case.well_formed and _has_source(case, config, spent)
-
-
-def _always(_: Case, __: GuardConfig, ___: Spent) -> bool:
-    return True
-
-
 # -- consequences of the rows ----------------------------------------------------------------------
 
 
-def _again(case: Case, config: GuardConfig) -> Attempt:
-    delay = back_off(case.seen.symptom, case.record, config)
-    return Attempt(tool=case.attempted.name, arguments=case.record.answer_arguments, delay=delay)
+def _again(case: Case, config: GuardConfig) -> Attempt | None:
+    # If a circuit is open, no attempt was made; max_recoveries bounds how often the call comes
+    # back.
+    symptom = case.seen.symptom
+    refused_here = symptom is not None and symptom.error == ErrorCode.CIRCUIT_OPEN
+    planned = plan(case, config, refused_here=refused_here)
+    if planned is None:
+        return None
+    return Attempt(
+        tool=case.attempted.name,
+        arguments=case.record.answer_arguments,
+        delay=planned.delay,
+        complaint=planned.complaint,
+    )
 
 
 def _read_contract(case: Case, _: GuardConfig) -> Attempt:
@@ -237,9 +234,7 @@ def _ask_probe(case: Case, _: GuardConfig) -> Attempt:
 
 
 def _ask_probe_later(case: Case, config: GuardConfig) -> Attempt:
-    timing = config.timing
-    wait = min(timing.retry_max, timing.retry_initial * 2.0 ** (case.probes - 1))
-    return replace(_ask_probe(case, config), delay=wait)
+    return replace(_ask_probe(case, config), delay=exponential(config, case.probes))
 
 
 def _ask_verifier(case: Case, _: GuardConfig) -> Attempt:
@@ -328,29 +323,18 @@ def _end(case: Case, config: GuardConfig) -> End:
     )
 
 
-def _why_given_up(case: Case) -> str:
-    symptom = case.seen.symptom
-    if symptom is None:
-        return "passed on as it came, marked"
-    if case.unknown:
-        return "effect may have begun"
-    return "attempts exhausted" if is_transient(symptom) else "not transient"
-
-
-def _changes(action: RecoveryAction, case: Case) -> tuple[str, ...]:
-    if action is RecoveryAction.REBIND and case.rebound is not None:
-        return case.rebound.changes
-    if action is RecoveryAction.NORMALISE and case.normalised is not None:
-        return case.normalised.changes
-    return ()
-
-
 # -- the table -------------------------------------------------------------------------------------
 
 _A = RecoveryAction
-_TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
+_TOLD = Row(
+    action=_A.ASK,
+    reason="nothing more can be done here",
+    applies=lambda *_: True,
+    then=_explain,
+)
 
 FAILED: tuple[Row, ...] = (
+    # What is known to have happened must not be made again, whatever else could be tried.
     Row(
         action=_A.VERIFY,
         reason="the probe says that it happened",
@@ -358,6 +342,7 @@ FAILED: tuple[Row, ...] = (
         then=_accept_probe,
     ),
     Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
+    # Before every row that repeats or replaces: until the probe answers, the effect may be there.
     Row(
         action=_A.VERIFY,
         reason="the effect may have begun",
@@ -370,16 +355,24 @@ FAILED: tuple[Row, ...] = (
         applies=_may_happen_yet,
         then=_ask_probe_later,
     ),
-    Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),
+    # A refused call is refused again as it stands, so its arguments come before any repetition.
+    Row(
+        action=_A.REBIND,
+        reason="the live contract differs",
+        applies=lambda case, *_: case.refused and case.safe and case.rebound is not None,
+        then=_rebound,
+    ),
     Row(
         action=_A.REFRESH,
         reason="the tool refused the call",
         applies=_contract_would_tell,
         then=_read_contract,
     ),
+    # A repetition would only wait for the cooldown; the sibling answers now.
     Row(action=_A.FALLBACK, reason="the tool rests", applies=_circuit_is_open, then=_sibling),
     Row(action=_A.RETRY, reason="transient", applies=_can_retry, then=_again),
     Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
+    # Answers that have come in decide before another tool is asked.
     Row(
         action=_A.VERIFY,
         reason="another derivation agrees",
@@ -409,10 +402,11 @@ FAILED: tuple[Row, ...] = (
 """Rows for an attempt that failed."""
 
 STRANGE: tuple[Row, ...] = (
+    # It costs no call. Where other answers disagree, the right form does not make it true.
     Row(
         action=_A.NORMALISE,
         reason="it takes no guess",
-        applies=_normalised,
+        applies=lambda case, *_: case.normalised is not None and not case.disputed,
         then=_accept_normalised,
     ),
     Row(
@@ -433,6 +427,7 @@ STRANGE: tuple[Row, ...] = (
         applies=_settled_by_sources,
         then=_accept_settled,
     ),
+    # With the live contract known, the answer may be normalised, and the table begins again.
     Row(
         action=_A.REFRESH,
         reason="the contract may differ",
@@ -445,16 +440,18 @@ STRANGE: tuple[Row, ...] = (
         applies=_in_doubt_with_probe,
         then=_ask_probe,
     ),
+    # An answer of the right form can be compared with others, so it is kept and checked; one of
+    # another form is asked for again first.
     Row(
         action=_A.VERIFY,
         reason="the content is doubted",
-        applies=_content_is_doubted,
+        applies=lambda case, *more: case.well_formed and _has_verifier(case, *more),
         then=_ask_verifier,
     ),
     Row(
         action=_A.CROSS_CHECK,
         reason="the content is doubted",
-        applies=_sources_should_agree,
+        applies=lambda case, *more: case.well_formed and _has_source(case, *more),
         then=_ask_source,
     ),
     Row(action=_A.RETRY, reason="unreadable", applies=_once_more, then=_again),
@@ -476,23 +473,7 @@ STRANGE: tuple[Row, ...] = (
 """Rows for an answer that does not match its declaration."""
 
 
-# -- back-off, and calls of lost processes ---------------------------------------------------------
-
-
-def back_off(symptom: Symptom | None, record: CallRecord, config: GuardConfig) -> float:
-    """Return the seconds before the next attempt.
-
-    The server's own request counts first; else the wait is exponential with jitter. The jitter is
-    drawn from key and attempt, so that a replay waits as long as the run did and two calls do not
-    wait in step.
-    """
-    timing = config.timing
-    if symptom is not None and symptom.retry_after is not None:
-        return max(0.0, symptom.retry_after)
-    wait = wait_exponential(multiplier=timing.retry_initial, max=timing.retry_max)
-    digest = hashlib.sha256(f"{record.key}|{record.attempts}".encode()).digest()
-    jitter = int.from_bytes(digest[:8], "big") / 2**64 * timing.retry_jitter
-    return float(wait(_state(record))) + jitter
+# -- calls of lost processes -------------------------------------------------------------------------
 
 
 def lost_outcome(spec: ToolSpec) -> Outcome | None:
@@ -500,9 +481,3 @@ def lost_outcome(spec: ToolSpec) -> Outcome | None:
     if spec.effect.repeatable or spec.interrupts:
         return None
     return Outcome.IN_DOUBT if spec.effect is not EffectClass.PURE else Outcome.FAILED
-
-
-def _state(record: CallRecord) -> RetryCallState:
-    state = RetryCallState(retry_object=Retrying(), fn=None, args=(), kwargs={})
-    state.attempt_number = max(1, record.answer_attempts)
-    return state

@@ -150,7 +150,7 @@ def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tup
         shape = shape_of(spec.result_schema)
         value = declared_value(shape, answer)
         if not shape.fits(value):
-            found.extend(_violations(shape, answer))
+            found.extend(_violations(shape, value, parsed=answer.parsed))
         if shape.has_units:
             for conflict in conflicts(shape.schema, value):
                 problem = (
@@ -159,6 +159,7 @@ def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tup
                 found.append(_anomaly(AnomalyKind.UNIT, conflict.path, problem))
     if spec.invariants and all(item.kind not in SCHEMA_VISIBLE for item in found):
         found.extend(_broken(spec.invariants, arguments, value))
+    # Several branches and keywords may report one defect.
     return tuple(dict.fromkeys(found))[:_MAX_ANOMALIES]
 
 
@@ -192,24 +193,28 @@ def _broken(
             yield Anomaly(kind=AnomalyKind.INVARIANT, pointer="", message=problem[:_MAX_SENTENCE])
 
 
-def _violations(shape: CompiledSchema, answer: Answer) -> list[Anomaly]:
-    if not answer.parsed and "string" not in shape.kinds:
+def _violations(shape: CompiledSchema, value: Any, *, parsed: bool) -> list[Anomaly]:
+    if not parsed and "string" not in shape.kinds:
         wanted = " or ".join(sorted(shape.kinds))
         return [
             _anomaly(
-                AnomalyKind.UNREADABLE, (), f"is declared as {wanted} and is a text that is no JSON"
+                AnomalyKind.UNREADABLE,
+                (),
+                f"is declared as {wanted} and is a text that is not JSON",
             )
         ]
-    value = declared_value(shape, answer)
     try:
         errors = sorted(shape.errors(value), key=position)
     except Exception as error:  # noqa: BLE001 - keywords calculate with the tool's values
         return [_anomaly(AnomalyKind.VALUE, (), f"cannot be checked ({type(error).__name__})")]
     found = [anomaly for error in errors for anomaly in _sorted_out(error)]
+    # A declared result may have fields such as ``error`` or ``status``, so only an answer that does
+    # not fit can be an error.
     if found and _is_error(shape, value):
         found.append(
             _anomaly(AnomalyKind.UNREADABLE, (), "is an error, and holds nothing that is declared")
         )
+    # The validator takes NaN and infinities for numbers, and JSON has neither.
     if not found and not all_finite(value):
         found.append(_anomaly(AnomalyKind.BOUNDS, (), "holds a number that is not finite"))
     return found
@@ -259,14 +264,11 @@ def _sorted_out(violation: Violation) -> Iterator[Anomaly]:
 
 
 def _anomaly(kind: AnomalyKind, path: tuple[str | int, ...], problem: str) -> Anomaly:
-    return Anomaly(
-        kind=kind, pointer=pointer_of(path), message=f"{_where(path)} {problem}."[:_MAX_SENTENCE]
-    )
-
-
-def _where(path: tuple[str | int, ...]) -> str:
     names = [token for token in path if isinstance(token, str)]
-    if not path:
-        return "The answer"
-    item = " (an item of it)" if isinstance(path[-1], int) else ""
-    return f"The field {shown(names[-1])}{item}" if names else "An item of the answer"
+    if names:
+        item = " (an item of it)" if isinstance(path[-1], int) else ""
+        where = f"The field {shown(names[-1])}{item}"
+    else:
+        where = "An item of the answer" if path else "The answer"
+    message = f"{where} {problem}."[:_MAX_SENTENCE]
+    return Anomaly(kind=kind, pointer=pointer_of(path), message=message)

@@ -1,13 +1,12 @@
 """Sources of a call: the tools that answer the same question, and the weight of their answers.
 
 A declaration names sources in one direction only, and calls come in any order. The verdict must not
-depend on that
-order: the tool that names a source is a source of that source, too, and trust belongs to a tool,
-not to the side of a comparison on which it stands. Answers are compared in one form, that of the
-tool that was called.
+depend on that order: the tool that names a source is a source of that source, too, and trust
+belongs to a tool, not to the side of a comparison on which it stands. Answers are compared in one
+form, that of the tool that was called.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,13 +62,19 @@ class Panel:
             return called
         sources = {source.tool: source for source in called.sources}
         for asker, mine in asking:
+            # Declared from the asker to this tool; read here the other way round.
             theirs = {ours: theirs for theirs, ours in mine.arguments.items()}
+            # A source that the tool declares itself wins over one that follows from others'
+            # declarations.
             sources.setdefault(asker.name, Source(tool=asker.name, arguments=theirs))
             for other in asker.sources:
-                if other.tool != tool:
-                    sources.setdefault(
-                        other.tool, replace(other, arguments=_through(theirs, other))
-                    )
+                if other.tool == tool:
+                    continue
+                # Names of the other source's arguments in terms of this tool, through the asker.
+                renamed = set(other.arguments.values())
+                kept = {name: called for name, called in theirs.items() if name not in renamed}
+                named = {name: theirs.get(ours, ours) for name, ours in other.arguments.items()}
+                sources.setdefault(other.tool, replace(other, arguments=kept | named))
         first = called if called.sources else asking[0][0]
         return replace(
             called, sources=tuple(sources.values()), compared=first.compared, dated=first.dated
@@ -123,7 +128,9 @@ class Panel:
             value = reading.answer.value
         candidate = Candidate(source=record.answer_tool, value=value, trusted=False, date=None)
         return SourceAnswer(
-            candidate=candidate, holds=normalised is not None or only(anomalies, _DISPUTED)
+            candidate=candidate,
+            # A disagreement with other calls breaks nothing that is declared of the answer.
+            holds=normalised is not None or only(anomalies, _DISPUTED),
         )
 
     def settlement(
@@ -137,16 +144,20 @@ class Panel:
             return None
         answers = others if own is None else [own, *others]
         compared = {called.name, *(said.candidate.source for said in answers)}
-        return reach_consensus([self._weighed(said, compared) for said in answers], called)
-
-    def _weighed(self, said: SourceAnswer, compared: Collection[str]) -> SourceAnswer:
-        """Return the answer, trusted if a compared tool names its tool as a trusted source."""
-        tool = said.candidate.source
-        naming = (
-            source for name in compared if name in self.specs for source in self.specs[name].sources
-        )
-        trusted = any(source.trusted for source in naming if source.tool == tool)
-        return replace(said, candidate=replace(said.candidate, trusted=trusted))
+        # Any compared tool may vouch: which one was called must not decide.
+        trusted = {
+            source.tool
+            for name in compared & self.specs.keys()
+            for source in self.specs[name].sources
+            if source.trusted
+        }
+        weighed = [
+            replace(said, candidate=replace(said.candidate, trusted=True))
+            if said.candidate.source in trusted
+            else said
+            for said in answers
+        ]
+        return reach_consensus(weighed, called)
 
     def _said(self, record: CallRecord, found: Finding) -> SourceAnswer | None:
         """Return a source's answer, if it can be read in the form that is compared."""
@@ -156,6 +167,7 @@ class Panel:
         if reading.problems:
             return None
         anomalies = inspect(
+            # Without invariants, which need the arguments of the source's own call.
             ToolSpec(name=found.tool, result_schema=self.form(record)),
             record.effective_arguments,
             reading.answer,
@@ -166,9 +178,3 @@ class Panel:
             source=found.tool, value=reading.answer.value, trusted=False, date=None
         )
         return SourceAnswer(candidate=candidate, holds=not anomalies, changes=reading.changes)
-
-
-def _through(theirs: Mapping[str, str], other: Source) -> dict[str, str]:
-    """Return the argument names of another source of the asker, in terms of the called tool."""
-    kept = {name: called for name, called in theirs.items() if name not in other.arguments.values()}
-    return kept | {name: theirs.get(ours, ours) for name, ours in other.arguments.items()}

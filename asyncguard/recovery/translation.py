@@ -77,6 +77,7 @@ def translate(
     )
     if carried is None:
         return Reading(answer=answer, problems=(_incomparable(said_by.name),))
+    # Nothing changed, so the answer is passed on as it came, undeclared fields included.
     if not read.changes and _within(carried.value, read.value):
         return Reading(answer=answer, changes=carried.assumptions)
     changes = (
@@ -130,7 +131,15 @@ def _forms(own: IdentityKey, wanted: IdentityKey) -> tuple[Schema, Schema]:
 
     Limits are left out: they are checked against the carried value.
     """
-    return _unlimited(_completed(own.held, wanted.held)), _unlimited(expanded(wanted.held))
+    here, there = main_form(expanded(own.held)), main_form(expanded(wanted.held))
+    pairs = match_leaves(leaves(here, there), leaves(there, {}))
+    if properties(here) and here.get("additionalProperties") is not False and pairs is not None:
+        # The answer may hold fields that only the other tool describes. Undescribed, they would
+        # stop the carrying, which never drops what the target knows.
+        matched = {path[0] for path in pairs.values() if path}
+        added = {name: each for name, each in properties(there).items() if name not in matched}
+        here = {**here, "properties": {**added, **properties(here)}}
+    return _unlimited(here), _unlimited(expanded(wanted.held))
 
 
 def _unlimited(schema: Any) -> Any:
@@ -139,18 +148,9 @@ def _unlimited(schema: Any) -> Any:
     kept = {key: item for key, item in schema.items() if key not in LIMITS}
     if properties(kept):
         kept["properties"] = {name: _unlimited(inner) for name, inner in properties(kept).items()}
-    return kept | {key: _unlimited(kept[key]) for key in ("items",) if key in kept}
-
-
-def _completed(own: Schema, wanted: Schema) -> Schema:
-    """Return the answering tool's schema with the fields that only the other one describes."""
-    here, there = main_form(expanded(own)), main_form(expanded(wanted))
-    pairs = match_leaves(leaves(here, there), leaves(there, {}))
-    if not properties(here) or here.get("additionalProperties") is False or pairs is None:
-        return here
-    matched = {path[0] for path in pairs.values() if path}
-    added = {name: schema for name, schema in properties(there).items() if name not in matched}
-    return {**here, "properties": {**added, **properties(here)}}
+    if "items" in kept:
+        kept["items"] = _unlimited(kept["items"])
+    return kept
 
 
 def _incomparable(tool: str) -> Anomaly:
@@ -167,4 +167,5 @@ def _within(carried: Any, came: Any) -> bool:
         return all(name in came and _within(value, came[name]) for name, value in carried.items())
     if isinstance(carried, list) and isinstance(came, list):
         return len(carried) == len(came) and all(map(_within, carried, came))
+    # In Python True equals 1 and 1 equals 1.0; in an answer neither pair is the same text.
     return type(carried) is type(came) and bool(carried == came)

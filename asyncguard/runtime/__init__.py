@@ -1,1 +1,4 @@
-"""The runtime: issues calls, collects completions, waits; asyncio without langgraph."""
+"""The runtime: issues calls, collects completions, waits; asyncio without langgraph.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core.faults import ErrorCode
-from asyncguard.core.results import Failure, Interrupted, Result
+from asyncguard.core.results import Failure, Interrupted
 from asyncguard.runtime.executors.port import Completion
 
 _KEPT = 512
@@ -26,17 +26,6 @@ _NOT_BEGUN = frozenset(
 """Failures of attempts that the journal did not let begin."""
 
 
-def _discard(_: Completion) -> None:
-    """Ignore a completion; the receiver of an attempt whose end was reported."""
-
-
-def _was_not_begun(result: Result) -> bool:
-    """Return True if the call can still begin: its tool asked a person, or the journal refused."""
-    if isinstance(result, Failure):
-        return result.symptom.error in _NOT_BEGUN
-    return isinstance(result, Interrupted)
-
-
 @dataclass(kw_only=True)
 class _Attempt:
     number: int
@@ -47,8 +36,9 @@ class _Attempt:
     """Hash of tool and arguments of the call."""
     arguments: Mapping[str, Any]
     """Arguments of the call, its references replaced."""
-    receive: _Receiver
-    """Callback for the completion; replaced when another branch takes the attempt over."""
+    receive: _Receiver | None
+    """Callback for the completion; replaced when another branch takes the attempt over. ``None``
+    after the end: it would keep its session in memory."""
     completion: Completion | None = None
     """End of the attempt; ``None`` while it runs."""
 
@@ -58,7 +48,9 @@ class AttemptRegistry:
 
     def __init__(self) -> None:
         """Start with nothing."""
+        # Guards both mappings, and the fields of each attempt in them.
         self._lock = threading.Lock()
+        # The latest attempt of each call, by key; running and ended ones.
         self._attempts: dict[str, _Attempt] = {}
         # Keys of the ended attempts, oldest first: the order in which they are forgotten.
         self._ended: OrderedDict[str, None] = OrderedDict()
@@ -94,11 +86,24 @@ class AttemptRegistry:
             self._ended.pop(key, None)
 
         def done(completion: Completion) -> None:
+            result = completion.result
+            # Its tool asked a person, or the journal refused it: the call can still begin.
+            not_begun = isinstance(result, Interrupted) or (
+                isinstance(result, Failure) and result.symptom.error in _NOT_BEGUN
+            )
             with self._lock:
                 attempt.completion = completion
-                self._keep(key, completion)
-                receiver, attempt.receive = attempt.receive, _discard
-            receiver(completion)
+                if not_begun:
+                    self._attempts.pop(key, None)
+                else:
+                    self._ended[key] = None
+                    if len(self._ended) > _KEPT:
+                        oldest, _ = self._ended.popitem(last=False)
+                        self._attempts.pop(oldest, None)
+                receiver, attempt.receive = attempt.receive, None
+            # Outside of the lock, which is not reentrant: the receiver is code of the session.
+            if receiver is not None:
+                receiver(completion)
 
         return done
 
@@ -154,18 +159,8 @@ class AttemptRegistry:
             if attempt is None or attempt.number <= after:
                 return None
             completion = attempt.completion
-            if completion is None:  # an ended attempt keeps no receiver: it would hold its session
+            if completion is None:
                 attempt.receive = receive
         if completion is not None:
             receive(completion)
         return attempt.number, attempt.tool
-
-    def _keep(self, key: str, completion: Completion) -> None:
-        """Keep an ended attempt unless it never began, and forget the oldest above the limit."""
-        if _was_not_begun(completion.result):
-            self._attempts.pop(key, None)
-            return
-        self._ended[key] = None
-        if len(self._ended) > _KEPT:
-            oldest, _ = self._ended.popitem(last=False)
-            self._attempts.pop(oldest, None)

@@ -106,28 +106,27 @@ def _arguments(session: Session, record: CallRecord) -> dict[str, Any]:
 
 
 def _injected_arguments(session: Session, record: CallRecord, spec: ToolSpec) -> dict[str, str]:
-    """Return the idempotency key and the delivery token, for tools that ask for them."""
+    """Return the idempotency key and a new delivery token, for tools that ask for them.
+
+    An external attempt gets a token even if its tool has no argument for it: the token marks the
+    call as one whose result comes from outside.
+    """
     injected: dict[str, str] = {}
     if spec.key_argument is not None:
         injected[spec.key_argument] = record.key
     if spec.mode is Mode.EXTERNAL:
-        token = _issue_token(session, record)
+        # Copied: the record goes on to other attempts before the delivery comes.
+        key, attempt = record.key, record.attempts
+
+        def receive(result: Success) -> None:
+            session.receive(
+                Signal(kind=SignalKind.DELIVERY, key=key, attempt=attempt, content=result.content)
+            )
+
+        # With a journal the token is stored in the intent; the delivery is signalled to the process
+        # that holds the lease, so no callback is registered here.
+        token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
+        session.live.token_issued(key, token)
         if spec.token_argument is not None:
             injected[spec.token_argument] = token
     return injected
-
-
-def _issue_token(session: Session, record: CallRecord) -> str:
-    """Issue the token under which the result of external work will be delivered."""
-    key, attempt = record.key, record.attempts
-
-    def receive(result: Success) -> None:
-        session.receive(
-            Signal(kind=SignalKind.DELIVERY, key=key, attempt=attempt, content=result.content)
-        )
-
-    # With a journal the token is stored in the intent; the delivery is signalled to the process
-    # that holds the lease, so no callback is registered here.
-    token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
-    session.live.token_issued(key, token)
-    return token

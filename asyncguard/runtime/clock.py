@@ -21,15 +21,21 @@ class Clock(Protocol):
         ...
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs this code, ``None`` if no loop does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class LoopClock:
     """Time of the running event loop; on a loop with virtual time, all time is virtual."""
 
     def now(self) -> float:
         """Return the time of the running loop, or the monotonic clock outside of a loop."""
-        try:
-            return asyncio.get_running_loop().time()
-        except RuntimeError:
-            return time.monotonic()
+        loop = running_loop()
+        return time.monotonic() if loop is None else loop.time()
 
     async def sleep(self, seconds: float) -> None:
         """Sleep on the running loop."""
@@ -37,7 +43,7 @@ class LoopClock:
 
     async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:
         """Wait on the running loop."""
-        if event.is_set():
+        if event.is_set():  # also with no time left
             return True
         if timeout is None:
             return await event.wait()

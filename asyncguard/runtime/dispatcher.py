@@ -46,7 +46,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
     for record in chosen:
         if resolve(session, record, Why.ISSUED) is not Fate.KEEP:
             continue  # another branch made the call already; its attempt gives the result
-        delay = record.delay
+        delay = record.delay  # read first: the start clears it
         session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
         _start(session, record, runner, delay=delay)
     return len(chosen)
@@ -182,7 +182,12 @@ async def run_until_blocked(
         if due():
             return Step.MODEL
         collect(session)
-        step = _outward_step(session)
+        # Interrupts and recoveries come before the model's turn.
+        if session.live.interrupts:
+            return Step.INTERRUPT
+        if session.live.recoveries:
+            return Step.RECOVER
+        step = next_step(session.board)
         if step is Step.MODEL and not waited and session.ledger.count(CallState.PENDING):
             waited = True
             await _linger(session, fresh=fresh, due=due)
@@ -193,28 +198,24 @@ async def run_until_blocked(
         await session.wait_changed(None)
 
 
-def _outward_step(session: Session) -> Step:
-    """Return the next step; interrupts and recoveries come before the model's turn."""
-    if session.live.interrupts:
-        return Step.INTERRUPT
-    if session.live.recoveries:
-        return Step.RECOVER
-    return next_step(session.board)
-
-
 async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> None:
     """Wait up to the grace window for a first completion, then up to ``linger`` for others.
 
     Other waiters wake the session, too; such a change does not end a window.
     """
-    clock = session.engine.clock
-    before = 0 if not fresh else _ended(session)
-    window = clock.now() + _grace_window(session) if fresh else 0.0
+    clock, timing = session.engine.clock, session.engine.config.timing
+    before, window = 0, 0.0
+    if fresh:
+        before = _ended(session)
+        # The longest grace period among the tools of the pending calls.
+        specs = [session.board.spec(tool) for tool in session.ledger.pending_tools()]
+        grace = max(timing.grace if spec.grace is None else spec.grace for spec in specs)
+        window = clock.now() + grace
     while fresh and not session.has_completions and _ended(session) == before and not due():
         if not await session.wait_changed(max(window - clock.now(), 0.0)):
             return
     collect(session)
-    end = clock.now() + session.engine.config.timing.linger
+    end = clock.now() + timing.linger
     while (
         _ended(session) > before
         and session.ledger.count(CallState.PENDING)
@@ -227,10 +228,3 @@ async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> 
 
 def _ended(session: Session) -> int:
     return session.ledger.count(CallState.DONE, CallState.FAILED, CallState.IN_DOUBT)
-
-
-def _grace_window(session: Session) -> float:
-    """Return the longest grace period among the tools of the pending calls, in seconds."""
-    default = session.engine.config.timing.grace
-    specs = [session.board.spec(tool) for tool in session.ledger.pending_tools()]
-    return max(default if spec.grace is None else spec.grace for spec in specs)

@@ -77,6 +77,7 @@ class Engine:
         self.executor: Executor = ports.executor or LocalExecutor(ports.clock)
         self.inbox = ports.inbox
         self.journal: Journal | None = None
+        # Of the engine: an idle session is dropped and folded again, and another branch still asks.
         self.begun = AttemptRegistry()
         # Breakers that are open or count failures, by tool; a missing one is closed.
         self.circuits: dict[str, Circuit] = {}

@@ -13,7 +13,6 @@ from asyncguard.core.calls import canonical_json
 from asyncguard.core.faults import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Success
-from asyncguard.core.tool_spec import Source
 from asyncguard.recovery.consensus import Candidate, compare
 from asyncguard.recovery.decisions import End, Spent
 from asyncguard.recovery.failure_case import CallObservation, Case, symptom_of_finding
@@ -91,25 +90,23 @@ def seen_of(session: Session, record: CallRecord) -> CallObservation:
         answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
         found = next(answers)
         if found.error is not None:
-            known = CallObservation(symptom=_outlived(session, record, symptom_of_finding(found)))
+            symptom = symptom_of_finding(found)
+            attempt = session.lease.begun_before.get(record.key)
+            # An attempt does not outlive its process: the journal knows if it can still run.
+            if (
+                attempt is not None
+                and attempt.number == record.last_answer_attempt
+                and isinstance(attempt.result, Failure)
+            ):
+                running = symptom.running and attempt.result.symptom.running
+                symptom = replace(symptom, running=running)
+            known = CallObservation(symptom=symptom)
         else:
             known = CallObservation(
                 content=found.content, anomalies=anomalies_of(session, record, found.content)
             )
         session.live.saw(record.key, known)
     return known
-
-
-def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom:
-    """Return a symptom as the journal has it: an attempt does not outlive its process."""
-    known = session.lease.begun_before.get(record.key)
-    if (
-        known is None
-        or known.number != record.last_answer_attempt
-        or not isinstance(known.result, Failure)
-    ):
-        return symptom
-    return replace(symptom, running=symptom.running and known.result.symptom.running)
 
 
 def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
@@ -137,7 +134,11 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
     own = Candidate(source=record.tool, value=value, trusted=False, date=None)
     differing: list[Anomaly] = []
     for source in called.sources:
-        for other in _same_question(session, record, source):
+        asked = canonical_json(source.translate(record.effective_arguments))
+        for other in session.ledger.of_tool(record.call.task, source.tool):
+            answered = other.succeeded and not other.doubtful and other.content is not None
+            if not answered or canonical_json(other.effective_arguments) != asked:
+                continue  # without an answer, or asked something else
             answer = panel.comparable(record, source.tool, other.content)
             theirs = Candidate(source=source.tool, value=answer, trusted=False, date=None)
             if not compare((own, theirs), called.compared, None).differing:
@@ -150,17 +151,6 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
             message = f"{other.call.label} says something else about the same"
             differing.append(Anomaly(kind=AnomalyKind.DISAGREEMENT, pointer="", message=message))
     return tuple(differing)
-
-
-def _same_question(session: Session, record: CallRecord, source: Source) -> list[CallRecord]:
-    """Return the calls of the task that asked a source with this call's translated arguments."""
-    arguments = canonical_json(source.translate(record.effective_arguments))
-    return [
-        other
-        for other in session.ledger.of_tool(record.call.task, source.tool)
-        if other.succeeded and not other.doubtful and other.content is not None
-        if canonical_json(other.effective_arguments) == arguments
-    ]
 
 
 def record_finding(

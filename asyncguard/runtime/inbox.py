@@ -24,11 +24,12 @@ class Inbox:
 
     def __init__(self) -> None:
         """Make an empty inbox."""
+        # Guards the mapping; receivers are called without it.
         self._lock = threading.Lock()
+        # Callbacks of the issued tokens that were not used yet.
         self._waiting: dict[str, Callable[[Success], None]] = {}
-        """Callbacks of the issued tokens that were not used yet."""
+        # Journals that are asked about a token without a callback, in this order.
         self._journals: list[Journal] = []
-        """Journals that are asked about a token without a callback, in this order."""
 
     def forward_to(self, journal: Journal) -> None:
         """Forward deliveries to a journal, which stores them until a process runs their thread."""
@@ -68,7 +69,7 @@ class Inbox:
             )
         stored = as_content(content)
         with self._lock:
-            receive = self._waiting.pop(token, None)
+            receive = self._waiting.pop(token, None)  # of two deliveries at once, one finds it
         if receive is not None:
             receive(Success(content=stored))
             return

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from asyncguard.errors import CallerError
+from asyncguard.runtime.clock import running_loop
 
 T = TypeVar("T")
 
@@ -128,6 +129,7 @@ async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
     here = asyncio.wrap_future(ended)
     while not here.done():
         try:
+            # Not awaited itself: that would cancel this copy, and the call would run on unseen.
             await asyncio.wait([here])
         except asyncio.CancelledError:
             loop.call_soon_threadsafe(lambda: task[0].cancel())
@@ -174,6 +176,7 @@ class Portal:
 
     def __init__(self) -> None:
         """Make a portal; no OS thread is started yet."""
+        # Several OS threads may enter an agent at once; one of them starts the loop.
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         # Process that started the loop's thread; a fork copies the loop and not the thread.
@@ -189,7 +192,7 @@ class Portal:
                 async entry there.
         """
         loop = self.loop()
-        around = _loop_around()
+        around = running_loop()
         if around is loop:
             coroutine.close()
             raise CallerError(
@@ -200,6 +203,7 @@ class Portal:
         context.run(_ENTRY.set, entry)
         if (blocked := _depth_of(around)) is not None:
             context.run(_DEPTH.set, blocked + 1)
+        # Filled on the loop: empty if a signal hits this thread before the task is made.
         box: list[asyncio.Task[T]] = []
 
         def begin() -> None:
@@ -254,13 +258,6 @@ def _depth_of(loop: asyncio.AbstractEventLoop | None) -> int | None:
         return next(
             (depth for depth, portal in enumerate(_TOOL_LOOPS) if portal.loop() is loop), None
         )
-
-
-def _loop_around() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -144,7 +144,16 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
     except (OperandError, PointerError) as error:
         session.record.rejected(key, guard=OPERANDS, reason=str(error))
         return
-    if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
+    problems: tuple[str, ...] = ()
+    if arguments is not None:
+        # Again, as the guards have judged the references and not the values in their place.
+        limit, size = session.engine.config.limits.max_argument_bytes, content_size(arguments)
+        validator = session.engine.validators.get(proposal.call.tool)
+        if session.engine.config.capacity and size > limit:
+            problems = (f"they take {size} bytes, and at most {limit} are allowed",)
+        elif validator is not None:
+            problems = validator(arguments)
+    if problems:
         reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(
             problems
         )
@@ -156,6 +165,7 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
         session.record.held(key, guard=guard, reason=approval, arguments=arguments)
         return
     session.record.admitted(key, released=released, approved=proposal.approved, arguments=arguments)
+    # Values that a person approved, or that came from results, may be used by later calls.
     issued = session.ledger.record(key).effective_arguments
     for name, value in issued.items():
         session.board.evidence.add(proposal.call.task, f"{name} {value}")
@@ -182,15 +192,6 @@ def _approval_of_operands(
     if not untrusted:
         return ""
     return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted"
-
-
-def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the problems of arguments whose references were replaced: size and schema."""
-    limit, size = session.engine.config.limits.max_argument_bytes, content_size(arguments)
-    if session.engine.config.capacity and size > limit:
-        return (f"they take {size} bytes, and at most {limit} are allowed",)
-    validator = session.engine.validators.get(tool)
-    return validator(arguments) if validator is not None else ()
 
 
 def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
@@ -229,30 +230,24 @@ def release_ready(session: Session) -> None:
     A call that was begun elsewhere is not judged: its effect may have happened.
     """
     for record in session.ledger.ready():
-        failed = tuple(
-            key
-            for key in session.ledger.failed_blockers(record)
-            if not _withdrawn(session, record, key)
-        )
+        failed = []
+        for key in session.ledger.failed_blockers(record):
+            task = session.ledger.record(key).call.task
+            known = session.ledger.task(task)
+            stopped = known is not None and known.state is TaskState.STOPPED
+            # A call of another task was waited for because of the order alone, so its end with a
+            # stopped task does not fail this one.
+            if task == record.call.task or not stopped:
+                failed.append(key)
         labels = ", ".join(session.ledger.record(key).call.label for key in failed)
-        given = Circumstances(failed=failed, told=f"{labels} gave no usable result")
+        given = Circumstances(failed=tuple(failed), message=f"{labels} gave no usable result")
         if resolve(session, record, Why.RELEASED, given) is Fate.JUDGE:
             _judge(session, _again(session, record), released=True)
     _stop_tasks(session)
 
 
-def _withdrawn(session: Session, record: CallRecord, blocker: str) -> bool:
-    """Return True if a blocker belongs to another task, which was stopped.
-
-    The call waited for it because of the order only, so its end does not fail the call.
-    """
-    task = session.ledger.record(blocker).call.task
-    stopped = session.ledger.task(task)
-    return task != record.call.task and stopped is not None and stopped.state is TaskState.STOPPED
-
-
 def answer_approval(
-    session: Session, record: CallRecord, *, approved: bool, told: str = ""
+    session: Session, record: CallRecord, *, approved: bool, message: str = ""
 ) -> None:
     """Apply a person's decision about a held call; an approved call is judged by the guards again.
 
@@ -260,17 +255,17 @@ def answer_approval(
     as "not run": the existing attempt gives its result, and no further attempt is made.
     """
     why = Why.APPROVED if approved else Why.REFUSED
-    if resolve(session, record, why, Circumstances(told=told)) is Fate.JUDGE:
+    if resolve(session, record, why, Circumstances(message=message)) is Fate.JUDGE:
         _judge(session, _again(session, record, approved=True), released=True)
 
 
 def reject_held_calls(session: Session) -> None:
     """Reject the held calls of a run that cannot be resumed: no person can be asked about them."""
     for record in session.ledger.in_state(CallState.HELD):
-        reason = "The call needs a person's approval, and in this run nobody can be asked."
+        reason = "The call needs a person's approval, and in this run no person can be asked."
         if record.guard == "duplicate":
             reason = (
-                f"{record.reason} In this run nobody can be asked: tell the user, who can look, or "
+                f"{record.reason} In this run no person can be asked: tell the user, who can look, or "
                 "run the agent with a checkpointer and a thread_id, so that the call can be "
                 "approved."
             )

@@ -16,7 +16,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Interrupted, Started, Success
 from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.errors import ThreadBusyError
-from asyncguard.recovery.decisions import Attempt, End, Recovery
+from asyncguard.recovery.decisions import Attempt, End
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
@@ -68,7 +68,10 @@ def _handle_failed_attempt(session: Session, record: CallRecord, symptom: Sympto
     if symptom.error == ErrorCode.PROCESS_LOST:
         edited = not symptom.transient  # the process began the call with other arguments
         resolve(
-            session, record, Why.REPORTED_LOST, Circumstances(edited=edited, told=symptom.message)
+            session,
+            record,
+            Why.REPORTED_LOST,
+            Circumstances(edited=edited, message=symptom.message),
         )
     elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
@@ -94,30 +97,28 @@ def ask_again(session: Session, record: CallRecord) -> None:
 def recover(session: Session, action: ev.RecoveryAction) -> None:
     """Carry out the decided recoveries of one kind: queue calls again, or end them."""
     for key, recovery in list(session.live.recoveries.items()):
-        if recovery.action is action:
-            session.live.undecided(key)
-            _carry_out(session, session.ledger.record(key), recovery)
-
-
-def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None:
-    symptom = seen_of(session, record).symptom
-    error = ErrorCode.ANOMALY if symptom is None else symptom.error
-    session.live.attempt_over(record.key)
-    match recovery.then:
-        case Attempt() as following:
-            then = replace(following, arguments=_fitting(session, following))
-            session.record.recovered(record.key, replace(recovery, then=then), error=error)
-            if following.aim is ev.Aim.ANSWER:
-                session.live.tried_again(record.key)
-        case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if (
-            resolve(session, record, Why.RECOVERY_ENDS) is Fate.FOLLOW
-        ):
-            # The journal has a later attempt, made under another configuration or for an operator;
-            # the call continues with it.
-            pass
-        case End() as end:
-            session.record.recovered(record.key, recovery, error=error)
-            end_call(session, record, end)
+        if recovery.action is not action:
+            continue
+        session.live.undecided(key)
+        record = session.ledger.record(key)
+        symptom = seen_of(session, record).symptom
+        error = ErrorCode.ANOMALY if symptom is None else symptom.error
+        session.live.attempt_over(key)
+        match recovery.then:
+            case Attempt() as following:
+                then = replace(following, arguments=_fitting(session, following))
+                session.record.recovered(key, replace(recovery, then=then), error=error)
+                if following.aim is ev.Aim.ANSWER:
+                    session.live.tried_again(key)
+            case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if (
+                resolve(session, record, Why.RECOVERY_ENDS) is Fate.FOLLOW
+            ):
+                # The journal has a later attempt, made under another configuration or for an
+                # operator; the call continues with it.
+                pass
+            case End() as end:
+                session.record.recovered(key, recovery, error=error)
+                end_call(session, record, end)
 
 
 def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
@@ -135,20 +136,17 @@ def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
 def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | None:
     """Return the failure of an attempt that may not begin now, ``None`` if it may."""
     record = session.ledger.record(key)
-    if aim is ev.Aim.ANSWER and (stopped := _stopped(session, record)) is not None:
-        return Failure(symptom=stopped)
+    if aim is ev.Aim.ANSWER:
+        replayed = replays(session, record)
+        message = session.live.barred.get(key)
+        # An attempt that a process which has ended may have begun is made again after a new
+        # message, with its idempotency key: only that shows its outcome. After a cancellation,
+        # which bars the call, it is not made again.
+        if message is None and key in session.live.no_further_attempts and not replayed:
+            message = "The user sent a new message before it was tried again."
+        if message is not None:
+            symptom = Symptom(
+                error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed
+            )
+            return Failure(symptom=symptom)
     return let_through(session, record, tool)
-
-
-def _stopped(session: Session, record: CallRecord) -> Symptom | None:
-    """Return the symptom of an attempt that a new message or a cancellation stopped.
-
-    An attempt that a process which has ended may have begun is made again after a new message, with
-    its idempotency key: only that shows its outcome. After a cancellation it is not made again.
-    """
-    replayed = replays(session, record)
-    message = session.live.barred.get(record.key)
-    if message is None and (replayed or record.key not in session.live.no_further_attempts):
-        return None
-    message = message or "The user sent a new message before it was tried again."
-    return Symptom(error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed)

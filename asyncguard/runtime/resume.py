@@ -109,7 +109,7 @@ class Circumstances:
     """True if the journal knows the attempt as that of another call."""
     failed: tuple[str, ...] = ()
     """Keys of the calls that this one waited for and that gave no usable result."""
-    told: str = ""
+    message: str = ""
     """Text for the model, used where the decision has none of its own."""
 
 
@@ -135,7 +135,7 @@ def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances
     )
     decision = decide(facts)
     if (carry_out := CARRIED_OUT.get(decision.fate)) is not None:
-        reason = decision.reason or given.told
+        reason = decision.reason or given.message
         carry_out(Case(session=session, record=record, facts=facts, given=given, reason=reason))
     return decision.fate
 
@@ -168,6 +168,7 @@ def reconcile(
     )
     waits = False
     for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
+        # A copy: carrying a fate out moves the call to another state.
         for record in list(session.ledger.in_state(state)):
             waits = resolve(session, record, Why.RESUMED, given) is Fate.WAIT or waits
     return waits
@@ -318,6 +319,7 @@ class Case:
 def _accept_answer(case: Case) -> None:
     session, record = case.session, case.record
     answer = case.given.answers[record.key]
+    # The lifecycle has no way from held back or queued to an end: the steps between are recorded.
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
     if record.state is CallState.QUEUED:
@@ -333,7 +335,7 @@ def _accept_answer(case: Case) -> None:
 
 def _stop_after(case: Case) -> None:
     _take_up(case)
-    case.session.live.bar(case.record.key, case.given.told or _STOPPED)
+    case.session.live.bar(case.record.key, case.given.message or _STOPPED)
 
 
 def _adopt(case: Case) -> None:
@@ -375,6 +377,7 @@ def _interrupt(case: Case) -> None:
 
 def _put_in_doubt(case: Case) -> None:
     session, record = case.session, case.record
+    # As in _accept_answer: only a started call can be in doubt.
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
     if record.state is CallState.QUEUED:
@@ -422,6 +425,7 @@ def _cancel(case: Case) -> None:
 
 def _refuse(case: Case) -> None:
     session, record = case.session, case.record
+    # Started and completed, as if the journal had refused it: recovery knows what follows.
     session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
     symptom = Symptom(
         error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False
@@ -438,6 +442,7 @@ def _take_over(case: Case) -> None:
     """Route the result of an attempt of this process to this session."""
     session, record = case.session, case.record
     pending = record.state is CallState.PENDING
+    # Of a pending call the current attempt itself is looked for, of others a later one.
     after = record.attempts - 1 if pending else record.last_answer_attempt
     found = session.engine.begun.take_over(record.key, session.completed, after=after)
     if found is not None and not pending:
@@ -448,26 +453,19 @@ def _take_over(case: Case) -> None:
 def _take_up(case: Case) -> None:
     """Queue a call that was begun: issuing it then yields the result of the existing attempt."""
     session, record = case.session, case.record
-    if case.facts.journal is Journal.LATER:
-        _take_up_from_journal(session, record, session.lease.begun_before[record.key])
-    elif record.state is not CallState.QUEUED:
-        known = session.engine.begun.arguments(record.key)
-        arguments = None if known is None or known == record.call.arguments else dict(known)
-        session.record.admitted(record.key, released=True, arguments=arguments)
-
-
-def _take_up_from_journal(session: Session, record: CallRecord, known: Attempt) -> None:
-    """Queue a call for the latest attempt of the journal, with the arguments of that attempt.
-
-    The events that led to the attempt were never stored, so they are skipped.
-    """
-    called = known.tool == record.call.tool
-    if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (
-        known.number,
-        known.tool,
-    ):
+    queued = record.state is CallState.QUEUED
+    if case.facts.journal is not Journal.LATER:
+        if not queued:
+            issued = session.engine.begun.arguments(record.key)
+            changed = None if issued is None or issued == record.call.arguments else dict(issued)
+            session.record.admitted(record.key, released=True, arguments=changed)
         return
-    if record.state is not CallState.QUEUED:
+    # The events that led to the journal's latest attempt were never stored, so they are skipped.
+    known = session.lease.begun_before[record.key]
+    called = known.tool == record.call.tool
+    if queued and (record.attempts + 1, record.tool) == (known.number, known.tool):
+        return
+    if not queued:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
         session.record.admitted(record.key, released=True, arguments=arguments)
     if known.number != record.attempts + 1 or not called:
@@ -485,6 +483,7 @@ def _follow(case: Case) -> None:
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
     """Advance a queued call to the attempt before the known one."""
+    # Issuing the call starts the next number, and that must be the one that the journal knows.
     session.record.started(
         record.key, attempt=known.number - 1, tool=record.tool, epoch=known.process_id
     )

@@ -134,25 +134,20 @@ def apply_signals(session: Session) -> None:
             # pending.
             session.defer_signal(signal)
         elif signal.kind is SignalKind.DELIVERY:
-            _apply_delivery(session, record, signal)
+            doubtful = record.state is CallState.IN_DOUBT
+            if (doubtful or record.state is CallState.PENDING) and record.aim is ev.Aim.ANSWER:
+                # As the end of the current attempt, whatever the signal's number: the work may have
+                # been started by an earlier one, whose own answer was lost.
+                attempt = record.last_answer_attempt if doubtful else record.attempts
+                result = Success(content=signal.content)
+                session.completed(Completion(key=record.key, attempt=attempt, result=result))
         elif record.state is CallState.IN_DOUBT and signal.attempt >= record.last_answer_attempt:
             _apply_resolution(session, record, signal)
 
 
-def _apply_delivery(session: Session, record: CallRecord, signal: Signal) -> None:
-    """Complete a call with the result of work outside.
-
-    The work may have been started by an earlier attempt whose own answer was lost.
-    """
-    attempt = record.last_answer_attempt if record.state is CallState.IN_DOUBT else record.attempts
-    if record.state in (CallState.PENDING, CallState.IN_DOUBT) and record.aim is ev.Aim.ANSWER:
-        result = Success(content=signal.content)
-        session.completed(Completion(key=record.key, attempt=attempt, result=result))
-
-
 def _apply_resolution(session: Session, record: CallRecord, signal: Signal) -> None:
     """Resolve a doubt by an operator's decision."""
-    by = signal.by or "somebody"
+    by = signal.by or "an operator"
     match signal.kind:
         case SignalKind.HAPPENED:
             content = CONFIRMED if signal.content is None else signal.content

@@ -39,6 +39,25 @@ def close_tasks(session: Session) -> None:
             session.record.task_closed(task.task.id)
 
 
+def check_known(session: Session, names: Sequence[str]) -> None:
+    """Refuse a cancellation of tasks that the thread does not have.
+
+    Args:
+        session: The thread.
+        names: Ids of tasks.
+
+    Raises:
+        CallerError: The thread has no task of that name.
+    """
+    known = [task.task.id for task in session.ledger.tasks()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise CallerError(
+            f"There is no task {unknown[0]!r} to cancel; "
+            f"the tasks are: {', '.join(known) or 'none'}."
+        )
+
+
 def cancel_tasks(session: Session, names: Sequence[str]) -> None:
     """Stop tasks for the user; the model is shown the end of each call it was shown as pending.
 
@@ -52,13 +71,8 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
     Raises:
         CallerError: The thread has no task of that name; nothing was cancelled.
     """
+    check_known(session, names)
     known = {task.task.id: task for task in session.ledger.tasks()}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise CallerError(
-            f"There is no task {unknown[0]!r} to cancel; "
-            f"the tasks are: {', '.join(known) or 'none'}."
-        )
     for name in dict.fromkeys(names):
         for record in list(session.ledger.open_of(name)):
             resolve(session, record, Why.CANCELLED)

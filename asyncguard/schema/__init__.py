@@ -2,4 +2,6 @@
 
 Pure as core is, and the one package that imports jsonschema. Guards check arguments by it, recovery
 checks and repairs results by it; neither imports the other.
+
+Internal; :mod:`asyncguard` names the public interface.
 """

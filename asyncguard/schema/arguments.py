@@ -79,8 +79,6 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
         if fits is not None and fits(arguments):
             return ()
         try:
-            if validator.is_valid(arguments):
-                return ()
             errors = sorted(validator.iter_errors(arguments), key=position)
         # Keywords calculate with the model's values, say 1e999 modulo 0.1.
         except Exception as error:  # noqa: BLE001

@@ -27,6 +27,8 @@ _BY_NAME = frozenset(
 """Keywords that map names of any kind to schemas."""
 _DATA = frozenset({"enum", "const", "default", "examples", "aliases", "wrappers"})
 """Keywords that hold data instead of schemas."""
+# Empty first: jsonschema would assert each format for which it finds a library, and the verdict
+# would depend on what is installed.
 _FORMATS = FormatChecker(formats=())
 for _name, _fits in FORMATS.items():
     _FORMATS.checks(_name)(_fits)
@@ -43,6 +45,7 @@ class CompiledSchema:
 
     @cached_property
     def _quick(self) -> Fits | None:
+        # Inlined, because the fast check does not follow references.
         return compile_fast_check(without_identity(self.schema))
 
     @cached_property
@@ -57,6 +60,7 @@ class CompiledSchema:
         if self._quick is not None and self._quick(value):
             return True
         try:
+            # Python reads NaN and infinities as numbers, and JSON Schema has none.
             return all_finite(value) and self._validator.is_valid(value)
         # Keywords calculate with the tool's values, say 1e300 as a multiple of 0.1.
         except Exception:  # noqa: BLE001
@@ -131,6 +135,7 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
         raise DeclarationError(
             f"The schema of {whose} is invalid: {error.message[:200]}."
         ) from error
+    # The meta-schema does not compile patterns: a broken one would raise at the first answer.
     for pattern in keyword_texts(own, "pattern"):
         try:
             re.compile(pattern)
@@ -172,6 +177,7 @@ def _inline(node: Any, root: Mapping[str, Any], hops: int) -> Any:
             if name not in ("$defs", "definitions")
         }
     if hops >= _MAX_HOPS:
+        # The empty schema accepts anything: repair knows nothing below, the validator still judges.
         return {}
     # Since draft 2019-09, keywords beside a reference apply, too.
     named = _inline(in_schema(root, target), root, hops + 1)
@@ -196,6 +202,7 @@ def keyword_values(schema: Any, *keywords: str) -> Iterator[Any]:
             if name in keywords:
                 yield value
             elif name in _BY_NAME and isinstance(value, Mapping):
+                # As a list, so that names of fields are not taken for keywords.
                 yield from keyword_values(list(value.values()), *keywords)
             elif name not in _DATA:
                 yield from keyword_values(value, *keywords)
@@ -227,10 +234,11 @@ def kinds(schema: Any) -> frozenset[str]:
     if "type" in schema:
         declared = schema["type"]
         found = frozenset([declared] if isinstance(declared, str) else declared)
-    elif choices := schema.get("enum") or [schema[name] for name in ("const",) if name in schema]:
-        found = frozenset(map(_kind, choices))
+    elif listed := choices(schema):
+        found = frozenset(map(_kind, listed))
     for name in ("anyOf", "oneOf"):
         if name in schema:
+            # Keywords beside a choice of branches narrow it.
             found &= frozenset().union(*(kinds(branch) for branch in schema[name]))
     return found
 
@@ -251,6 +259,13 @@ def _kind(value: Any) -> str:
             return "array"
         case _:
             return "object"
+
+
+def choices(schema: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a schema lists by ``enum`` or ``const``, none if it lists none."""
+    if schema.get("enum"):
+        return list(schema["enum"])
+    return [schema["const"]] if "const" in schema else []
 
 
 def main_form(schema: Any) -> Mapping[str, Any]:

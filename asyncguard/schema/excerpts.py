@@ -9,9 +9,9 @@ MAX_VALUE = 80
 _MAX_NAMED = 8
 
 
-def short(value: object, limit: int = MAX_VALUE) -> str:
-    """Return a value as JSON, cut to ``limit`` characters."""
-    return clipped(canonical_json(value), limit)
+def short(value: object) -> str:
+    """Return a value as JSON, cut to :data:`MAX_VALUE` characters."""
+    return clipped(canonical_json(value))
 
 
 def clipped(text: str, limit: int = MAX_VALUE) -> str:

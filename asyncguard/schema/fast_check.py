@@ -138,6 +138,7 @@ _TYPES: Mapping[str, Fits] = MappingProxyType(
 def _type(wanted: Any) -> Fits | None:
     if isinstance(wanted, str):
         return _TYPES.get(wanted)
+    # A type that is not in the table can only make more values fit.
     checks = tuple(_TYPES[name] for name in wanted if name in _TYPES)
     return lambda value: any(check(value) for check in checks)
 
@@ -157,6 +158,7 @@ def _pattern(wanted: str) -> Fits | None:
 
 
 def _any_of(wanted: Any) -> Fits | None:
+    # A branch without a fast check can only make more values fit; the validator decides on it.
     branches = [fits for branch in wanted if (fits := compile_fast_check(branch)) is not None]
     return (lambda value: any(fits(value) for fits in branches)) if branches else None
 
@@ -179,6 +181,7 @@ def _object(schema: Mapping[str, Any]) -> Fits:
             return False
         for name, item in value.items():
             check = known.get(name, others)
+            # No fast check for this field: only the validator can tell.
             if check is None or not check(item):
                 return False
         return True

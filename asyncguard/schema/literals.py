@@ -1,6 +1,7 @@
 """Literals of a tool's schema: values that a model may use without having read them elsewhere."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from asyncguard.core.calls import canonical_json
@@ -39,12 +40,10 @@ def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -
         value = value[token]
         nodes = [child for node in nodes for child in _children(node, token, parameters)]
         wanted = canonical_json(value)
-        if any(
-            wanted == canonical_json(choice)
-            for node in nodes
-            for choice in _choices(node, parameters)
-        ):
-            return True
+        for form in chain.from_iterable(_forms(node, parameters) for node in nodes):
+            named = [form[name] for name in ("const", "default") if name in form]
+            if any(wanted == canonical_json(each) for each in (*named, *form.get("enum", ()))):
+                return True
     return False
 
 
@@ -59,14 +58,6 @@ def _children(node: Any, token: str | int, root: Mapping[str, Any]) -> Iterator[
         else:
             prefix = form.get("prefixItems", ())
             yield prefix[token] if token < len(prefix) else form.get("items")
-
-
-def _choices(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
-    for form in _forms(node, root):
-        for name in ("const", "default"):
-            if name in form:
-                yield form[name]
-        yield from form.get("enum", ())
 
 
 def _forms(node: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

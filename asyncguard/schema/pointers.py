@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from asyncguard.errors import CallerError
@@ -25,7 +26,11 @@ def in_result(content: Any, pointer: str) -> Any:
     Raises:
         PointerError: The pointer does not lead to a value.
     """
-    return value_at(_document(content), pointer)
+    if isinstance(content, str):
+        # A text that cannot be parsed is a value itself; only the empty pointer leads to it.
+        with suppress(ValueError, RecursionError):
+            content = json.loads(content)
+    return value_at(content, pointer)
 
 
 def in_schema(schema: Mapping[str, Any], reference: str) -> Any:
@@ -64,13 +69,5 @@ def value_at(document: Any, pointer: str) -> Any:
 
 def pointer_of(path: Iterable[object]) -> str:
     """Return the pointer to the value at the end of a path."""
+    # In this order: the other one would encode the tildes that stand for slashes a second time.
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
-
-
-def _document(content: Any) -> Any:
-    if not isinstance(content, str):
-        return content
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return content

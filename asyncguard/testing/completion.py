@@ -4,11 +4,10 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+from langchain_core.messages.tool import tool_call_chunk
 
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Key of `additional_kwargs` where langchain-google-genai keeps signatures, by tool call id."""
@@ -17,7 +16,13 @@ GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: bool) -> AIMessage:
     """Add usage, finish reason and, if asked, a thought signature, where the message has none."""
     if message.usage_metadata is None:
-        message.usage_metadata = _usage(message, request)
+        # Four characters a token: near enough for budgets, and the same on every machine.
+        asked = sum(len(str(part.content)) for part in request) // 4
+        arguments = sum(len(json.dumps(call["args"])) for call in message.tool_calls)
+        answered = (len(str(message.content)) + arguments) // 4
+        message.usage_metadata = UsageMetadata(
+            input_tokens=asked, output_tokens=answered, total_tokens=asked + answered
+        )
     finish = "tool_calls" if message.tool_calls or message.invalid_tool_calls else "stop"
     message.response_metadata = {
         "model_name": "scripted",
@@ -33,10 +38,23 @@ def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: boo
 
 def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
     """Yield chunks that add up to a message: text by words, each call's arguments in two pieces."""
-    for content in _pieces(message.content):
-        yield AIMessageChunk(content=content, id=message.id)
-    for call in _call_pieces(message):
-        yield AIMessageChunk(content="", id=message.id, tool_call_chunks=[call])
+    content = message.content
+    # Blocks stay whole: how they are cut differs from provider to provider.
+    words = re.findall(r"\S*\s*", content)[:-1] if isinstance(content, str) else [content]
+    for word in words:
+        yield AIMessageChunk(content=word, id=message.id)
+    whole: list[tuple[str | None, str | None, str]] = [
+        (call["name"], call["id"], json.dumps(call["args"])) for call in message.tool_calls
+    ]
+    whole += [(call["name"], call["id"], call["args"] or "") for call in message.invalid_tool_calls]
+    for index, (name, identity, arguments) in enumerate(whole):
+        middle = len(arguments) // 2
+        # Name and id come with the first piece alone; the index joins the second one to it.
+        for piece in (
+            tool_call_chunk(name=name, id=identity, args=arguments[:middle], index=index),
+            tool_call_chunk(args=arguments[middle:], index=index),
+        ):
+            yield AIMessageChunk(content="", id=message.id, tool_call_chunks=[piece])
     yield AIMessageChunk(
         content="",
         id=message.id,
@@ -46,29 +64,3 @@ def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
         usage_metadata=message.usage_metadata,
         chunk_position="last",
     )
-
-
-def _pieces(content: str | list[str | dict[str, Any]]) -> list[Any]:
-    # Blocks stay whole: how they are cut differs from provider to provider.
-    return re.findall(r"\S*\s*", content)[:-1] if isinstance(content, str) else [content]
-
-
-def _call_pieces(message: AIMessage) -> Iterator[ToolCallChunk]:
-    whole: list[tuple[str | None, str | None, str]] = [
-        (call["name"], call["id"], json.dumps(call["args"])) for call in message.tool_calls
-    ]
-    whole += [(call["name"], call["id"], call["args"] or "") for call in message.invalid_tool_calls]
-    for index, (name, identity, arguments) in enumerate(whole):
-        middle = len(arguments) // 2
-        yield tool_call_chunk(name=name, id=identity, args=arguments[:middle], index=index)
-        yield tool_call_chunk(args=arguments[middle:], index=index)
-
-
-def _usage(message: AIMessage, request: Sequence[BaseMessage]) -> UsageMetadata:
-    # Four characters a token: near enough for budgets, and the same on every machine.
-    asked = sum(len(str(part.content)) for part in request) // 4
-    answered = (
-        len(str(message.content))
-        + sum(len(json.dumps(call["args"])) for call in message.tool_calls)
-    ) // 4
-    return UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)

@@ -159,7 +159,14 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools to a copy that shares script and record."""
-        schemas = [_schema(tool, strict) for tool in tools]
+        schemas: list[dict[str, Any]] = []
+        for tool in tools:
+            # A provider's own tool, such as {"type": "web_search"}, has no function and is not
+            # converted.
+            if isinstance(tool, dict) and tool.get("type") not in (None, "function", "object"):
+                schemas.append(tool)
+            else:
+                schemas.append(convert_to_openai_tool(tool, strict=strict))
         if strict is not None:
             kwargs["strict"] = strict
         return super().bind(tools=schemas, tool_choice=tool_choice, **kwargs)
@@ -223,6 +230,7 @@ class ScriptedChatModel(BaseChatModel):
             request = ModelRequest(
                 number=len(self._tape.requests) + 1,
                 messages=tuple(message.model_copy(deep=True) for message in messages),
+                # Arrived through bind, as keywords of the call.
                 tools=tuple(options.pop("tools", None) or ()),
                 tool_choice=options.pop("tool_choice", None),
                 options={key: value for key, value in options.items() if value is not None},
@@ -245,7 +253,7 @@ class ScriptedChatModel(BaseChatModel):
             case Exception():
                 raise answer
             case AIMessage():
-                message = answer.model_copy(deep=True)
+                message = answer.model_copy(deep=True)  # the script stays as it was written
             case str():
                 message = AIMessage(content=answer)
             case Calls():
@@ -264,12 +272,3 @@ class ScriptedChatModel(BaseChatModel):
                 )
         message.id = message.id or f"{self._id_prefix}-{request.number}"
         return completed(message, request.messages, signed=self._sign_calls)
-
-
-def _schema(
-    tool: dict[str, Any] | type | Callable[..., Any] | BaseTool, strict: bool | None
-) -> dict[str, Any]:
-    # A provider's own tool, such as {"type": "web_search"}, has no function and is not converted.
-    if isinstance(tool, dict) and tool.get("type") not in (None, "function", "object"):
-        return tool
-    return convert_to_openai_tool(tool, strict=strict)

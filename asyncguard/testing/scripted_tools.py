@@ -167,10 +167,16 @@ def scripted_tool(
     """
     log = _Log(name, outcomes, latency, timing or ScriptTiming())
     sync, coroutine = _variants(log)
+    if not isinstance(args, type):
+        fields: dict[str, Any] = {
+            key: kind if isinstance(kind, tuple) else (kind, ...)
+            for key, kind in (args or {}).items()
+        }
+        args = create_model(f"{name}_arguments", **fields)
     tool = ScriptedTool(
         name=name,
         description=f"Scripted tool {name}.",
-        args_schema=args if isinstance(args, type) else _model(name, args or {}),
+        args_schema=args,
         func=None if mode is ToolMode.ASYNC else sync,
         coroutine=None if mode is ToolMode.SYNC else coroutine,
     )
@@ -185,11 +191,11 @@ def _variants(log: _Log) -> tuple[Callable[..., Any], Callable[..., Awaitable[An
             log.timing.sleep(delayed.seconds)
             outcome = _deliver(delayed.outcome, kwargs)
             if inspect.iscoroutine(outcome):
-                outcome.close()
+                outcome.close()  # Python would warn that it was never awaited
                 raise TypeError(
                     f"the outcome of {log.name!r} is a coroutine, but the tool was called sync"
                 )
-        except BaseException as error:
+        except BaseException as error:  # whatever it was, the record must not stay RUNNING
             log.finish(number, CallEnd.RAISED, error)
             raise
         log.finish(number, CallEnd.RETURNED, outcome)
@@ -220,10 +226,3 @@ def _deliver(outcome: Any, args: Mapping[str, Any]) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-def _model(name: str, args: Mapping[str, Any]) -> type[BaseModel]:
-    fields: dict[str, Any] = {
-        key: kind if isinstance(kind, tuple) else (kind, ...) for key, kind in args.items()
-    }
-    return create_model(f"{name}_arguments", **fields)

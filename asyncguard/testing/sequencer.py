@@ -37,7 +37,9 @@ class Sequencer:
         self._patience = patience
         self._taken: set[int] = set()
         self._finished: list[int] = []
+        # Made by the turn that waits, or by the end of the one before it, whichever comes first.
         self._gates: dict[int, asyncio.Event] = {}
+        # Reason why the sequence broke; every later turn raises it.
         self._broken: str | None = None
 
     @property
@@ -52,7 +54,11 @@ class Sequencer:
         Raises:
             SequencerError: The number is negative or was used before, or the sequence is broken.
         """
-        self._claim(turn)
+        if turn < 0:
+            raise SequencerError(f"Turn {turn}: turns are counted from 0.", turn=turn)
+        if turn in self._taken:
+            raise SequencerError(f"Turn {turn} is taken for the second time.", turn=turn)
+        self._taken.add(turn)
         await self._wait(turn)
         try:
             yield
@@ -60,31 +66,22 @@ class Sequencer:
             self._finished.append(turn)
             self._gate(turn + 1).set()
 
-    def _claim(self, turn: int) -> None:
-        if turn < 0:
-            raise SequencerError(f"Turn {turn}: turns are counted from 0.", turn=turn)
-        if turn in self._taken:
-            raise SequencerError(f"Turn {turn} is taken for the second time.", turn=turn)
-        self._taken.add(turn)
-
     async def _wait(self, turn: int) -> None:
         if turn > 0:
             try:
                 async with asyncio.timeout(self._patience):
                     await self._gate(turn).wait()
             except TimeoutError:
-                self._break(f"Turn {turn} waited {self._patience:g} s: {self._missing(turn)}")
+                late = next(earlier for earlier in range(turn) if earlier not in self._finished)
+                why = "was taken, but its block was not left"
+                if late not in self._taken:
+                    why = "was never taken"
+                self._break(f"Turn {turn} waited {self._patience:g} s: turn {late} {why}.")
             except asyncio.CancelledError:
                 self._break(f"Turn {turn} was cancelled while it waited for its turn.")
                 raise
         if self._broken is not None:
             raise SequencerError(f"{self._broken} (seen by turn {turn})", turn=turn)
-
-    def _missing(self, turn: int) -> str:
-        held_up = next(earlier for earlier in range(turn) if earlier not in self._finished)
-        if held_up in self._taken:
-            return f"turn {held_up} was taken, but its block was not left."
-        return f"turn {held_up} was never taken."
 
     def _break(self, reason: str) -> None:
         # The first reason is the cause; the turns that fail after it only follow from it.

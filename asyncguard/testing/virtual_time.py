@@ -121,10 +121,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self, *, settle: float = 0.0, patience: float = 30.0, horizon: float = HUNDRED_DAYS
     ) -> None:
         self._now = 0.0
+        # Numbers the timers; equal times run in this order.
         self._order = itertools.count()
         self.settle = settle
         self.patience = patience
         self._horizon = horizon
+        # Pieces of real work under way; counted from any OS thread, hence the lock.
         self._outstanding = 0
         self._count_lock = threading.Lock()
         super().__init__(_IdleSelector(self))
@@ -159,7 +161,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._count(-1)
             # Wake a blocked loop, so that it looks again. A loop that was closed need not know.
             with contextlib.suppress(RuntimeError):
-                self.call_soon_threadsafe(_nothing)
+                self.call_soon_threadsafe(lambda: None)
 
     @override
     def run_in_executor(
@@ -171,10 +173,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """
         # A process pool would have to pickle the counting wrapper; there only the answer counts.
         threads = executor is None or isinstance(executor, ThreadPoolExecutor)
-        counted = self._counting(func) if threads else func
+
+        def counted(*given: *Ts) -> T:
+            with self.real_work():
+                return func(*given)
+
+        # Counted until the answer; the thread counts itself, also after its waiter was cancelled.
         self._count(1)
         try:
-            future = super().run_in_executor(executor, counted, *args)
+            future = super().run_in_executor(executor, counted if threads else func, *args)
         except BaseException:
             self._count(-1)
             raise
@@ -220,6 +227,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._give_up(
                 f"The next timer lies beyond the horizon of {self._horizon:g} virtual seconds"
             )
+        # A timer may be due in the past, and time does not go back.
         self._now = max(self._now, float(due))
 
     def _give_up(self, reason: str) -> None:
@@ -229,13 +237,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _count(self, change: int) -> None:
         with self._count_lock:
             self._outstanding += change
-
-    def _counting(self, func: Callable[[Unpack[Ts]], T]) -> Callable[[Unpack[Ts]], T]:
-        def run(*args: *Ts) -> T:
-            with self.real_work():
-                return func(*args)
-
-        return run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,10 +276,6 @@ def run_virtual(
     with asyncio.Runner(debug=debug, loop_factory=lambda: loop) as runner:
         result = runner.run(main)
         return VirtualRun(result=result, elapsed=loop.time())
-
-
-def _nothing() -> None:
-    """Do nothing; scheduling it wakes a loop."""
 
 
 def _where(task: asyncio.Task[Any]) -> str:

@@ -31,7 +31,7 @@ CONTENT_GUARDS = tuple(name for name in GUARD_NAMES if name not in TIMING_GUARDS
 
 
 class ArmKind(StrEnum):
-    """What an arm is for."""
+    """Purpose of an arm."""
 
     REFERENCE = "reference"
     """No guards, or all."""
@@ -51,18 +51,20 @@ class ArmKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """What one arm switches."""
+    """Settings of one arm."""
 
     kind: ArmKind
     config: GuardConfig = field(default_factory=GuardConfig)
     wording: bool = True
-    """Whether the agent is told why a call was refused, or only that it was."""
+    """True if the agent is told why a call was refused, False if it is told only that it was."""
     sham: bool = False
-    """Whether calls are refused at random, as often and in the words of the same episode with all guards."""
+    """True if calls are refused at random, as often and in the words of the same episode with all
+    guards."""
     drops: int | None = None
     """The one call that is refused whatever it is, by its number from 0: a run is compared with it."""
     again: bool = False
-    """Whether a run that ended without an answer is followed by another, which is told how the first one went."""
+    """True if a run that ended without an answer is followed by another, which is told how the
+    first one went."""
 
     @property
     def switched_on(self) -> frozenset[str]:
@@ -70,7 +72,7 @@ class Arm:
         return frozenset(name for name in SWITCHES if getattr(self.config, name))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that the arm says, as plain JSON."""
+        """Return everything that the arm says, as plain JSON."""
         told = {
             **self.config.to_json(),
             "wording": self.wording,
@@ -88,8 +90,8 @@ def _exactly(*names: str) -> GuardConfig:
 def _arms() -> dict[str, Arm]:
     everything = GuardConfig()
     left_out = {f"without-{name}": everything.with_switches({name: False}) for name in SWITCHES}
-    # A guard on its own has what it rests on beside it: pending calls are read from the ledger, and somebody has to
-    # wait for a call that is held back.
+    # A guard on its own has the switches that it needs beside it: pending calls are read from the
+    # ledger, and a call that is held back needs waiting.
     alone = {f"only-{name}": _exactly("ledger", "waiting", name) for name in SWITCHES}
     families = {
         TIMING: _exactly("ledger", "waiting", *TIMING_GUARDS),
@@ -164,12 +166,12 @@ _NOTHING = "nothing"
 
 
 def coalition_name(switches: frozenset[str]) -> str:
-    """The name of the arm with exactly these switches on: they, joined by "+" in the order of `SWITCHES`."""
+    """Return the name of the arm with exactly these switches on: they, joined by "+" in the order of `SWITCHES`."""
     return "+".join(name for name in SWITCHES if name in switches) or _NOTHING
 
 
 def arm_of(name: str) -> Arm:
-    """An arm by name.
+    """Return an arm by name.
 
     It is one of `ARMS` or `RECOVERY_ARMS`, or exactly the switches that the name joins by "+", or no guards and one
     call dropped, as in ``dropped-3``.

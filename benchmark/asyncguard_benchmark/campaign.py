@@ -23,7 +23,7 @@ from asyncguard_benchmark.scenario import Composition, Regime, Surface
 
 
 class Contestant(Protocol):
-    """Who is asked, before it is made for a composition: a simulated agent or a model. A frozen dataclass."""
+    """A simulated agent or a model, before it is made for a composition. A frozen dataclass."""
 
     @property
     def label(self) -> str:
@@ -32,11 +32,11 @@ class Contestant(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What an episode records of it."""
+        """Return the settings of it that an episode records."""
         ...
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
-        """The agent for one episode."""
+        """Return the agent for one episode."""
         ...
 
 
@@ -48,13 +48,14 @@ class Condition:
     player: str
     arm: str = NONE
     declared: bool = True
-    """Whether tools are declared to the guards; the plain player tells nobody."""
+    """True if tools are declared to the guards; the plain player does not declare them to
+    anything."""
     regime: Regime = Regime.FIXED1
     surface: Surface = Surface.TEXT
     seed: int = 0
     """Seed of the delays and of what the agent draws."""
     few_shot: bool = False
-    """Whether the prompt holds one successful trajectory."""
+    """True if the prompt holds one successful trajectory."""
 
     @property
     def agent_name(self) -> str:
@@ -72,7 +73,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class EpisodeKey:
-    """What an episode is called in a file; two of one name would say the same."""
+    """Name of an episode in a file; two episodes of one name would be equal."""
 
     composition: str
     agent: str
@@ -108,7 +109,7 @@ class Grid:
     few_shot: bool = False
 
     def cells(self) -> list[Cell]:
-        """The episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
+        """Return the episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
         axes = product(
             self.agents,
             self.players,
@@ -141,7 +142,7 @@ class Grid:
 
 
 def key_of(cell: Cell) -> EpisodeKey:
-    """The name of an episode before it is played."""
+    """Return the name of an episode before it is played."""
     condition = cell.condition
     return EpisodeKey(
         composition=cell.composition.id,
@@ -156,7 +157,7 @@ def key_of(cell: Cell) -> EpisodeKey:
 
 
 def key_of_episode(episode: Episode) -> EpisodeKey:
-    """The name of a played episode; parts that another tool did not save are empty."""
+    """Return the name of a played episode; parts that another tool did not save are empty."""
     return EpisodeKey(
         composition=episode.composition.id,
         agent=episode.agent,
@@ -182,12 +183,12 @@ def _digest(cell: Cell) -> str:
 
 
 def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool = True) -> Played:
-    """Plays one episode.
+    """Play one episode.
 
     Args:
-        cell: Which one.
-        agent: Who plays it, if not what the condition's contestant makes.
-        keep_messages: Whether the episode keeps its conversation; no score needs it, and it is most of the size.
+        cell: The episode to play.
+        agent: Agent that plays it, if not the one that the condition's contestant makes.
+        keep_messages: True if the episode keeps its conversation; no score needs it, and it is most of the size.
     """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
@@ -213,12 +214,12 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
 
 
 def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:
-    """Plays episodes in the order given.
+    """Play episodes in the order given.
 
     Args:
-        cells: What to play.
+        cells: Episodes to play.
         jobs: Processes; with 1 everything happens in this one.
-        keep_messages: Whether episodes keep their conversations.
+        keep_messages: True if episodes keep their conversations.
     """
     cells = list(cells)
     playing = partial(play, keep_messages=keep_messages)

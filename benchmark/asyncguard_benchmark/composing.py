@@ -1,6 +1,7 @@
-"""Builds compositions from single tasks, reproducibly from a seed.
+"""Build compositions from single tasks, reproducibly from a seed.
 
-``python -m asyncguard_benchmark.composing`` prints the file that ships, made anew.
+``python -m asyncguard_benchmark.composing`` builds again and prints the content of the file that
+ships.
 """
 
 import json
@@ -16,7 +17,7 @@ SHIPPED_COUNTS: Mapping[Suite, Mapping[Kind, int]] = {
     Suite.FOUR: {Kind.S4: 300, Kind.C4: 300},
     Suite.LITE: {Kind.S2: 20, Kind.C2: 22, Kind.S3: 41, Kind.C3: 37},
 }
-"""How many compositions of each kind ship with the package."""
+"""Number of compositions of each kind that ship with the package."""
 SHIPPED_SEED = 12
 """The seed of `data/compositions.json`."""
 
@@ -27,7 +28,7 @@ _MOST_DRAWS = 1000
 def build_suites(
     tasks: Sequence[SubTask], seed: int = SHIPPED_SEED
 ) -> dict[Suite, tuple[Composition, ...]]:
-    """All sets of compositions; `lite` is drawn from `main`, kind by kind.
+    """Return all sets of compositions; `lite` is drawn from `main`, kind by kind.
 
     Args:
         tasks: The single tasks of the main split.
@@ -50,7 +51,7 @@ def build_suites(
 def build_compositions(
     tasks: Sequence[SubTask], counts: Mapping[Kind, int], seed: int
 ) -> tuple[Composition, ...]:
-    """Draws categories uniformly, then tasks uniformly within them; no composition holds the same tasks as another.
+    """Draw categories uniformly, then tasks uniformly within them; no composition holds the same tasks as another.
 
     A cross composition takes each category at most once if there are enough, otherwise each at least once.
 
@@ -99,7 +100,7 @@ def _categories(random: Random, known: list[Category], kind: Kind) -> list[Categ
 
 
 def suites_to_json(suites: Mapping[Suite, Sequence[Composition]]) -> str:
-    """The text of the file that ships: one composition a line, sub-tasks by id; `lite` names those of `main`."""
+    """Return the text of the file that ships: one composition a line, sub-tasks by id; `lite` names those of `main`."""
     whole = {suite: suites[suite] for suite in (Suite.MAIN, Suite.FOUR)}
     parts = [
         f"{json.dumps(suite.value)}: [\n"

@@ -1,4 +1,4 @@
-"""Checks a corpus of single tasks as a whole: the paper's counts and lengths, and that no template made it."""
+"""Check of a corpus of single tasks as a whole: the paper's counts and lengths, and that no template made it."""
 
 import difflib
 import json
@@ -24,7 +24,8 @@ PAPER_SIZES: Mapping[Category, tuple[int, float]] = {
     Category.DATA_FORMAT: (44, 2.09),
     Category.MACHINE_OPERATION: (18, 3.00),
 }
-"""How many single tasks the paper has of each category, and the mean length of their ground truths."""
+"""Number of single tasks of each category in the paper, and the mean length of their ground
+truths."""
 STATEFUL = frozenset(
     {
         Category.FILESYSTEM,
@@ -38,7 +39,7 @@ STATEFUL = frozenset(
 )
 """The categories that are services with a state; the others are families of functions."""
 MOST_LENGTH_ERROR = 0.05
-"""How far the mean length of a category may be from the paper's."""
+"""Largest deviation of a category's mean length from the paper's."""
 LEAST_WILD = 80
 """Fewest tasks of the wild split."""
 MOST_SIMILAR = 0.5
@@ -55,7 +56,7 @@ _OPENING_WORDS = 3
 
 
 def size_problems(tasks: Sequence[SubTask], categories: Iterable[Category]) -> tuple[str, ...]:
-    """Where the main split differs from the paper in number of tasks or mean length."""
+    """Return the deviations of the main split from the paper in number of tasks or mean length."""
     return tuple(problem for category in categories for problem in _size(tasks, category))
 
 
@@ -69,7 +70,7 @@ def _size(tasks: Sequence[SubTask], category: Category) -> Iterator[str]:
 
 
 def corpus_problems(tasks: Sequence[SubTask]) -> tuple[str, ...]:
-    """What is wrong with a corpus as a whole: templates, repeated openings, sequences and states."""
+    """Return the problems of a corpus as a whole: templates, repeated openings, sequences and states."""
     return (
         *_similar(tasks),
         *_openings(tasks),
@@ -80,7 +81,7 @@ def corpus_problems(tasks: Sequence[SubTask]) -> tuple[str, ...]:
 
 
 def masked(task: SubTask) -> str:
-    """The query without its values: what a template would have in common."""
+    """Return the query without its values: what a template would have in common."""
     text = task.query
     for call in task.gold:
         for _, value in leaves(call.arguments):
@@ -91,7 +92,7 @@ def masked(task: SubTask) -> str:
 
 
 def similarity(one: SubTask, other: SubTask) -> float:
-    """Share of words that the two masked queries have in common, in order; 0 to 1."""
+    """Return the share of words that the two masked queries have in common, in order; 0 to 1."""
     left, right = masked(one).split(), masked(other).split()
     return difflib.SequenceMatcher(None, left, right, autojunk=False).ratio()
 

@@ -1,12 +1,13 @@
-"""The message clock: which call is issued when, and when its result arrives.
+"""The message clock: when each call is issued, and when its result arrives.
 
-The clock counts ticks. In the plain loop every assistant message is one tick, so a call issued in tick t with delay d
-is delivered after message t + d, as in the paper. A runtime may also let a tick pass without a message (a wait) and may
-issue calls by itself; rounds (assistant messages) and ticks are therefore counted apart. The environment knows nothing
-of messages: whoever drives it renders what it returns.
+The clock counts ticks. In the plain loop every assistant message is one tick, so a call issued in
+tick t with delay d is delivered after message t + d, as in the paper. A runtime may also let a tick
+pass without a message (a wait) and may issue calls by itself; rounds (assistant messages) and ticks
+are therefore counted apart. The environment knows nothing of messages: its driver renders what it
+returns.
 
-One turn of a driver: `begin_round` or `advance`, then `issue` any number of calls, then `due`, again after every
-further `issue` in the same tick, because a delay may be 0.
+One turn of a driver: `begin_round` or `advance`, then `issue` any number of calls, then `due`,
+again after every further `issue` in the same tick, because a delay may be 0.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ _LEAST_RANDOM_DELAY = {Regime.RANDOM01: 0, Regime.RANDOM12: 1}
 
 
 def delay(regime: Regime, seed: int, task_id: str, count: int) -> int:
-    """Ticks between the `count`-th call of a sub-task, from 1, and its result.
+    """Return ticks between the `count`-th call of a sub-task, from 1, and its result.
 
     Random delays depend on nothing else, so they are the same however an agent orders its sub-tasks.
     """
@@ -57,17 +58,17 @@ class CallRecord:
     pending_before: tuple[int, ...] = ()
     """Numbers of the calls of the same sub-task whose results were undelivered at issue."""
     note: str = ""
-    """What comes beside the response: a hint, where a fault gives one."""
+    """Note that comes beside the response: a hint, if a fault gives one."""
 
     @property
     def premature(self) -> bool:
-        """Whether the sub-task had a pending call when this one was issued."""
+        """Return True if the sub-task had a pending call when this one was issued."""
         return bool(self.pending_before)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """What is counted while an episode runs."""
+    """Counts of an episode while it runs."""
 
     rounds: int = 0
     """Assistant messages, the final one included."""
@@ -78,11 +79,11 @@ class Counters:
     format_errors: int = 0
     """Actions that could not be read and were answered by an error at once."""
     truncated: bool = False
-    """Whether the cap on assistant messages ended the run."""
+    """True if the cap on assistant messages ended the run."""
 
 
 class Environment:
-    """The world of one composition: the tools of each sub-task and their faults, behind the message clock."""
+    """The world of one composition: the tools of each sub-task and their faults, under the message clock."""
 
     def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
         self.composition = composition
@@ -106,7 +107,7 @@ class Environment:
 
     @property
     def counters(self) -> Counters:
-        """What was counted so far."""
+        """Return the counts so far."""
         return self._counters
 
     @property
@@ -120,26 +121,26 @@ class Environment:
         return tuple(self._firings)
 
     def raised(self, number: int) -> Exception | None:
-        """What a call raised in the place of an answer; its response says the same in words."""
+        """Return the exception of a call that raised one; its response says the same in words."""
         return self._raised.get(number)
 
     def pending(self, task_id: str | None = None) -> tuple[CallRecord, ...]:
-        """Undelivered calls in the order of issue, of one sub-task or of all."""
+        """Return undelivered calls in the order of issue, of one sub-task or of all."""
         records = (self._records[number] for number in self._pending)
         return tuple(record for record in records if task_id is None or record.task_id == task_id)
 
     def advance(self) -> int:
-        """Lets one tick pass without an assistant message, and returns the new tick."""
+        """Let one tick pass without an assistant message, and return the new tick."""
         self._counters = replace(self._counters, ticks=self._counters.ticks + 1)
         return self.tick
 
     def begin_round(self) -> int:
-        """Counts an assistant message and its tick; returns the new tick."""
+        """Count an assistant message and its tick; return the new tick."""
         self._counters = replace(self._counters, rounds=self._counters.rounds + 1)
         return self.advance()
 
     def issue(self, task_id: str, tool: str, arguments: Mapping[str, Any]) -> CallRecord:
-        """Makes a call: its effect happens and its result is fixed now, its delivery comes later.
+        """Make a call: its effect happens and its result is fixed now, its delivery comes later.
 
         Tool and arguments may be wrong in any way: that is a result like any other.
 
@@ -172,7 +173,7 @@ class Environment:
         return record
 
     def due(self) -> tuple[CallRecord, ...]:
-        """Delivers what is due: by due tick, then by order of issue. Each call is returned once, ever."""
+        """Deliver what is due: by due tick, then by order of issue. Each call is returned once, ever."""
         ready = sorted(
             (r for r in self.pending() if r.due <= self.tick),
             key=lambda record: (record.due, record.number),
@@ -184,18 +185,18 @@ class Environment:
         return delivered
 
     def note_idle_turn(self) -> None:
-        """Counts an assistant message that did nothing."""
+        """Count an assistant message that did nothing."""
         self._counters = replace(self._counters, idle_turns=self._counters.idle_turns + 1)
 
     def note_format_error(self) -> None:
-        """Counts an action that could not be read."""
+        """Count an action that could not be read."""
         self._counters = replace(self._counters, format_errors=self._counters.format_errors + 1)
 
     def note_truncated(self) -> None:
-        """Notes that the cap on assistant messages ended the run."""
+        """Note that the cap on assistant messages ended the run."""
         self._counters = replace(self._counters, truncated=True)
 
 
 def most_rounds(composition: Composition) -> int:
-    """The cap on assistant messages: max(30, 4 * gold calls + 4 * sub-tasks)."""
+    """Return the cap on assistant messages: max(30, 4 * gold calls + 4 * sub-tasks)."""
     return max(30, 4 * composition.gold_calls + 4 * len(composition.sub_tasks))

@@ -79,7 +79,7 @@ _SETTINGS = {
         },
     },
 }
-"""What players note and others read; a player may note more."""
+"""Schema of the notes that players write and others read; a player may note more."""
 _EPISODE = {
     "type": "object",
     "properties": {
@@ -147,7 +147,7 @@ class Episode:
     """The faults that struck, in the order of the calls."""
 
     def calls_of(self, task_id: str) -> tuple[CallRecord, ...]:
-        """The calls made with one sub-task's id, in order."""
+        """Return the calls made with one sub-task's id, in order."""
         return tuple(record for record in self.trajectory if record.task_id == task_id)
 
 
@@ -160,7 +160,7 @@ def finished(
     player: str,
     **settings: Any,
 ) -> Episode:
-    """The episode of an environment whose run is over; every player ends with this.
+    """Return the episode of an environment whose run is over; every player ends with this.
 
     Args:
         environment: Holds trajectory and counters.
@@ -187,7 +187,7 @@ _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"
 
 
 def message_to_json(message: BaseMessage) -> dict[str, Any]:
-    """Role, content and what ties calls to their answers; ids of messages and usage data are left out."""
+    """Return role, content and what ties calls to their answers; ids of messages and usage data are left out."""
     value: dict[str, Any] = {
         "role": _ROLES.get(message.type, message.type),
         "content": message.content,
@@ -202,7 +202,7 @@ def message_to_json(message: BaseMessage) -> dict[str, Any]:
 
 
 def as_example(episode: Episode) -> str:
-    """The conversation after the system prompt as text, to be the few-shot example of another run."""
+    """Return the conversation after the system prompt as text, to be the few-shot example of another run."""
     told = (message for message in episode.messages if message["role"] != "system")
     return "\n".join(
         f"{message['role']}: {json.dumps(_said(message), ensure_ascii=False)}" for message in told
@@ -214,7 +214,7 @@ def _said(message: Mapping[str, Any]) -> Any:
 
 
 def episode_to_json(episode: Episode) -> dict[str, Any]:
-    """The saved form."""
+    """Return the saved form."""
     return {
         "format": FORMAT,
         "composition": composition_to_json(episode.composition),
@@ -240,13 +240,13 @@ def _record_to_json(record: CallRecord) -> dict[str, Any]:
 
 
 def digest_of(composition: Composition) -> str:
-    """What a composition is called where it does not stand in full; one that differs anywhere has another."""
+    """Return a short name for a composition; compositions that differ have different names."""
     text = json.dumps(composition_to_json(composition), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None = None) -> Episode:
-    """Reads the saved form back.
+    """Read the saved form back.
 
     Args:
         value: The form of `episode_to_json`, or the same with ``{"digest": ...}`` for its composition.
@@ -291,7 +291,7 @@ def _named(value: Mapping[str, Any], known: Mapping[str, Composition]) -> Compos
 
 @lru_cache(maxsize=2048)
 def _composition(text: str) -> Composition:
-    """Files say the same compositions again and again, and checking one is most of the work of reading."""
+    """Return a composition from its saved form; cached, as files repeat compositions and checking one is slow."""
     return composition_from_json(json.loads(text), "episode.composition")
 
 

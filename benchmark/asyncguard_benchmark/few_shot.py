@@ -14,7 +14,7 @@ EXAMPLE_TASKS = ("fs-w01", "tb-w01")
 
 
 def example_composition() -> Composition:
-    """The tasks that the example shows."""
+    """Return the tasks that the example shows."""
     known = by_id(shipped_sub_tasks(Split.WILD))
     return Composition(
         id="example", kind=Kind.C2, sub_tasks=tuple(known[name] for name in EXAMPLE_TASKS)
@@ -23,7 +23,7 @@ def example_composition() -> Composition:
 
 @cache
 def example_of(regime: Regime, surface: Surface) -> str:
-    """The oracle's conversation over the example, as text for a system prompt.
+    """Return the oracle's conversation over the example, as text for a system prompt.
 
     Args:
         regime: The delays of the run that shows the example.

@@ -54,18 +54,18 @@ class Line:
     command: tuple[str, ...] | None = None
     problem: str | None = None
     finished: bool = True
-    """Whether it ends as a line does; only the last may not."""
+    """True if it ends as a line does; only the last may not."""
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every episode, and every line that cannot be read."""
+    """Return every episode, and every line that cannot be read."""
     return (
         line for line in all_lines(path) if line.episode is not None or line.problem is not None
     )
 
 
 def all_lines(path: Path) -> Iterator[Line]:
-    """Every line that is not blank."""
+    """Yield every line that is not blank."""
     known: dict[str, Composition] = {}
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
@@ -108,7 +108,7 @@ class JournalBusyError(BenchmarkError):
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Takes the file for this process, until it is closed or the process ends."""
+    """Take the file for this process, until it is closed or the process ends."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -121,7 +121,7 @@ class Journal:
     """A file of episodes that is added to; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file or makes it, and puts an unfinished last line in order.
+        """Open the file or make it, and put an unfinished last line in order.
 
         Args:
             path: The file.
@@ -131,15 +131,15 @@ class Journal:
             JournalBusyError: another process writes the file.
         """
         self.notice: str | None = None
-        """What was put in order, or None."""
+        """Note on a repair of the file, or None."""
         self.keys: set[EpisodeKey] = set()
         """The episodes that the file holds."""
         self.failures: set[EpisodeKey] = set()
-        """The episodes that the infrastructure ended and that nobody has played since."""
+        """The episodes that the infrastructure ended and that have not been played since."""
         self.commands: list[tuple[str, ...]] = []
-        """What the file was asked for, in order."""
+        """Command lines that asked for the file's episodes, in order."""
         self.dollars = 0.0
-        """What the models of its episodes have cost, as far as prices were known."""
+        """Cost of the models of its episodes, as far as prices were known."""
         self._digests: set[str] = set()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab")
@@ -192,7 +192,7 @@ class Journal:
         )
 
     def add(self, episode: Episode) -> None:
-        """Appends one episode, which is on its way to the disk when this returns."""
+        """Append one episode, which is on its way to the disk when this returns."""
         value = episode_to_json(episode)
         digest = digest_of(episode.composition)
         if digest not in self._digests:
@@ -202,17 +202,17 @@ class Journal:
         self._count(episode)
 
     def add_failure(self, key: EpisodeKey, error: str) -> None:
-        """Notes an episode that the infrastructure ended.
+        """Note an episode that the infrastructure ended.
 
         Args:
-            key: Which one.
-            error: What ended it.
+            key: Name of the episode.
+            error: Error that ended it.
         """
         self._write({_FAILURE: {**asdict(key), "error": error}})
         self.failures.add(key)
 
     def add_command(self, command: Sequence[str]) -> None:
-        """Notes what the file was asked for, unless it says so already."""
+        """Note what the file was asked for, unless it says so already."""
         if tuple(command) not in self.commands:
             self._write({_COMMAND: list(command)})
             self.commands.append(tuple(command))

@@ -1,4 +1,4 @@
-"""Reads and writes scenarios as JSON; every complaint names the place."""
+"""Scenarios from and to JSON; every complaint names the place."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -102,7 +102,7 @@ _SUITES = {
 
 
 def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Checks a JSON value.
+    """Check a JSON value.
 
     Raises:
         DataError: the value breaks the schema.
@@ -113,7 +113,7 @@ def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
 
 
 def sub_task_from_json(value: Any, where: str) -> SubTask:
-    """Reads one sub-task and checks it against the tools of its category.
+    """Read one sub-task and check it against the tools of its category.
 
     Raises:
         DataError: format, API list or initial state is wrong.
@@ -141,7 +141,7 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
 
 
 def category_of(code: str) -> Category | Domain:
-    """The category or domain with this code.
+    """Return the category or domain with this code.
 
     Raises:
         ValueError: there is none.
@@ -163,7 +163,7 @@ def _source(value: Any) -> Source:
 
 
 def sub_task_to_json(task: SubTask) -> dict[str, Any]:
-    """The inverse of `sub_task_from_json`."""
+    """Return the inverse of `sub_task_from_json`."""
     return {
         "id": task.id,
         "category": task.category.value,
@@ -191,7 +191,7 @@ def _source_to_json(source: Source) -> Any:
 
 
 def composition_from_json(value: Any, where: str) -> Composition:
-    """Reads a composition that holds its sub-tasks in full, as saved episodes do.
+    """Read a composition that holds its sub-tasks in full, as saved episodes do.
 
     Raises:
         DataError: it breaks the format.
@@ -211,7 +211,7 @@ def composition_from_json(value: Any, where: str) -> Composition:
 
 
 def composition_to_json(composition: Composition) -> dict[str, Any]:
-    """The inverse of `composition_from_json`."""
+    """Return the inverse of `composition_from_json`."""
     faults = [fault_to_json(fault) for fault in composition.faults]
     return {
         "id": composition.id,
@@ -222,7 +222,7 @@ def composition_to_json(composition: Composition) -> dict[str, Any]:
 
 
 def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
-    """All single tasks of a split that ship with the package, by category; those of the hazard suite are apart.
+    """Return all single tasks of a split that ship with the package, by category; those of the hazard suite are apart.
 
     Raises:
         DataError: a file breaks the format, or two tasks share an id.
@@ -234,13 +234,13 @@ def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
 
 @cache
 def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[SubTask, ...]:
-    """The single tasks of one category and split that ship with the package.
+    """Return the single tasks of one category and split that ship with the package.
 
     Raises:
         DataError: the file is missing or breaks the format, or two tasks share an id.
     """
     kind = "tasks" if split is Split.MAIN else "wild"
-    # "TP*" is no file name on every system.
+    # "TP*" is not a valid file name on every system.
     name = f"{kind}_{category.value.lower().replace('*', '_star')}.json"
     tasks = tuple(
         sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name))
@@ -250,7 +250,7 @@ def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[S
 
 
 def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
-    """The compositions of a suite that ship with the package; their file names sub-tasks by id.
+    """Return the compositions of a suite that ship with the package; their file names sub-tasks by id.
 
     Raises:
         DataError: the file breaks the format or names something unknown.
@@ -286,7 +286,7 @@ def _composition(value: Mapping[str, Any], known: Mapping[str, SubTask], where: 
 
 
 def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
-    """Sub-tasks under their ids.
+    """Return sub-tasks under their ids.
 
     Raises:
         DataError: two share an id.
@@ -300,7 +300,7 @@ def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
 
 
 def read_list(name: str) -> list[Any]:
-    """The JSON list in a data file of the package.
+    """Return the JSON list in a data file of the package.
 
     Raises:
         DataError: the file cannot be read or holds something else.

@@ -9,7 +9,7 @@ class PointerError(LookupError):
 
 
 def parts(pointer: str) -> tuple[str, ...]:
-    """Splits a pointer into its unescaped parts; the empty pointer is the whole value."""
+    """Split a pointer into its unescaped parts; the empty pointer is the whole value."""
     if pointer == "":
         return ()
     if not pointer.startswith("/"):
@@ -18,7 +18,7 @@ def parts(pointer: str) -> tuple[str, ...]:
 
 
 def resolve(value: Any, pointer: str) -> Any:
-    """The part of `value` that `pointer` names.
+    """Return the part of `value` that `pointer` names.
 
     Raises:
         PointerError: nothing is there.
@@ -37,12 +37,12 @@ def _step(value: Any, part: str, pointer: str) -> Any:
 
 
 def child(pointer: str, part: str | int) -> str:
-    """The pointer one step below `pointer`."""
+    """Return the pointer one step below `pointer`."""
     return f"{pointer}/{str(part).replace('~', '~0').replace('/', '~1')}"
 
 
 def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields (pointer, value) of every leaf; an empty object or array is a leaf."""
+    """Yield (pointer, value) of every leaf; an empty object or array is a leaf."""
     if isinstance(value, dict) and value:
         for name, item in value.items():
             yield from leaves(item, child(pointer, name))
@@ -54,12 +54,12 @@ def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def covers(pointer: str, leaf: str) -> bool:
-    """Whether `leaf` is `pointer` itself or lies below it."""
+    """Return True if `leaf` is `pointer` itself or lies below it."""
     return leaf == pointer or leaf.startswith(pointer + "/")
 
 
 def put(value: Any, pointer: str, item: Any) -> Any:
-    """A copy of `value` in which `pointer` holds `item`; what lies on the way must exist."""
+    """Return a copy of `value` in which `pointer` holds `item`; what lies on the way must exist."""
     names = parts(pointer)
     if not names:
         return item

@@ -15,12 +15,12 @@ from typing import Any
 def worker_pool(
     jobs: int, prepare: Callable[..., Any] | None = None, *arguments: Any
 ) -> ProcessPoolExecutor:
-    """A pool of fresh processes; a fork would copy the locks of threads that are not there any more.
+    """Return a pool of fresh processes; a fork would copy the locks of threads that are not there any more.
 
     Args:
-        jobs: How many.
+        jobs: Number of processes.
         prepare: Called in each process before its first job.
-        arguments: What it is called with.
+        arguments: Arguments of the call.
     """
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(
@@ -38,4 +38,4 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)  # the job at hand is of use to nobody
+        os._exit(1)  # the result of the job at hand is lost anyway

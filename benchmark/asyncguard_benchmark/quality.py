@@ -1,4 +1,4 @@
-"""Proves the quality bar of single tasks by executing them.
+"""Proof of the quality bar of single tasks, by executing them.
 
 Shares no code with any guard: a defect in the judgement of groundedness there must not be able to hide here.
 """
@@ -18,10 +18,10 @@ LEAST_DISTRACTORS = 2
 
 
 def problems(task: SubTask, split: Split = Split.MAIN) -> tuple[str, ...]:
-    """Everything that is wrong with one task; empty if it meets the bar.
+    """Return everything that is wrong with one task; empty if it meets the bar.
 
     Args:
-        task: What to prove.
+        task: Task to prove.
         split: In the wild split every task has a derived value, in the main split none has.
     """
     results: list[Any] = [
@@ -52,7 +52,7 @@ def _derived(task: SubTask, split: Split) -> Iterator[str]:
 
 
 def run_gold(task: SubTask, calls: Sequence[GoldCall]) -> list[str]:
-    """Results of the calls on a fresh executor."""
+    """Return the results of the calls on a fresh executor."""
     executor = fresh_executor(task)
     return [executor.call(call.tool, call.arguments) for call in calls]
 
@@ -102,7 +102,7 @@ def _source_problem(
 
 
 def in_query(query: str, value: Any) -> bool:
-    """Whether the query says a value: a text literally and not inside a longer word, a number in a usual spelling."""
+    """Return True if the query has a value: a text literally, outside a longer word; a number in a usual spelling."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
     if isinstance(value, str):
@@ -114,7 +114,7 @@ def in_query(query: str, value: Any) -> bool:
 
 
 def _fixed(task: SubTask, call: GoldCall, pointer: str, value: Any) -> bool:
-    """Whether the schema leaves no other value: the default, a constant, or the only option."""
+    """Return True if the schema leaves no other value: the default, a constant, or the only option."""
     properties: Mapping[str, Any] = tools_of(task)[call.tool].parameters["properties"]
     schema = properties.get(pointer.removeprefix("/"), {})
     return value in [schema[key] for key in ("default", "const") if key in schema] or schema.get(
@@ -123,7 +123,7 @@ def _fixed(task: SubTask, call: GoldCall, pointer: str, value: Any) -> bool:
 
 
 def _unordered(task: SubTask) -> Iterator[str]:
-    """Neighbours that could change places unnoticed."""
+    """Yield the neighbours that could change places unnoticed."""
     plain = run_gold(task, task.gold)
     state = _final_state(task, task.gold)
     for first, second in pairwise(range(len(task.gold))):

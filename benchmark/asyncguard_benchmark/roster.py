@@ -76,10 +76,10 @@ class AgentSpec:
         )
 
     def make(self, composition: Composition, seed: int) -> SpeakingAgent:
-        """The agent for one composition.
+        """Return the agent for one composition.
 
         Args:
-            composition: Whose plan it is given, if it works by one.
+            composition: Composition whose plan it is given, if it works by one.
             seed: Seed of what it draws, if it draws anything.
         """
         settings: dict[str, Any] = dict(self.settings)
@@ -107,7 +107,7 @@ class AgentSpec:
 
 
 def _maker(kind: str) -> type[SpeakingAgent]:
-    """The class of an agent: by its name here, or by where it stands."""
+    """Return the class of an agent: by its name here, or by where it stands."""
     module, colon, name = kind.partition(":")
     if not colon:
         return _named({**AGENTS, **HAZARD_AGENTS}, kind, "agent")
@@ -116,17 +116,17 @@ def _maker(kind: str) -> type[SpeakingAgent]:
     except (ImportError, AttributeError) as problem:
         raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
     if not (isinstance(found, type) and issubclass(found, SpeakingAgent)):
-        raise UnknownNameError(f"{kind} is no SpeakingAgent")
+        raise UnknownNameError(f"{kind} is not a SpeakingAgent")
     return found
 
 
 def player_of(name: str, arm: str, *, declared: bool, example: str | None = None) -> Player:
-    """A player by name, with the guards of an arm.
+    """Return a player by name, with the guards of an arm.
 
     Args:
         name: `plain`, `graph` or `middleware`.
         arm: A name that `arm_of` knows; the plain player has no guards and takes `none` only.
-        declared: Whether the tools declare footprints, effects and scope to the guards.
+        declared: True if the tools declare footprints, effects and scope to the guards.
         example: One successful trajectory for the system prompt.
 
     Raises:

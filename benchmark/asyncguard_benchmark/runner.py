@@ -1,4 +1,4 @@
-"""Runs one episode: the seam between a composition, an agent and a player."""
+"""Run of one episode: the seam between a composition, an agent and a player."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def run_episode(
     seed: int = 0,
     player: Player = play_plain,
 ) -> Episode:
-    """Runs one episode.
+    """Run one episode.
 
     Args:
         composition: The tasks.
@@ -28,6 +28,6 @@ def run_episode(
         regime: Delays of results.
         surface: Text protocol or native tool calling.
         seed: Seed of random delays.
-        player: What drives the agent; the unguarded loop unless given.
+        player: Player that drives the agent; the unguarded loop unless given.
     """
     return player(composition, agent, Run(regime=regime, surface=surface, seed=seed))

@@ -1,4 +1,4 @@
-"""What a benchmark run is about: sub-tasks, compositions of them, delay regimes.
+"""Basic values of a benchmark run: sub-tasks, compositions of them, delay regimes.
 
 A sub-task is the paper's tuple (identifier, query, tools, hidden initial state) with its ground truth, an ordered list
 of calls. Each leaf of a gold call's arguments names its source, so that grounding is checked and not believed, and
@@ -31,7 +31,7 @@ class Category(StrEnum):
 
 
 class Domain(StrEnum):
-    """What the tasks of the hazard suite are about."""
+    """Domain of the tasks of the hazard suite."""
 
     LOGISTICS = "LG"
     ENERGY = "EN"
@@ -45,11 +45,11 @@ class Domain(StrEnum):
 
 
 HELD_OUT_DOMAINS = frozenset({Domain.RAIL, Domain.LENDING, Domain.FLEET})
-"""Written apart from the rest: nobody who worked on the diagnosis had seen them."""
+"""Written apart from the rest: the developers of the diagnosis had not seen them."""
 
 
 class Workflow(StrEnum):
-    """How the calls of a hazard task depend on each other."""
+    """Dependencies between the calls of a hazard task."""
 
     SEQUENTIAL = "sequential"
     """Each call takes a value from the one before it."""
@@ -72,12 +72,12 @@ class Kind(StrEnum):
 
     @property
     def size(self) -> int:
-        """How many sub-tasks a composition of this kind holds."""
+        """Return the number of sub-tasks that a composition of this kind holds."""
         return int(self.value[1])
 
     @property
     def cross(self) -> bool:
-        """Whether the sub-tasks come from different categories."""
+        """Return True if the sub-tasks come from different categories."""
         return self.value[0] == "C"
 
 
@@ -93,7 +93,7 @@ class Suite(StrEnum):
 
 
 class Regime(StrEnum):
-    """How many assistant messages pass between a call and its result."""
+    """Number of assistant messages between a call and its result."""
 
     SYNC = "sync"
     FIXED1 = "fixed1"
@@ -103,14 +103,14 @@ class Regime(StrEnum):
 
 
 class Surface(StrEnum):
-    """How the agent speaks: JSON actions in plain text, or the provider's tool calling."""
+    """Language of the agent: JSON actions in plain text, or the provider's tool calling."""
 
     TEXT = "text"
     NATIVE = "native"
 
 
 class SourceKind(StrEnum):
-    """Where the value of an argument comes from."""
+    """Source of the value of an argument."""
 
     QUERY = "query"
     RESULT = "result"
@@ -127,7 +127,7 @@ class Split(StrEnum):
 
 
 class Narration(StrEnum):
-    """How the query tells its steps."""
+    """Order in which the query tells its steps."""
 
     IN_ORDER = "in_order"
     OUT_OF_ORDER = "out_of_order"
@@ -137,7 +137,7 @@ class Narration(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where one argument, or one part of it, comes from."""
+    """Source of one argument, or of one part of it."""
 
     kind: SourceKind
     call: int | None = None
@@ -145,7 +145,7 @@ class Source:
     pointer: str | None = None
     """JSON pointer into that result; only with RESULT."""
     how: str | None = None
-    """How the value comes about, for a reader; only with DERIVED."""
+    """Derivation of the value, for a reader; only with DERIVED."""
     uses: frozenset[int] = frozenset()
     """Indices of the earlier gold calls whose results the value is derived from; only with DERIVED."""
 
@@ -161,7 +161,7 @@ class Source:
             )
 
     def needs(self) -> frozenset[int]:
-        """Indices of the gold calls whose results must be there before the value can be known."""
+        """Return the indices of the gold calls whose results must be there before the value can be known."""
         return self.uses if self.call is None else frozenset({self.call})
 
 
@@ -176,7 +176,7 @@ class GoldCall:
     """JSON pointer into the arguments -> source; together the pointers cover every leaf exactly once."""
 
     def needs(self) -> frozenset[int]:
-        """Indices of the gold calls whose results this one takes values from."""
+        """Return the indices of the gold calls whose results this one takes values from."""
         return frozenset(index for source in self.sources.values() for index in source.needs())
 
 
@@ -217,7 +217,7 @@ class Composition:
     kind: Kind
     sub_tasks: tuple[SubTask, ...]
     faults: tuple[Fault, ...] = ()
-    """What lets the agent down in it, none in a clean one."""
+    """Faults that the agent meets in it; none in a clean one."""
 
     def __post_init__(self) -> None:
         ids = self.task_ids
@@ -243,9 +243,9 @@ class Composition:
 
     @property
     def gold_calls(self) -> int:
-        """How many calls the ground truth of all sub-tasks has."""
+        """Return the number of calls in the ground truth of all sub-tasks."""
         return sum(len(task.gold) for task in self.sub_tasks)
 
     def sub_task(self, task_id: str) -> SubTask | None:
-        """The sub-task with this id, or None."""
+        """Return the sub-task with this id, or None."""
         return next((task for task in self.sub_tasks if task.id == task_id), None)

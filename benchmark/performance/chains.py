@@ -27,33 +27,33 @@ class Chains:
     """One run of a workload."""
 
     workload: Workload
-    """What is to be done."""
+    """The chains of calls."""
     task_argument: str = ""
-    """Where the runtime wants to be told the task of a call; empty if it does not."""
+    """Name of the argument in which the runtime takes the task of a call; empty without one."""
     executed: int = 0
-    """How many calls ran."""
+    """Number of calls that ran."""
     turns: int = 0
-    """How many turns the model had."""
+    """Number of turns of the model."""
     _asked: dict[int, int] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:
-        """Whether every call ran once."""
+        """Return True if every call ran once."""
         return self.executed == self.workload.tasks * self.workload.links
 
     def tasks(self) -> list[dict[str, str]]:
-        """Returns the tasks as asyncguard takes them."""
+        """Return the tasks as asyncguard takes them."""
         return [
             {"id": f"task-{task}", "goal": f"Follow this key to its end: {key_of(task, 0)}"}
             for task in range(self.workload.tasks)
         ]
 
     def model(self) -> ScriptedChat:
-        """Returns a model that makes, in one turn, the next call of every task whose result it has."""
+        """Return a model that makes, in one turn, the next call of every task whose result it has."""
         return ScriptedChat(decide=self._decide)
 
     def tool(self) -> BaseTool:
-        """Returns the tool, which takes as long as the workload says."""
+        """Return the tool, which takes as long as the workload says."""
         return StructuredTool.from_function(
             coroutine=self._follow,
             name=TOOL,
@@ -85,7 +85,7 @@ class Chains:
 
 
 def key_of(task: int, link: int) -> str:
-    """Returns the argument of a task's call; link 0 stands in its goal."""
+    """Return the argument of a task's call; link 0 stands in its goal."""
     return f"task-{task}:{link}"
 
 

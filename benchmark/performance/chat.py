@@ -14,11 +14,11 @@ from typing_extensions import override
 from script import ANSWER, TOOL_DESCRIPTION, TOOL_NAME, Script
 
 Decide = Callable[[Sequence[BaseMessage]], Awaitable[AIMessage]]
-"""What the model says to a history."""
+"""Function that gives the model's answer to a history."""
 
 
 class ScriptedChat(BaseChatModel):
-    """Answers as `decide` says."""
+    """Chat model that answers as `decide` says."""
 
     decide: Decide
 
@@ -29,9 +29,9 @@ class ScriptedChat(BaseChatModel):
 
     @override
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """Converts the schemas and binds them, as the integrations of real providers do.
+        """Convert the schemas and bind them, as the integrations of real providers do.
 
-        Who binds once pays once; who binds at each turn pays at each turn, as it would with a real model.
+        A runtime that binds at each turn pays for it at each turn, as with a real model.
         """
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
@@ -57,7 +57,7 @@ class ScriptedChat(BaseChatModel):
 
 
 def scripted_chat(script: Script) -> ScriptedChat:
-    """Returns the model of a script."""
+    """Return the model of a script."""
 
     async def decide(_: Sequence[BaseMessage]) -> AIMessage:
         key = script.next_key()
@@ -72,7 +72,7 @@ def scripted_chat(script: Script) -> ScriptedChat:
 
 
 def scripted_tool(script: Script) -> BaseTool:
-    """Returns the tool of a script."""
+    """Return the tool of a script."""
 
     async def look_up(key: str) -> str:
         return script.look_up(key)

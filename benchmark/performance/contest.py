@@ -33,10 +33,10 @@ JOURNAL_LIMIT_US = 500.0
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one peer did."""
+    """Measurements of one peer."""
 
     peer: Peer
-    """Which one."""
+    """The peer."""
     samples: Sequence[Sample]
     """One per round."""
 
@@ -44,7 +44,7 @@ class Outcome:
 def run(
     entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int]
 ) -> list[Mapping[str, Outcome]]:
-    """Runs every installed peer of the entries at every length, all interleaved, and notes the peers that are missing.
+    """Run every installed peer of the entries at every length, all interleaved, and note the peers that are missing.
 
     Returns:
         For each length the outcomes by peer, as the entries name it.
@@ -71,12 +71,12 @@ def run(
 
 
 def step_times(outcome: Outcome, steps: int) -> list[float]:
-    """Returns the microseconds of a step, one figure per round."""
+    """Return the microseconds of a step, one figure per round."""
     return [sample.seconds / steps * 1e6 for sample in outcome.samples]
 
 
 def journal_rows(section: str, outcomes: Mapping[str, Outcome], steps: int) -> Iterator[Row]:
-    """Says what the journal adds to a step: the intent before the call, and the outcome behind it."""
+    """Yield the time that the journal adds to a step: the intent before the call, and the outcome after it."""
     for name, without in JOURNALS.items():
         if name in outcomes and without in outcomes:
             pairs = zip(

@@ -1,4 +1,4 @@
-"""Measures what it costs to have a call made: in the agent's process, and by a worker over a queue.
+"""Measure what it costs to have a call made: in the agent's process, and by a worker over a queue.
 
 The sections are
   dispatch  one call at a time, from start() to its completion, of a tool that does nothing: local with a journal, and
@@ -50,24 +50,24 @@ class Figure:
     """One line of the table."""
 
     section: str
-    """Which part."""
+    """Part of the table."""
     case: str
-    """Where and how."""
+    """Setting of the measurement."""
     samples: Sequence[float]
     """Seconds."""
     limit: float | None = None
     """Seconds that the quantile may take, None where no target is set."""
     quantile: int = 50
-    """Which one the target is about."""
+    """Quantile that the target is about."""
 
     def at(self, quantile: int) -> float:
-        """A quantile of the samples."""
+        """Return a quantile of the samples."""
         ordered = sorted(self.samples)
         return ordered[min(len(ordered) - 1, len(ordered) * quantile // 100)]
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met."""
+        """Return True if the target is met."""
         return None if self.limit is None else self.at(self.quantile) <= self.limit
 
 
@@ -135,7 +135,7 @@ class Workers:
         self._running: list[subprocess.Popen[bytes]] = []
 
     async def add(self) -> None:
-        """Starts one, and waits until it takes calls."""
+        """Start one, and wait until it takes calls."""
         health = self.folder / f"health{time.time_ns()}"
         process = self._launch(health)
         while (
@@ -157,14 +157,14 @@ class Workers:
         return process
 
     def kill(self, pid: int) -> None:
-        """Kills one."""
+        """Kill one."""
         os.kill(pid, signal.SIGKILL)
         self._running = [
             process for process in self._running if process.pid != pid or process.wait() is None
         ]
 
     def end(self) -> None:
-        """Kills all."""
+        """Kill all."""
         for process in self._running:
             process.kill()
             process.wait()
@@ -235,7 +235,7 @@ async def _takeover(executor: Executor, workers: Workers, number: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns 1 if `--check` was given and a target was missed."""
+    """Run the command; return 1 if `--check` was given and a target was missed."""
     options = _parser().parse_args(arguments)
     places = [("SQLite", None), *([("PostgreSQL", options.postgres)] if options.postgres else [])]
     figures = [

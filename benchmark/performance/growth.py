@@ -50,7 +50,7 @@ PEERS = (
 
 
 def measure(settings: Settings) -> list[Row]:
-    """Runs every peer at three lengths and compares it with `create_agent` and with itself; nothing without that."""
+    """Run every peer at three lengths and compare it with `create_agent` and with itself; nothing without that."""
     part = settings.long_steps // _PART
     short, middle, long = contest.run(
         PEERS, settings, lengths=(settings.steps, part, settings.long_steps)

@@ -34,7 +34,7 @@ class _Crowd:
             self.issue(self.propose(number))
 
     def propose(self, number: int) -> Call:
-        """Makes the number-th call of the crowd and notes that the model proposed it."""
+        """Make the number-th call of the crowd and note that the model proposed it."""
         task, arguments = _task(number), {"key": f"key-{number}"}
         call = Call(
             key=call_key("performance", "thread", f"message-{number}", 0),
@@ -52,20 +52,20 @@ class _Crowd:
         return call
 
     def issue(self, call: Call) -> None:
-        """Lets a call pass, starts it and tells the model that it is pending."""
+        """Let a call pass, start it and tell the model that it is pending."""
         self._apply(events.CallAdmitted, key=call.key)
         self._apply(events.CallStarted, key=call.key, attempt=1, tool=call.tool, epoch="epoch")
         self._apply(events.CallsDelivered, keys=(), placeholders=(call.key,))
 
     def retire(self, call: Call) -> None:
-        """Ends a call and tells the model how."""
+        """End a call and tell the model how."""
         self._apply(
             events.CallRetired, key=call.key, outcome=events.Outcome.DONE, content="value", size=5
         )
         self._apply(events.CallsDelivered, keys=(call.key,), placeholders=())
 
     def look(self, call: Call) -> None:
-        """Asks what admission and the turn rule ask about a call."""
+        """Ask what admission and the turn rule ask about a call."""
         ledger = self.ledger
         ledger.record(call.key)
         ledger.any_open()
@@ -83,7 +83,7 @@ class _Crowd:
 
 
 def measure(settings: Settings) -> list[Row]:
-    """Compares a crowded ledger with a nearly empty one, then weighs a pending call."""
+    """Compare a crowded ledger with a nearly empty one, then weigh a pending call."""
     settings.note(f"ledger: {MANY} pending against {FEW}, {settings.repeats} rounds")
     _microseconds(FEW)
     rounds = [(_microseconds(FEW), _microseconds(MANY)) for _ in range(settings.repeats)]

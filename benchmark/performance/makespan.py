@@ -28,7 +28,7 @@ class Driver:
     source: str
     """As `peers.load_driver` takes it."""
     guarded: bool
-    """Whether the targets are set for it."""
+    """True if the targets are set for it."""
 
 
 _BARRIER = Driver(name="create_agent, parallel calls", source="drivers:barrier", guarded=False)
@@ -51,13 +51,15 @@ class Case:
     workloads: Sequence[Workload]
     """One per round."""
     drivers: Sequence[Driver] = (_BARRIER, _GRAPH, _MIDDLEWARE)
-    """Who runs them. Task by task, a case with a long tail would take minutes: its figure there is computed."""
+    """Runtimes of the case. Task by task, a case with a long tail would take minutes: its figure
+    there is computed."""
     limits_on_critical_path: bool = False
-    """Whether the critical path can be met: not where results come while the model is busy with others."""
+    """True if the critical path can be met: not if results come while the model is busy with
+    others."""
 
 
 def cases(settings: Settings) -> list[Case]:
-    """Returns what is measured: the same latencies every time the command runs."""
+    """Return what is measured: the same latencies every time the command runs."""
     even = fixed(tasks=3, links=_LINKS, tool=0.1, model=_MODEL)
     return [
         Case(
@@ -84,7 +86,7 @@ def _drawn(tasks: int, tool: float, seeds: int) -> list[Workload]:
 
 
 def measure(settings: Settings) -> list[Row]:
-    """Runs every case and compares each run with its own workload's critical path and virtual schedule."""
+    """Run every case and compare each run with its own workload's critical path and virtual schedule."""
     sources = {driver.source for case in cases(settings) for driver in case.drivers}
     drives: dict[str, Drive] = {}
     for source in sorted(sources):

@@ -1,4 +1,4 @@
-"""Times peers in turns: A B C, A B C, ... so that a slow minute of the machine touches all of them alike."""
+"""Timing of peers in turns: A B C, A B C, ... so that a slow minute of the machine touches all of them alike."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ class Sample:
     seconds: float
     """Wall time of the run itself, without building the agent or opening its store."""
     bytes: int
-    """What the run left on the disk after its store was closed; 0 without a store."""
+    """Bytes that the run left on the disk after its store was closed; 0 without a store."""
 
 
 class UnsoundRunError(Exception):
@@ -34,7 +34,7 @@ class UnsoundRunError(Exception):
 def interleaved(
     subjects: Sequence[T], run: Callable[[T], Sample], *, repeats: int
 ) -> list[list[Sample]]:
-    """Runs every subject once per round and returns the samples of each, in the order of `subjects`."""
+    """Run every subject once per round and return the samples of each, in the order of `subjects`."""
     samples: list[list[Sample]] = [[] for _ in subjects]
     for _ in range(repeats):
         for subject, row in zip(subjects, samples, strict=True):
@@ -43,7 +43,7 @@ def interleaved(
 
 
 def timed_run(peer: Peer, *, steps: int) -> Sample:
-    """Runs `steps` tool calls through a fresh agent on a fresh loop, with a store of its own if the peer has one.
+    """Run `steps` tool calls through a fresh agent on a fresh loop, with a store of its own if the peer has one.
 
     Raises:
         UnsoundRunError: the tool did not run exactly `steps` times.
@@ -62,7 +62,7 @@ def timed_run(peer: Peer, *, steps: int) -> Sample:
 
 
 def warm_up(peers: Sequence[Peer]) -> None:
-    """Runs every peer once, unrecorded: imports, compiled schemas and caches are not what is compared."""
+    """Run every peer once, unrecorded: imports, compiled schemas and caches are not what is compared."""
     for peer in peers:
         timed_run(peer, steps=WARM_UP_STEPS)
 

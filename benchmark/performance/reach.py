@@ -78,7 +78,7 @@ class Reach:
 
 
 def measured(frontend: str) -> Reach:
-    """Run the example on a front end and return what was crossed.
+    """Run the example on an adapter and return the files and functions that it reached.
 
     Args:
         frontend: ``build_agent`` or ``create_agent``.
@@ -121,7 +121,7 @@ def measured(frontend: str) -> Reach:
 
 
 def main() -> None:
-    """Print the counts of both front ends."""
+    """Print the counts of both adapters."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Compares asyncguard with the runtimes it stands beside, on this machine, in one run.
+"""Compare asyncguard with other runtimes, on this machine, in one run.
 
 The sections are
   steps     time of one step: a model turn with one tool call, and the call; with and without an SQLite saver, and with
@@ -36,7 +36,7 @@ SECTIONS: Mapping[str, Callable[[Settings], list[Row]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns 1 if `--check` was given and a target was missed."""
+    """Run the command; return 1 if `--check` was given and a target was missed."""
     options = _parser().parse_args(arguments)
     settings = Settings(
         repeats=options.repeats,

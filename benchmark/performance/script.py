@@ -1,4 +1,4 @@
-"""What every runtime is asked to do: call one trivial tool a fixed number of times, one call a turn, then answer.
+"""Script that every runtime follows: call one trivial tool a fixed number of times, one call a turn, then answer.
 
 The decision costs nothing and does not look at the history, so that a run measures the runtime and not its model.
 """
@@ -16,14 +16,14 @@ class Script:
     """One run's model and tool, without any framework."""
 
     steps: int
-    """How many tool calls the model makes before it answers."""
+    """Number of tool calls that the model makes before it answers."""
     proposed: int = 0
-    """How many calls the model has proposed."""
+    """Number of calls that the model has proposed."""
     executed: int = 0
-    """How many times the tool ran; equal to `steps` after a sound run."""
+    """Number of times the tool ran; equal to `steps` after a sound run."""
 
     def next_key(self) -> str | None:
-        """Returns the argument of the next call, or None when it is time to answer."""
+        """Return the argument of the next call, or None when it is time to answer."""
         if self.proposed == self.steps:
             return None
         self.proposed += 1

@@ -1,4 +1,4 @@
-"""What a run of the comparison can be told."""
+"""Settings of a run of the comparison."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How much to measure."""
+    """Amount of measurements."""
 
     repeats: int
     """Rounds in which every subject runs once."""

@@ -20,14 +20,14 @@ class Program:
     name: str
     """As printed in the table."""
     code: str
-    """What the interpreter runs."""
+    """Code that the interpreter runs."""
     arguments: tuple[str, ...] = ()
-    """What it finds behind its name."""
+    """Command-line arguments of the program."""
     limited: bool = False
-    """Whether the target is set for it."""
+    """True if the target is set for it."""
 
     def run(self) -> Sample:
-        """Runs the process and waits for its end.
+        """Run the process and wait for its end.
 
         Raises:
             CalledProcessError: it ended with an error.
@@ -53,7 +53,7 @@ PROGRAMS = (
 
 
 def measure(settings: Settings) -> list[Row]:
-    """Starts every program once per round, after one round that fills the caches."""
+    """Start every program once per round, after one round that fills the caches."""
     settings.note(f"startup: {settings.repeats} rounds")
     interleaved(PROGRAMS, Program.run, repeats=1)
     rounds = interleaved(PROGRAMS, Program.run, repeats=settings.repeats)

@@ -36,7 +36,7 @@ DURABLE = (
 
 
 def measure(settings: Settings) -> list[Row]:
-    """Times a step of every peer, first with nothing kept, then with a checkpoint on the disk."""
+    """Time a step of every peer, first with nothing kept, then with a checkpoint on the disk."""
     return [
         *_rows("no saver", VOLATILE, settings),
         *_rows("SQLite saver", DURABLE, settings),

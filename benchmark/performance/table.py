@@ -26,11 +26,11 @@ class Row:
     """One figure: a median with its spread, and how it stands to another one of the same run."""
 
     section: str
-    """Which part of the comparison."""
+    """Part of the comparison."""
     case: str
     """Under which circumstances."""
     subject: str
-    """Whose figure it is."""
+    """Subject of the figure."""
     median: float
     """In `unit`."""
     low: float
@@ -42,19 +42,19 @@ class Row:
     ratio: float | None = None
     """Median, over the rounds, of the quotient with the reference's sample of the same round."""
     reference: str = ""
-    """What the ratio is a ratio of; empty without one."""
+    """Subject that the ratio is relative to; empty without one."""
     limit: float | None = None
     """The largest ratio that is on target; None where no target is set."""
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None where there is nothing to judge."""
+        """Return True if the target is met; None if there is nothing to judge."""
         return None if self.limit is None or self.ratio is None else self.ratio <= self.limit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What a subject is compared with, round by round."""
+    """Figures that a subject is compared with, round by round."""
 
     name: str
     """As printed in the table."""
@@ -71,7 +71,7 @@ def row(
     unit: str,
     reference: Reference | None,
 ) -> Row:
-    """Folds the samples of one subject.
+    """Fold the samples of one subject.
 
     Args:
         case: section and circumstances.
@@ -101,7 +101,7 @@ def _paired_ratio(values: Sequence[float], references: Sequence[float]) -> float
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Prints the rows as one table, as wide as it needs to be."""
+    """Print the rows as one table, as wide as it needs to be."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("section", "case", "subject"):
         table.add_column(heading, no_wrap=True)
@@ -142,7 +142,7 @@ def _decimals(value: float) -> int:
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    """Returns the rows and what they were measured on."""
+    """Return the rows and what they were measured on."""
     installed = {name: _version(name) for name in _VERSIONS_OF}
     machine = {
         "python": platform.python_version(),

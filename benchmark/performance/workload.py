@@ -23,24 +23,24 @@ class Workload:
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are."""
+        """Return the number of tasks."""
         return len(self.tool)
 
     @property
     def links(self) -> int:
-        """How many calls a task is."""
+        """Return the number of calls in a task."""
         return len(self.tool[0])
 
     def critical_path(self) -> float:
-        """Seconds of the longest task, with a turn before each call, and of the final turn."""
+        """Return the seconds of the longest task, with a turn before each call, and of the final turn."""
         return max(self._alone(calls) for calls in self.tool) + self.model
 
     def sequential(self) -> float:
-        """Seconds if one task follows the other, each with a final turn."""
+        """Return the seconds if one task follows the other, each with a final turn."""
         return sum(self._alone(calls) + self.model for calls in self.tool)
 
     def barrier(self) -> float:
-        """Seconds if every turn calls for all tasks and the next one waits for all results."""
+        """Return the seconds if every turn calls for all tasks and the next one waits for all results."""
         links: Iterable[tuple[float, ...]] = zip(*self.tool, strict=True)
         return sum(self.model + max(calls) for calls in links) + self.model
 
@@ -68,12 +68,12 @@ class Workload:
 
 
 def fixed(*, tasks: int, links: int, tool: float, model: float) -> Workload:
-    """Returns a workload in which every call takes the same time."""
+    """Return a workload in which every call takes the same time."""
     return Workload(tool=((tool,) * links,) * tasks, model=model)
 
 
 def lognormal(*, tasks: int, links: int, tool: float, model: float, seed: int) -> Workload:
-    """Returns a workload whose calls take `tool` seconds on average, with a long tail; equal seeds, equal latencies."""
+    """Return a workload whose calls take `tool` seconds on average, with a long tail; equal seeds, equal latencies."""
     draw = random.Random(seed)
     mu = math.log(tool) - LOGNORMAL_SIGMA * LOGNORMAL_SIGMA / 2
     latencies = tuple(

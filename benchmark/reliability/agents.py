@@ -29,7 +29,7 @@ CONFIG = GuardConfig(timing=Timing(retry_initial=0.02, retry_jitter=0.01, grace=
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What an agent of one process is made of."""
+    """Parts that an agent of one process is built from."""
 
     case: Case
     story: Story
@@ -39,16 +39,16 @@ class Parts:
     life: int
     """Number of the process; part of the ids of its messages."""
     forks: bool = False
-    """Whether it takes up an earlier state of the thread."""
+    """True if it resumes from an earlier state of the thread."""
 
 
 def agent_of(
     parts: Parts, saver: Any, journal: Journal | None, executor: Executor | None = None
 ) -> Any:
-    """A compiled graph.
+    """Return a compiled graph.
 
     Args:
-        parts: What it is made of.
+        parts: Parts of the agent.
         saver: Its checkpointer.
         journal: Its journal; ``None`` for a plain agent.
         executor: Runs the tools; the embedded one by default.
@@ -77,7 +77,7 @@ def agent_of(
 
 
 def input_of(parts: Parts) -> dict[str, Any]:
-    """What the client asks."""
+    """Return the client's first input to the agent."""
     goals = parts.story.goals()
     match parts.case.build:
         case Build.GRAPH:

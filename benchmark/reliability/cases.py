@@ -1,4 +1,7 @@
-"""What is tried: one case is one thread of one agent, with the kills that it has to survive. Plain values only."""
+"""The cases of the harness: one case is one thread of one agent, with the kills that it has to survive.
+
+A case holds plain values only.
+"""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -16,14 +19,14 @@ class Effect(StrEnum):
 
 
 class Database(StrEnum):
-    """Where threads and journal are kept."""
+    """Kind of database for threads and journal."""
 
     SQLITE = "sqlite"
     POSTGRES = "postgres"
 
 
 class Build(StrEnum):
-    """How the agent is built."""
+    """API with which the agent is built."""
 
     GRAPH = "build_agent"
     MIDDLEWARE = "middleware"
@@ -31,17 +34,17 @@ class Build(StrEnum):
 
 
 class Durability(StrEnum):
-    """LangGraph's word for when a step is stored."""
+    """Durability mode of LangGraph: the time at which a step is stored."""
 
     SYNC = "sync"
     ASYNC = "async"
     EXIT = "exit"
     DEFAULT = "default"
-    """Nothing is said of it, as in the README."""
+    """No option is given, as in the README."""
 
 
 class Broken(StrEnum):
-    """What is switched off in a build that the judge has to find out."""
+    """Part of asyncguard that is switched off; the judge has to notice that it is missing."""
 
     NONE = "none"
     INTENT = "intent"
@@ -75,7 +78,7 @@ class Beside(StrEnum):
 
 
 class Point(StrEnum):
-    """Where a process dies."""
+    """Place at which a process dies."""
 
     C0 = "C0"
     """Before the model answers."""
@@ -134,42 +137,42 @@ class Case:
     database: Database = Database.SQLITE
     """The stores."""
     durability: Durability = Durability.SYNC
-    """When steps are stored."""
+    """Durability mode of the checkpoints."""
     effect: Effect | None = None
     """Class of the tool that is looked at; ``None`` for a mixture."""
     point: Point | None = None
-    """Where the first process dies; ``None`` for instants that are drawn."""
+    """Place at which the first process dies; ``None`` for instants that are drawn."""
     broken: Broken = Broken.NONE
-    """What is switched off."""
+    """Part of asyncguard that is switched off."""
     forks: bool = False
-    """Whether the second process takes up an earlier state of the thread, with a model that gives an id once more to
-    another call."""
+    """True if the second process resumes from an earlier state of the thread, with a model that
+    reuses an id for another call."""
     kills: int = 1
-    """How many processes are killed before one may end."""
+    """Number of processes that are killed before one may end."""
     stops: bool = False
-    """Whether processes are stopped instead, and go on after another one took over."""
+    """True if processes are frozen instead of killed, and thawed after another took over."""
     shown: bool = False
-    """Whether agent, tools and stores are those of the README's examples, and nothing else."""
+    """True if agent, tools and stores are exactly those of the README's examples."""
     beside: Beside = Beside.NONE
-    """What is beside the guard."""
+    """Other middleware next to the guard."""
     asks: bool = False
-    """Whether calls wait for people and for the outside world."""
+    """True if calls wait for people and for the outside world."""
     goes_on: bool = False
-    """Whether the client comes back to a thread whose process was killed with its next message."""
+    """True if the client continues a thread whose process was killed with its next message."""
     workers: int = 0
     """Worker processes; 0 runs the tools where the agent runs."""
     restarts: bool = False
-    """Whether the database server is stopped and started meanwhile."""
+    """True if the database server is stopped and started during the case."""
     seed: int = 0
-    """Of everything that is drawn."""
+    """Seed of everything that is drawn."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Case":
-        """The case that :meth:`to_json` wrote."""
+        """Return the case that :meth:`to_json` wrote."""
         kinds: dict[str, Any] = {"build": Build, "database": Database, "durability": Durability}
         kinds |= {"broken": Broken, "beside": Beside}
         made = {
@@ -181,7 +184,7 @@ class Case:
 
 
 def cannot(case: Case) -> str:
-    """Why a case cannot be tried; empty if it can."""
+    """Return the reason why a case cannot be run; empty if it can."""
     if case.build is Build.PLAIN and case.point not in (None, *PLAIN_POINTS):
         return "create_agent has nothing there at which it could die"
     return ""

@@ -30,10 +30,10 @@ class Child:
     code: int | None = None
     """Exit code, negative for a signal; ``None`` while it runs."""
     stopped: bool = False
-    """Whether it was stopped once."""
+    """True if it was frozen at least once."""
 
     def poll(self) -> bool:
-        """Whether it has ended."""
+        """Return True if it has ended."""
         if self.code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -41,7 +41,7 @@ class Child:
         return self.code is not None
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; whether it came in time."""
+        """Wait for its end; return True if it came in time."""
         deadline, pause = time.monotonic() + seconds, _SHORTEST
         while not self.poll():
             if (left := deadline - time.monotonic()) <= 0:
@@ -51,7 +51,7 @@ class Child:
         return True
 
     def ends(self) -> bool:
-        """Wait for its end; whether it came in time. One that does not end is asked where it waits."""
+        """Wait for its end; return True if it came in time. A process that does not end is asked where it waits."""
         if self.wait(PATIENCE):
             return True
         os.kill(self.pid, ASKED)
@@ -64,7 +64,7 @@ class Child:
             self.wait(PATIENCE)
 
     def end(self) -> bool:
-        """Ask it to end; whether it did so well. One that has hardly begun is ended by the question."""
+        """Ask it to end; return True if it ended well. One that has hardly begun is ended by the signal."""
         if not self.poll():
             os.kill(self.pid, signal.SIGTERM)
         return self.ends() and self.code in (0, -signal.SIGTERM)
@@ -82,7 +82,7 @@ class Child:
 
     @property
     def died(self) -> bool:
-        """Whether it did not come to its end by itself, or was away while others went on."""
+        """Return True if it did not end by itself, or was frozen while others went on."""
         return self.code != 0 or self.stopped
 
 
@@ -90,7 +90,7 @@ class Children:
     """The processes of a case, numbered in the order in which they were started."""
 
     def __init__(self, folder: Path, prepare: Callable[[], None] = lambda: None) -> None:
-        """Have none yet.
+        """Make an empty collection.
 
         Args:
             folder: Gets what they print.
@@ -100,14 +100,14 @@ class Children:
         self._prepare = prepare
         self.all: list[Child] = []
         self.restarts = 0
-        """How often their database was taken from them."""
+        """Number of times their database was stopped."""
 
     def fork(self, work: Callable[[int], None], kind: str = "agent") -> Child:
         """Start one.
 
         Args:
-            work: What it does, given its number; it must end the process.
-            kind: What it is.
+            work: Work of the process, given its number; it must end the process.
+            kind: Kind of the process.
         """
         number = len(self.all)
         pid = os.fork()
@@ -132,7 +132,7 @@ class Children:
             os._exit(RAISED)
 
     def last_words(self, child: Child) -> str:
-        """The last line that a process printed."""
+        """Return the last line that a process printed."""
         path = self._folder / f"{child.number}-{child.kind}.log"
         printed = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         lines = printed.strip().splitlines()
@@ -152,14 +152,14 @@ class Children:
 
     @property
     def kills(self) -> int:
-        """How many were killed or frozen, and how often their database was."""
+        """Return the number of kills, freezes and stops of the database."""
         return (
             sum(child.code == -signal.SIGKILL or child.stopped for child in self.all)
             + self.restarts
         )
 
     def told(self) -> list[Process]:
-        """The processes, for the judge."""
+        """Return the processes, for the judge."""
         return [
             Process(life=child.number, pid=child.pid, died=child.died, kind=child.kind)
             for child in self.all

@@ -39,7 +39,7 @@ from reliability.world import Receipt, World
 
 _BUSY = 0.1
 _NEXT = "How far are you?"
-"""What the user says to a thread whose process was killed."""
+"""Next message of the user to a thread whose process was killed."""
 _YES = 0.8
 """Share of the calls that are approved."""
 _LOOK = 0.1
@@ -66,17 +66,17 @@ class Life:
 
     @property
     def config(self) -> Any:
-        """Names the thread."""
+        """Config that names the thread."""
         return {"configurable": {"thread_id": self.case.name}}
 
     @property
     def options(self) -> dict[str, Any]:
-        """What is said of durability: nothing by default."""
+        """Return the durability option of a run: none for the default."""
         said = self.case.durability
         return {} if said is Durability.DEFAULT else {"durability": said.value}
 
     def model(self) -> ScriptedChatModel:
-        """The scripted model."""
+        """Return the scripted model."""
         script = SteppingModel(Speaker(self.story, self.case.build), self.trigger, self.steps)
         return ScriptedChatModel(script, id_prefix=f"life{self.number}")
 
@@ -214,7 +214,7 @@ def _seen(life: Life, result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _seen_update(life: Life, update: Mapping[str, Any]) -> Sequence[Any]:
-    """Note what the client was shown by a step; returns the questions in it."""
+    """Note what the client was shown by a step; return the questions in it."""
     if "__interrupt__" in update:
         return tuple(update["__interrupt__"])
     _note_seen(life, shown_in(update))
@@ -230,7 +230,7 @@ def _note_seen(life: Life, text: str) -> None:
 
 
 def _begun(life: Life, state: Any) -> bool:
-    """Whether there is something to go on with; a new message may not replace a first one that was never stored."""
+    """Return True if the thread can be resumed; a new message may not replace a first one that was never stored."""
     stored = state.created_at is not None
     return stored and (not life.case.goes_on or bool(state.values.get("messages")))
 
@@ -257,7 +257,10 @@ def _first(life: Life) -> dict[str, Any]:
 
 
 def _again(life: Life) -> Command[Any] | dict[str, Any] | None:
-    """What a thread is resumed with: the answer if a question was shown to a client that died with it, or nothing."""
+    """Return the input that resumes a thread: the user's next message, an answer, or nothing.
+
+    An answer is given if a question was shown to a client that died with it.
+    """
     if life.case.goes_on and life.number % 2:
         life.log.add(What.SPOKE, note=_NEXT)
         return {"messages": [("user", _NEXT)]}
@@ -300,7 +303,7 @@ def _ask(life: Life, keys: Mapping[str, str]) -> None:
 
 
 def _decided(life: Life, item: str) -> bool | dict[str, Any]:
-    """What the person says of a call, always the same; it is noted before the agent is told."""
+    """Return the person's decision on a call, always the same; it is logged before the agent gets it."""
     drawn = random.Random(f"person {life.case.seed} {item}").random()
     approved = life.case.point is not None or drawn < _YES
     life.log.add(What.ANSWERED, item=item, note="yes" if approved else "no")

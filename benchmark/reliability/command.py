@@ -1,10 +1,12 @@
-"""Kills agents at every point of their way, resumes them, and judges what happened outside of them.
+"""Kill agents at every point of a run, resume them, and judge the effects outside of them.
 
-Agents of asyncguard and plain ones of LangChain are killed (SIGKILL) at named points and at drawn instants, frozen
-(SIGSTOP) and thawed, and lose their database. Their tools write each effect into a log of their own; a judge that knows
-nothing of asyncguard compares log, final thread and journal with six promises (P1 to P6, see RELIABILITY.md).
+Agents of asyncguard and plain ones of LangChain are killed (SIGKILL) at named points and at drawn
+instants, frozen (SIGSTOP) and thawed, and lose their database. Their tools write each effect into a
+log of their own; a judge that does not use asyncguard compares log, final thread and journal with
+six promises (P1 to P6, see RELIABILITY.md).
 
-Results are kept, so what was broken off goes on; --fresh begins anew. Evidence of violations stays in the folder.
+Results are kept, so an interrupted run is continued; --fresh starts again from nothing. Evidence of
+violations stays in the folder.
 """
 
 import argparse
@@ -46,7 +48,7 @@ parts:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 1 if anything came out otherwise than it should."""
+    """Run the command; return 1 if anything came out otherwise than it should."""
     options = _parser().parse_args(arguments)
     if options.lane is not None:
         serve(options.lane, options.postgres or "", keep=options.keep)
@@ -115,7 +117,7 @@ def _play(
 
 
 def _soak(options: argparse.Namespace) -> int:
-    """Let many calls pass through this process; 1 if something of them stays."""
+    """Let many calls pass through this process; return 1 if some of them leave something behind."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     columns = (
         TextColumn("{task.description}"),

@@ -24,11 +24,11 @@ class Crew:
     def __init__(
         self, case: Case, place: Place, children: Children, play: Callable[[], Child]
     ) -> None:
-        """Make a crew; nobody is at work yet.
+        """Make a crew without processes.
 
         Args:
-            case: What is tried.
-            place: Where.
+            case: Case to play.
+            place: Place of the case.
             children: Gets the processes.
             play: Starts an agent.
         """
@@ -36,7 +36,7 @@ class Crew:
         self._workers: list[Child] = []
 
     def meet(self) -> list[str]:
-        """Let them live and die until the run ends; tells what went otherwise than it should."""
+        """Let them live and die until the run ends; return what went otherwise than it should."""
         match self._case.point:
             case Point.C4:
                 found = self._unclaimed()
@@ -67,7 +67,7 @@ class Crew:
         return [f"worker {child.number} ended with {child.code} ({said(child)})" for child in left]
 
     def _unclaimed(self) -> list[str]:
-        """The agent dies with its call in the queue; the first worker comes after that."""
+        """Let the agent die with its call in the queue; the first worker comes after that."""
         agent = self._play()
         if wrong := self._not_dead(agent, Point.C4):
             return wrong
@@ -75,7 +75,7 @@ class Crew:
         return to_its_end(self._children, self._play())
 
     def _reaping(self) -> list[str]:
-        """A worker dies after the effect, the next one as it takes over; the agent lives."""
+        """Let a worker die after the effect, and the next one as it takes over; the agent lives."""
         first = self._hire(Point.C7)
         agent = self._play()
         if wrong := self._not_dead(first, Point.C7):

@@ -1,4 +1,4 @@
-"""Which rows of the table of fates the kills have reached, and whether both front ends gave equal facts one fate."""
+"""Rows of the resume policy that the kills have reached, and facts to which the adapters gave different fates."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def disagreements(results: Iterable[Played]) -> list[str]:
 
 
 def rows_reached(results: Iterable[Played]) -> list[tuple[str, str, int, int]]:
-    """Return name and fate of each row of the table, and in how many cases each front end reached it."""
+    """Return name and fate of each row of the table, and in how many cases each adapter reached it."""
     reached: Counter[tuple[str, str]] = Counter()
     for played in results:
         reached.update({(played.build, rule) for _, _, rule in played.decided})

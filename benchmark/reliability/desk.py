@@ -27,7 +27,7 @@ _DECLINED, _RESET, _LOST = 0.07, 0.12, 0.17
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """What the tools of one process call."""
+    """Connection between the tools of one process and the outside world."""
 
     case: Case
     world: World
@@ -36,7 +36,7 @@ class Desk:
     """Is told when the result of the target is there."""
 
     def begin(self, tool: str, item: str, key: str, after: str) -> None:
-        """A request arrives."""
+        """Note the arrival of a request."""
         try:
             self.world.begin(tool, item, key, after)
         except DeclinedError:
@@ -45,7 +45,7 @@ class Desk:
         self._break(tool, item, "reset")
 
     def act(self, tool: str, item: str, key: str, after: str) -> Receipt:
-        """The effect happens."""
+        """Let the effect happen."""
         try:
             receipt = self.world.act(tool, item, key, after)
         except ClosedSessionError:
@@ -55,14 +55,14 @@ class Desk:
         return receipt
 
     def answer(self, tool: str, receipt: Receipt) -> str:
-        """The answer leaves the service."""
+        """Let the answer leave the service."""
         text = self.world.answer(tool, receipt)
         if receipt.item == self.trigger.item:
             self.steps.merged = True
         return text
 
     def pause(self, item: str) -> float:
-        """Seconds for half of a call."""
+        """Return the seconds for half of a call."""
         if self.case.point is Point.C6 or self.case.point is Point.C7:
             return 0.0
         among = _LATENCY if self.case.point is None else _SHORT
@@ -77,7 +77,10 @@ class Desk:
 
 
 def fate(case: Case, item: str) -> str:
-    """What goes wrong once with a call: ``declined``, ``reset``, ``lost``, or nothing; a plain agent ends of it."""
+    """Return the fault of a call's first attempt: ``declined``, ``reset``, ``lost``, or nothing.
+
+    A plain agent has no faults: it would end with the first one.
+    """
     if case.point is not None or case.build is Build.PLAIN:
         return ""
     drawn = random.Random(f"fate {case.part} {case.seed} {item}").random()
@@ -231,6 +234,6 @@ CLASSES: Mapping[str, Effect] = {
     "wire": Effect.AT_MOST_ONCE,
     "ask_notary": Effect.AT_MOST_ONCE,
 }
-"""What may be asked of each tool; one that declares nothing may be begun once."""
+"""Effect class of each tool; a tool that declares nothing may be begun once."""
 APPROVED = ("peek", "erase", "reserve", "wire")
 """Tools no call of which may begin before a person has said yes."""

@@ -1,8 +1,9 @@
 """The effect log: what happened outside of the agents, line by line, on disk before the next thing happens.
 
 It is the outside world of the harness. Tools write to it at the instant of their effect, the client writes what it
-was shown, and whoever kills itself leaves a mark. Lines are numbered under a file lock, so their order is one order
-for all processes. Only the standard library: what judges a run must not depend on what it judges.
+was shown, and a process that kills itself logs that first. Lines are numbered under a file lock, so
+their order is one order for all processes. Only the standard library: what judges a run must not
+depend on what it judges.
 """
 
 import fcntl
@@ -17,7 +18,7 @@ from typing import Any
 
 
 class What(StrEnum):
-    """What a line tells."""
+    """Kind of a line."""
 
     OPEN = "open"
     """A process opened a session with the outside world."""
@@ -72,11 +73,11 @@ class Line:
     pid: int
     """The process."""
     what: What
-    """What it tells."""
+    """Kind of the line."""
     tool: str = ""
     """The tool."""
     item: str = ""
-    """What the call is about; each call that the model makes has an item of its own."""
+    """Item of the call; each call that the model makes has an item of its own."""
     receipt: str = ""
     """The answer of the outside world."""
     after: str = ""
@@ -87,15 +88,15 @@ class Line:
     """The point of a kill, the answer of a probe."""
 
     def to_json(self) -> dict[str, Any]:
-        """As one JSON object, empty fields left out."""
+        """Return it as one JSON object, empty fields left out."""
         return {name: value for name, value in vars(self).items() if value not in ("", None)}
 
 
 def read_log(path: Path) -> tuple[Line, ...]:
-    """All lines in order.
+    """Return all lines in order.
 
     Raises:
-        ValueError: A line cannot be read or the numbers have a gap: the log is no evidence.
+        ValueError: A line cannot be read or the numbers have a gap: the log cannot be used as evidence.
     """
     if not path.exists():
         return ()
@@ -129,7 +130,7 @@ class Page:
         return line
 
     def find(self, what: What, **fields: str) -> Line | None:
-        """The first line that tells this and has these fields."""
+        """Return the first line that tells this and has these fields."""
         for line in self.lines:
             if line.what is what and all(
                 getattr(line, name) == value for name, value in fields.items()
@@ -139,7 +140,7 @@ class Page:
 
 
 class EffectLog:
-    """Writes to the log of one case, from any process and thread."""
+    """Writer to the log of one case, from any process and thread."""
 
     def __init__(self, path: Path, life: int) -> None:
         """Make a writer.
@@ -162,7 +163,7 @@ class EffectLog:
             os.close(descriptor)
 
     def lines(self) -> list[Line]:
-        """All lines, while other processes write."""
+        """Return all lines, while other processes write."""
         with self.locked() as page:
             return page.lines
 

@@ -1,4 +1,4 @@
-"""How a process came to its end."""
+"""Queries about the end of a process."""
 
 from reliability.cases import Point
 from reliability.children import PATIENCE, Child, Children
@@ -10,7 +10,7 @@ EARLIEST, LATEST = 0.02, 0.25
 
 
 def marked(place: Place, child: Child, point: Point | None) -> bool:
-    """Whether a process killed itself at a point."""
+    """Return True if a process killed itself at a point."""
     lines = read_log(place.effects)
     return any(
         line.what is What.KILL and line.pid == child.pid and line.note == point for line in lines
@@ -18,13 +18,13 @@ def marked(place: Place, child: Child, point: Point | None) -> bool:
 
 
 def runs(place: Place, child: Child) -> bool:
-    """Whether a process has come as far as to have its agent run."""
+    """Return True if a process has begun to run its agent."""
     written = place.effects.read_text(encoding="utf-8") if place.effects.exists() else ""
     return f'"pid": {child.pid}, "what": "{What.RUNS}"' in written
 
 
 def to_its_end(children: Children, child: Child) -> list[str]:
-    """Wait for a process that should end by itself; what was otherwise."""
+    """Wait for a process that should end by itself; return what went otherwise."""
     if not child.ends():
         return [f"process {child.number} did not end within {PATIENCE:g} s"]
     return (

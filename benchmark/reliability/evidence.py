@@ -1,4 +1,4 @@
-"""What a case left behind, read for the judge: effect log, processes, final thread, rows of the journal.
+"""The evidence of a case as the judge reads it: effect log, processes, final thread, rows of the journal.
 
 Nothing of asyncguard is imported here or in :mod:`reliability.judge`: a runtime must not be judged by its own code.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from reliability.effectlog import Line, What, read_log
 
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
-"""How the outside world answers: a number, the tool, the item."""
+"""Receipt of the outside world: a number, the tool, the item."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Process:
     life: int
     pid: int
     died: bool
-    """Whether it was killed, raised, or was frozen while another process went on."""
+    """True if it was killed, raised, or was frozen while another process went on."""
     kind: str = "agent"
 
 
@@ -38,7 +38,7 @@ class JournalAttempt:
     arguments: Mapping[str, Any]
     state: str
     pid: int
-    """Of the process that began it."""
+    """Id of the process that began it, in the operating system."""
     result: Mapping[str, Any] | None
 
 
@@ -70,16 +70,16 @@ class ThreadCall:
 
     @property
     def end(self) -> str:
-        """How it stands, empty if it is open."""
+        """Return its current end; empty if it is open."""
         return self.ends[-1][1] if self.ends else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All of it."""
+    """The evidence of a case."""
 
     case: Mapping[str, Any]
-    """What was tried, as plain JSON."""
+    """The case as plain JSON."""
     classes: Mapping[str, str]
     """Effect class of each tool."""
     operands: Mapping[str, str]
@@ -93,12 +93,12 @@ class Evidence:
     state: Mapping[str, Any] | None
     """The final thread; ``None`` if no run ended."""
     calls: Mapping[str, ThreadCall]
-    """Calls of the thread by key; one that the events tell of and nobody proposed has no tool."""
+    """Calls of the thread by key; a call that has events but was never proposed has no tool."""
     journal: tuple[JournalCall, ...] | None
     """Rows of the journal for this thread; ``None`` for an agent without one."""
 
     def of(self, *kinds: What, item: str | None = None) -> list[Line]:
-        """Lines of the log that tell one of these."""
+        """Return the lines of the log of some kinds."""
         return [line for line in self.lines if line.what in kinds and item in (None, line.item)]
 
     @property
@@ -119,7 +119,7 @@ def receipts_in(content: Any) -> set[str]:
 
 
 _NOBODY = "lost"
-"""The process of a start that is only assumed: an attempt may have begun that nothing tells of."""
+"""The process of a start that is only assumed: an attempt may have begun without any trace."""
 _ENDS: Mapping[str, str] = {
     "call_rejected": "rejected",
     "call_squashed": "squashed",
@@ -128,7 +128,7 @@ _ENDS: Mapping[str, str] = {
 
 
 def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
-    """The calls of a thread, folded from its events."""
+    """Return the calls of a thread, folded from its events."""
     calls: dict[str, ThreadCall] = {}
     ordinals: dict[tuple[str, str], int] = {}
 
@@ -164,7 +164,7 @@ def read_evidence(folder: Path, journal: tuple[JournalCall, ...] | None) -> Evid
     """Read the evidence of a case.
 
     Args:
-        folder: Where it was played.
+        folder: Folder of the case.
         journal: Rows of its journal, read by :mod:`reliability.rows`; ``None`` if the agent has none.
     """
     case = json.loads((folder / "case.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""How the processes of a case die: at a named point, at drawn instants, frozen and thawed, or with their database."""
+"""The deaths of a case's processes: at a named point, at drawn instants, frozen and thawed, or with their database."""
 
 import random
 import signal
@@ -19,15 +19,16 @@ _STARTING, _WORKING = 0.1, 0.5
 """Share of the README's agents that die while they start, and the longest time in seconds for which others work."""
 _LOOK = 0.01
 _LIVES = 12
-"""Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
+"""Processes that may fail in a row for reasons that are not faults, such as a database that is
+away."""
 
 
 def meet(case: Case, place: Place, children: Children, server: Server | None) -> list[str]:
-    """Let processes live and die until one ends by itself; tells what went otherwise than it should.
+    """Let processes live and die until one ends by itself; return what went otherwise than it should.
 
     Args:
-        case: What is tried.
-        place: Where.
+        case: Case to play.
+        place: Place of the case.
         children: Gets the processes.
         server: For cases that restart it: a server of the case's own.
     """
@@ -51,7 +52,7 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
 
 
 def refusal(place: Place) -> str:
-    """What the runtime said if it refused to work in this way."""
+    """Return the runtime's message if it refused to work in this way; empty if it did not."""
     return next((line.note for line in read_log(place.effects) if line.what is What.REFUSED), "")
 
 
@@ -72,7 +73,7 @@ def _at_a_point(
 
 
 def deaths(case: Case) -> int:
-    """How many processes die at the point: in recovery, the first and the one that recovers."""
+    """Return the number of processes that die at the point: in recovery, the first and the one that recovers."""
     return 2 if case.point is Point.C14 else 1
 
 
@@ -94,7 +95,10 @@ def _at_instants(
 
 
 def _dies_at_work(place: Place, child: Child, drawn: random.Random) -> bool:
-    """Wait for the instant at which a process is to die, mostly while its agent runs; whether it ended before."""
+    """Wait for the instant at which a process is to die; return True if it ended before.
+
+    The instant mostly lies while its agent runs.
+    """
     if drawn.random() < _STARTING:
         return child.wait(drawn.uniform(EARLIEST, LATEST))
     after = drawn.uniform(0.0, _WORKING)
@@ -106,7 +110,7 @@ def _dies_at_work(place: Place, child: Child, drawn: random.Random) -> bool:
 
 
 def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
-    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that."""
+    """Freeze each process, let the next take over, and thaw the frozen one in the middle of that."""
     drawn = random.Random(f"frozen {case.seed}")
     for _ in range(case.kills):
         frozen = play()

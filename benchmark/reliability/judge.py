@@ -1,9 +1,10 @@
-"""The judge: one function for each promise, from evidence to what speaks against it.
+"""The judge: one function for each promise, from the evidence to the violations.
 
-P1 no acknowledged result is lost. P2 no effect happens twice that must not; one that may happen at most once is not
-even begun twice. P3 every call ends in exactly one state. P4 a call is in doubt only if its process died or gave it up
-between intent and result, and never if its class lets somebody find out. P5 nothing is begun that depends on a call
-without a result, or that a person did not approve. P6 no result is recorded for another call.
+P1 no acknowledged result is lost. P2 no effect happens twice that must not; one that may happen at
+most once is not even begun twice. P3 every call ends in exactly one state. P4 a call is in doubt
+only if its process died or gave it up between intent and result, and never if its effect class lets
+the outcome be found out. P5 nothing is begun that depends on a call without a result, or that a
+person did not approve. P6 no result is recorded for another call.
 """
 
 import hashlib
@@ -21,9 +22,9 @@ from reliability.next_message import never_decided, not_repeated, stopped_in_tim
 _NOT_RUN = ("squashed", "rejected", "cancelled")
 """States of calls of which the model is told that they were not run."""
 _FAILURES = (What.DECLINED, What.FAILED, What.VOIDED, What.CANCELLED)
-"""What the outside world does to a call so that it may fail."""
+"""Events of the outside world after which a call may fail."""
 _LIFE = re.compile(r"life(\d+)_")
-"""How the id of a call tells in which life of the agent the model made it."""
+"""Number of the agent's process in the id of a call that its model made."""
 _NEWS = re.compile(
     r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-',
     re.S,
@@ -32,20 +33,20 @@ _NEWS = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """What speaks against a promise."""
+    """A violation of a promise."""
 
     promise: str
     """``P1`` to ``P6``; ``run`` if the case did not come to an end."""
     text: str
-    """What was found."""
+    """Description of the evidence against it."""
 
     def to_json(self) -> dict[str, str]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return asdict(self)
 
 
 def judge(evidence: Evidence) -> list[Violation]:
-    """Everything that speaks against the promises."""
+    """Return everything that speaks against the promises."""
     if evidence.state is None:
         return [Violation(promise="run", text="no run of the thread came to its end")]
     found = [
@@ -65,7 +66,7 @@ def _unfinished(state: Mapping[str, Any]) -> Iterator[str]:
 
 
 def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
-    """What the client was shown, or the journal wrote down, stands in the thread."""
+    """Yield results that the client was shown or the journal holds, and the thread does not."""
     told = {receipt for message in evidence.messages for receipt in receipts_in(message["content"])}
     forked = max((line.n for line in evidence.of(What.FORKED)), default=0)
     for line in evidence.of(What.SEEN):
@@ -96,7 +97,7 @@ def _post_that_is_lost(evidence: Evidence, told: set[str]) -> Iterator[str]:
 
 
 def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
-    """At-most-once calls are begun once, keyed and probed ones have one effect."""
+    """Yield at-most-once calls that were begun twice, and keyed or probed ones with two effects."""
     begun = Counter(
         line.item
         for line in evidence.of(What.BEGUN)
@@ -111,7 +112,7 @@ def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
 
 
 def effects(evidence: Evidence) -> Counter[str]:
-    """How often each effect happened that should not happen twice, by item."""
+    """Return the number of effects by item, for tools whose effects must not happen twice."""
     once = ("keyed", "probed", "at_most_once")
     return Counter(
         line.item for line in evidence.of(What.EFFECT) if _class(evidence, line.tool) in once
@@ -122,7 +123,7 @@ def effects(evidence: Evidence) -> Counter[str]:
 
 
 def every_call_ends_once(evidence: Evidence) -> Iterator[str]:
-    """One end for each call, or a doubt that was settled; one answer to each; the journal agrees."""
+    """Yield calls with more or less than one end (a resolved doubt aside) or answer, and journal rows that disagree."""
     for call in evidence.calls.values():
         if not call.tool:
             yield f"the ledger tells of a call {call.key} that no message made"
@@ -155,11 +156,12 @@ def _answers(evidence: Evidence) -> Iterator[str]:
 
 
 def _never_entered_again(evidence: Evidence, row: JournalCall, ended: str) -> bool:
-    """Return True if a journal may lag behind its thread: its word comes with the next entry, and there was none.
+    """Return True if the journal lags behind the thread only because no further entry was made.
 
-    The process died between storing the last step of the run and writing what the thread made of its calls; whoever
-    goes on finds the run over. The outcome of the attempt itself has to be in the journal, so that nothing is in
-    doubt, and the call has to be one of the last step that dispatched anything.
+    The process died between storing the last step of the run and writing what the thread made of
+    its calls; the process that resumes finds the run over. The outcome of the attempt itself has to
+    be in the journal, so that nothing is in doubt, and the call has to be one of the last step that
+    dispatched anything.
     """
     if row.state != "pending" or ended != "done" or not (evidence.died and row.attempts):
         return False
@@ -188,7 +190,7 @@ def _journal_agrees(evidence: Evidence) -> Iterator[str]:
 
 
 def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
-    """A call in doubt was begun by a process that died, or was given up while it ran; its class allows no other way."""
+    """Yield calls in doubt whose process did not die, that were not given up, or whose class allows another way."""
     rows = {row.key: row for row in evidence.journal or ()}
     for call in needless_doubts(evidence):
         effect = _class(evidence, call.tool)
@@ -224,9 +226,9 @@ def _begun_by_a_lost_message(evidence: Evidence, call: ThreadCall) -> bool:
 
 
 def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttempt) -> bool:
-    """Return True if the result came from outside after the doubt, and settled it.
+    """Return True if the result came from outside after the doubt, and resolved the doubt.
 
-    The process that started the work outside died before it could say so; nobody knew then.
+    The process that started the work outside died before it could record that.
     """
     settled = [state for _, state in call.ends] == ["in_doubt", "done"]
     return (
@@ -237,7 +239,7 @@ def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttemp
 
 
 def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
-    """Calls that were ever in doubt though they may be made again, or a probe knows: of tools not at most once."""
+    """Return the calls that were ever in doubt although their class lets them be repeated or probed."""
     return [
         call
         for call in evidence.calls.values()
@@ -249,7 +251,7 @@ def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
 
 
 def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
-    """What was begun is never told as not run, and as failed only after a failure; nothing is refused for no reason."""
+    """Yield calls that were begun and told as not run, that failed after an effect, or were refused for no reason."""
     begun = {line.item for line in evidence.of(What.BEGUN)}
     for call in () if evidence.of(What.FORKED) else evidence.calls.values():
         where = f"{call.label} of task {call.task}"
@@ -307,7 +309,7 @@ def _answered(evidence: Evidence, call: ThreadCall, note: str) -> bool:
 
 
 def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
-    """A dependent call begins after the call that it depends on has answered, with that answer."""
+    """Yield calls that were begun before the call that they depend on had answered, or with another answer."""
     for line in evidence.of(What.BEGUN):
         operand = evidence.operands.get(line.item)
         if operand is None:
@@ -318,14 +320,14 @@ def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
             continue
         telling = evidence.of(What.RETURNED, What.REPEATED, What.PROBED, item=operand)
         if not any(told.receipt == line.after and told.n < line.n for told in telling):
-            yield f"{line.tool} for {line.item} was begun with {line.after}, which nobody had answered by then"
+            yield f"{line.tool} for {line.item} was begun with {line.after}, which had not been answered by then"
     yield from _written_with_operands(evidence)
     yield from _starts_in_order(evidence)
     yield from _unapproved(evidence)
 
 
 def _unapproved(evidence: Evidence) -> Iterator[str]:
-    """A call that has to be approved, or that a person was asked about, begins after the yes; after a no never."""
+    """Yield calls that need approval, or that a person was asked about, and that were begun without a yes."""
     for line in evidence.of(What.BEGUN):
         asked = any(told.n < line.n for told in evidence.of(What.ASKED, item=line.item))
         answers = [
@@ -356,8 +358,9 @@ def _ordered_outside(evidence: Evidence, item: str, operand: str) -> bool:
 
 
 def _starts_in_order(evidence: Evidence) -> Iterator[str]:
-    # What a process that is gone had begun, the ledger of its heir tells of when it learns of it: that may be before it
-    # has made a pure call again, or looked up another one, on which the first depended.
+    # The ledger of the next process tells of a dead process's calls only when it learns of them:
+    # that may be before it has repeated a pure call, or looked up another one, on which the first
+    # depended.
     gone = {
         row.key
         for row in evidence.journal or ()
@@ -384,7 +387,7 @@ def _starts_in_order(evidence: Evidence) -> Iterator[str]:
 
 
 def no_result_is_anothers(evidence: Evidence) -> Iterator[str]:
-    """Receipts stand where they belong: in messages, in the journal, and under their keys."""
+    """Yield receipts in a wrong place: in messages, in the journal, or under another call's key."""
     yield from _told_of_others(evidence)
     yield from _made_up(evidence)
     for row in evidence.journal or ():
@@ -451,22 +454,25 @@ PROMISES: Mapping[str, Callable[[Evidence], Iterator[str]]] = {
     "P5": nothing_runs_ahead,
     "P6": no_result_is_anothers,
 }
-"""Each promise and the function that looks for what speaks against it."""
+"""Each promise and the function that looks for violations of it."""
 
 
 def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What the journal has to keep of a call: computed here anew, from tool and arguments (which are all text)."""
+    """Return the fingerprint that the journal has to keep of a call, computed without asyncguard.
+
+    All arguments are texts.
+    """
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{tool}\x00{text}".encode()).hexdigest()[:32]
 
 
 def in_doubt(evidence: Evidence) -> int:
-    """How many calls ended in doubt."""
+    """Return the number of calls that ended in doubt."""
     return sum(call.end == "in_doubt" for call in evidence.calls.values())
 
 
 def _of_another_branch(evidence: Evidence, row: JournalCall) -> bool:
-    """Whether a row is about a call that the client gave up when it took up an earlier state of the thread."""
+    """Return True if the client gave up a row's call when it resumed from an earlier state of the thread."""
     call = evidence.calls.get(row.key)
     items = {str(attempt.arguments.get("item", "")) for attempt in row.attempts}
     return bool(evidence.of(What.FORKED)) and (call is None or items != {call.item})

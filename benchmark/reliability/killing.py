@@ -9,14 +9,14 @@ from reliability.effectlog import EffectLog, What
 
 
 class Trigger:
-    """Kills the process when a point is reached."""
+    """Trigger that kills the process when a point is reached."""
 
     def __init__(self, log: EffectLog, point: Point | None, item: str) -> None:
         """Make a trigger.
 
         Args:
-            log: Where the mark goes.
-            point: Where to die; ``None`` never does.
+            log: Log that gets the mark.
+            point: Point at which to die; ``None`` never does.
             item: The call at which to die, for points that belong to a call.
         """
         self._log = log
@@ -27,7 +27,7 @@ class Trigger:
         """Say that a point is reached.
 
         Args:
-            point: Which.
+            point: Point that is reached.
             item: The call's item, ``None`` where the point belongs to no call.
         """
         if point is self.point and item in (None, self.item):

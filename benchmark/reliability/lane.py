@@ -31,37 +31,37 @@ from reliability.tools import classes_to_json, shape_of
 
 @dataclass(kw_only=True)
 class Played:
-    """What came of a case."""
+    """Result of a case."""
 
     case: str
     part: str
     violations: list[dict[str, str]] = field(default_factory=list)
-    """What the judge found, and what kept the case from its end (``run``)."""
+    """Findings of the judge, and errors that kept the case from its end (``run``)."""
     kills: int = 0
     """Processes that were killed or frozen, and stops of the database."""
     effects: int = 0
     """Effects that must not happen twice."""
     doubled: int = 0
-    """How many of them happened once more than they should."""
+    """Number of them that happened more than once."""
     doubts: int = 0
     """Calls that ended in doubt."""
     needless: int = 0
     """Calls in doubt whose tools may be called again, or asked."""
     refused: str = ""
-    """What the runtime said if it refused to work in this way."""
+    """Message of the runtime if it refused to work in this way; empty if it did not."""
     seconds: float = 0.0
     build: str = ""
-    """How the agent is built."""
+    """API with which the agent is built."""
     decided: list[list[str]] = field(default_factory=list)
     """Facts, fate and row of each decision about an open call, equal ones once."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return asdict(self)
 
 
 class Lane:
-    """Plays cases."""
+    """Player of cases, one after the other."""
 
     def __init__(self, root: Path, url: str = "", *, keep: bool = False) -> None:
         """Make a lane.
@@ -69,7 +69,7 @@ class Lane:
         Args:
             root: Gets a folder for each case.
             url: Database of the server that cases on PostgreSQL share.
-            keep: Whether to keep the evidence of cases without violations, too.
+            keep: True to keep the evidence of cases without violations, too.
         """
         self._root = root
         self._url = url
@@ -112,7 +112,7 @@ class Lane:
             self._own.close()
 
     def _database(self, case: Case) -> str:
-        """Where a case keeps its things; workers get a database of their own, for each reaps whatever lies in one."""
+        """Return the database of a case; workers get a database of their own, as each reaps every job in one."""
         if case.workers and case.database is Database.POSTGRES:
             return own_database(self._url, case.name)
         return self._url
@@ -130,7 +130,7 @@ def _classes(case: Case, story: Story) -> Mapping[str, str]:
 
 
 def _asking(case: Case) -> list[str]:
-    """Tools no call of which may begin before a person has said yes."""
+    """Return tools no call of which may begin before a person has said yes."""
     if case.beside is Beside.PEOPLE:
         return ["pay"]
     return list(APPROVED) if case.asks else []

@@ -1,4 +1,4 @@
-"""Several lanes at once: hands out cases, takes results, and keeps them so that a broken-off proof goes on."""
+"""Several lanes at once: they get cases and return results, which are kept so that an interrupted run goes on."""
 
 import json
 import queue
@@ -22,14 +22,14 @@ class LaneDiedError(RuntimeError):
 
 
 class Results:
-    """What came of the cases so far; one JSON line each, on disk as they come."""
+    """Results of the cases so far; one JSON line each, written to disk as they come."""
 
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         """Read what an earlier run left.
 
         Args:
             folder: Holds the results.
-            fresh: Whether to begin anew.
+            fresh: True to delete the results of an earlier run.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / RESULTS
@@ -41,7 +41,7 @@ class Results:
         self.played: dict[str, Played] = {item.case: item for item in played}
 
     def add(self, played: Played) -> None:
-        """Keep one more."""
+        """Keep one more result."""
         with self._lock, self._file.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(played.to_json())}\n")
             self.played[played.case] = played
@@ -49,19 +49,19 @@ class Results:
 
 @dataclass(frozen=True, kw_only=True)
 class Lanes:
-    """How cases are played."""
+    """Settings of the lanes in which cases are played."""
 
     folder: Path
     """Gets the evidence."""
     url: str = ""
     """Database of the shared PostgreSQL server, empty without one."""
     keep: bool = False
-    """Whether to keep the evidence of cases without violations, too."""
+    """True if the evidence of cases without violations is kept, too."""
     number: int = 1
-    """How many are played at once."""
+    """Number of lanes that play at the same time."""
 
     def command(self) -> list[str]:
-        """How a lane is started."""
+        """Return the command line that starts a lane."""
         keep = ["--keep"] if self.keep else []
         return [
             sys.executable,
@@ -78,8 +78,8 @@ def play_all(cases: Iterable[Case], lanes: Lanes, done: Callable[[Played], None]
     """Play cases in several lanes.
 
     Args:
-        cases: What to play.
-        lanes: How.
+        cases: Cases to play.
+        lanes: Settings of the lanes.
         done: Told of each result, from any thread.
 
     Raises:

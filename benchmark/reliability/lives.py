@@ -99,7 +99,7 @@ def say_where() -> None:
 
 
 def _point(case: Case, life: int) -> Point | None:
-    """Where this life dies: the first at the point of the case, the second in recovery, too."""
+    """Return the point at which this process dies: the first at the point of the case, the second in recovery, too."""
     again = life == 1 and case.point is Point.C14
     return case.point if life == 0 or again else None
 
@@ -156,7 +156,7 @@ async def _stream(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None
 
 
 async def _earlier(graph: Any, config: Any) -> Any:
-    """The state of a thread before its model said anything."""
+    """Return the state of a thread before its model said anything."""
     found = [
         state.config async for state in graph.aget_state_history(config) if state.next == ("model",)
     ]
@@ -164,7 +164,7 @@ async def _earlier(graph: Any, config: Any) -> Any:
 
 
 def shown_in(update: Any) -> str:
-    """The text of the messages in an update of the stream."""
+    """Return the text of the messages in an update of the stream."""
     found: list[str] = []
     for written in update.values():
         for part in written if isinstance(written, list) else [written]:

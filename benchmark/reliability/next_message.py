@@ -1,4 +1,4 @@
-"""What the user's next message excuses, in cases whose client comes back to a killed thread with one.
+"""Exceptions from the promises for cases whose client continues a killed thread with the user's next message.
 
 Each exception from a promise is as narrow as the rule of the runtime that it stands for, and each wants its evidence:
 the client's note that the user spoke (``SPOKE``), and what the outside world saw of the call. Nothing is excused in

@@ -1,4 +1,4 @@
-"""What is tried, part by part: the sections of the report and their cases."""
+"""The parts of the harness: the sections of the report and their cases."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ EMBEDDED_POINTS = tuple(point for point in Point if point not in (*WORKER_POINTS
 
 
 class Expected:
-    """What has to come of a part."""
+    """Expected result of a part."""
 
     SOUND = "sound"
     """No violation."""
@@ -43,7 +43,7 @@ class Part:
     cases: Callable[[int], Iterable[Case]]
     """Its cases, given how many kills are wanted; a part with fixed cases has its own number."""
     expected: str = Expected.SOUND
-    """What has to come of it."""
+    """Expected result of its cases."""
 
 
 def _points(part: str, points: Iterable[Point], **options: Any) -> Iterable[Case]:
@@ -123,7 +123,7 @@ def _few(part: str, share: float, kills: int, **options: Any) -> Callable[[int],
 def _shown(
     part: str, share: float, builds: Sequence[Build], **options: Any
 ) -> Callable[[int], Iterable[Case]]:
-    """Agents of the README under random kills; durability is what they have by themselves, or as it advises."""
+    """Return agents of the README under random kills; durability is what they have by themselves, or as it advises."""
 
     def cases(kills: int) -> Iterable[Case]:
         for seed in range(max(len(builds), round(kills * share / _KILLS_A_CASE))):
@@ -160,7 +160,7 @@ def _beside_case(part: str, kind: Beside, seed: int) -> Case:
 
 
 def _shown_answers(_: int) -> Iterable[Case]:
-    """Every point around an approval, each class, both front ends; conversations and tasks, sync and async by turns."""
+    """Return each point around an approval, class and adapter; conversations and tasks, sync and async by turns."""
     points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C10, Point.C11)
     for number, (point, effect, build) in enumerate(
         product(points, Effect, (Build.GRAPH, Build.MIDDLEWARE))
@@ -182,11 +182,11 @@ def _shown_answers(_: int) -> Iterable[Case]:
 
 
 def _shown_points(_: int) -> Iterable[Case]:
-    """The points that any agent with a checkpointer has, each class, both front ends."""
+    """Return the points that any agent with a checkpointer has, each class, both adapters."""
     for number, (point, effect, build) in enumerate(
         product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))
     ):
-        # Where steps are stored when the next one runs, nobody dies between two nodes.
+        # Where steps are stored when the next one runs, no process dies between two nodes.
         between = build is Build.MIDDLEWARE and point in (Point.C1, Point.C2, Point.C10, Point.C11)
         said = Durability.SYNC if between else Durability.DEFAULT
         options: dict[str, Any] = {"build": build, "durability": said, "seed": number * 5 // 2}

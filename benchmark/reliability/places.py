@@ -1,4 +1,4 @@
-"""Where a case is played, and what lies there."""
+"""The folder and databases of a case."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ THREADS = "threads.db"
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a case is played."""
+    """Folder and databases of a case."""
 
     folder: Path
     """Evidence, and the databases of SQLite."""
@@ -29,10 +29,10 @@ class Place:
         return self.folder / "state.json"
 
     def stores(self, database: Database) -> str:
-        """Where threads are kept."""
+        """Return the store of the threads."""
         return self.url if database is Database.POSTGRES else str(self.folder)
 
     def journal(self, case: Case) -> str:
-        """Where the journal of a case is kept; the README's agents make it themselves, beside their checkpoints."""
+        """Return the store of a case's journal; the README's agents open it themselves, next to their checkpoints."""
         name = f"{THREADS}.effects" if case.shown else "journal.sqlite"
         return self.url if case.database is Database.POSTGRES else str(self.folder / name)

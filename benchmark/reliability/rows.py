@@ -16,7 +16,7 @@ _SCHEMA = "asyncguard"
 
 
 def read_rows(place: str, session: str) -> tuple[JournalCall, ...]:
-    """The calls of one thread, oldest first, with their attempts.
+    """Return the calls of one thread, oldest first, with their attempts.
 
     Args:
         place: File of an SQLite journal, or URL of a PostgreSQL database.

@@ -1,4 +1,4 @@
-"""Starts the proof; see :mod:`reliability.command`."""
+"""Start the proof; see :mod:`reliability.command`."""
 
 import sys
 from pathlib import Path

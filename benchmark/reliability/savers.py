@@ -20,7 +20,7 @@ _QUESTION, _ANSWER = "__interrupt__", "__resume__"
 
 
 class Steps:
-    """What the saver has to know of the run: whether what a point waits for has happened."""
+    """Progress of the run as the saver has to know it: whether the condition of a point has come true."""
 
     def __init__(self, trigger: Trigger) -> None:
         """Make a watch."""
@@ -31,7 +31,7 @@ class Steps:
         """The result of the target is in the ledger."""
 
     def before(self, writes: Iterable[Any] = ()) -> None:
-        """Something is about to be stored: a step, or what a node wrote."""
+        """Note that something is about to be stored: a step, or the writes of a node."""
         channels = {channel for channel, *_ in writes}
         if _QUESTION in channels:
             self.trigger.at(Point.A0)
@@ -43,12 +43,12 @@ class Steps:
             self.trigger.at(Point.C10)
 
     def wrote(self, writes: Iterable[Any]) -> None:
-        """What a node wrote was stored."""
+        """Note that the writes of a node were stored."""
         if _ANSWER in {channel for channel, *_ in writes}:
             self.trigger.at(Point.A3)
 
     def after(self) -> None:
-        """A whole step was stored."""
+        """Note that a whole step was stored."""
         if self.answered:
             self.trigger.at(Point.C2)
         if self.merged:
@@ -56,7 +56,7 @@ class Steps:
 
 
 class _Watched(BaseCheckpointSaver[Any]):
-    """Tells the watch of every write; mixed into a saver."""
+    """Mixin of a saver that tells the watch of every write."""
 
     steps: Steps | None = None
 
@@ -119,12 +119,12 @@ async def make_tables(url: str) -> None:
 
 @asynccontextmanager
 async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[Any]:
-    """A saver that is ready.
+    """Yield a saver that is ready.
 
     Args:
-        database: Which.
+        database: Kind of database.
         place: Folder of the case, or URL of the server's database.
-        steps: What watches it.
+        steps: Watches the saver.
     """
     match database:
         case Database.SQLITE:
@@ -139,12 +139,12 @@ async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[A
 
 @contextmanager
 def shown_saver(case: Case, place: Place, steps: Steps) -> Iterator[Any]:
-    """A saver as the README opens it; it is watched only where a process dies at a point.
+    """Yield a saver as the README opens it; it is watched only where a process dies at a point.
 
     Args:
-        case: What is tried.
-        place: Where.
-        steps: What watches it.
+        case: Case to play.
+        place: Place of the case.
+        steps: Watches the saver.
     """
     watched = case.point is not None
     if case.database is Database.SQLITE:
@@ -163,7 +163,7 @@ def shown_saver(case: Case, place: Place, steps: Steps) -> Iterator[Any]:
 
 @asynccontextmanager
 async def shown_saver_async(case: Case, place: Place, steps: Steps) -> AsyncIterator[Any]:
-    """The same for async code."""
+    """Yield the same for async code."""
     watched = case.point is not None
     if case.database is Database.SQLITE:
         kind: Any = WatchedSqlite if watched else AsyncSqliteSaver

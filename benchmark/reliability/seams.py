@@ -24,7 +24,7 @@ _DYING_REQUEST = 2
 
 
 class DyingClock(LoopClock):
-    """Dies in a back-off; nothing else of the engine sleeps."""
+    """Clock that dies in a back-off; nothing else of the engine sleeps."""
 
     def __init__(self, trigger: Trigger) -> None:
         """Make a clock."""
@@ -67,7 +67,7 @@ class SteppingModel:
         self._requests = 0
 
     def __call__(self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> Step:
-        """Answer."""
+        """Return the model's answer."""
         self._requests += 1
         if self._requests == _DYING_REQUEST:
             self._trigger.at(Point.C0)
@@ -108,14 +108,14 @@ class DyingJournal:
         Args:
             journal: The real one.
             trigger: Kills.
-            broken: What is switched off.
+            broken: Part that is switched off.
         """
         self.journal = journal
         self.trigger = trigger
         self._broken = broken
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the journal's own."""
+        """Return any other attribute from the journal."""
         return getattr(self.journal, name)
 
     async def begin(self, intent: Intent) -> Verdict:
@@ -139,7 +139,7 @@ class DyingJournal:
         return verdict
 
     async def _known_as(self, intent: Intent) -> str:
-        """The fingerprint under which the attempt stands already: what a journal does that compares none."""
+        """Return the fingerprint under which the attempt stands already: what a journal does that compares none."""
         found = await asyncio.to_thread(lambda: self.journal.entries(key=intent.key))
         known = {a.number: a.fingerprint for entry in found for a in entry.attempts}
         return known.get(intent.attempt, intent.fingerprint)
@@ -153,12 +153,12 @@ class DyingJournal:
             self.trigger.at(Point.C8)
 
     def end_soon(self, key: str, attempt: int, result: Result) -> None:
-        """Write down an outcome, or die as soon as it is on disk, before anybody has it."""
+        """Write down an outcome, or die as soon as it is on disk, before any caller gets it."""
         if self._broken is Broken.INTENT:
             return
         self.journal.end_soon(key, attempt, result)
         if self._dies_behind(result):
-            self.journal.entries(key=key)  # answered behind what was told before
+            self.journal.entries(key=key)  # entries() waits for the writes queued before it
             self.trigger.at(Point.C8)
 
     def _dies_behind(self, result: Result) -> bool:

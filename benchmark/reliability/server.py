@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 _FOLDERS = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/pgsql-*/bin")
 _UNPRIVILEGED = "postgres"
-"""Whose server it is if we are root, as whom PostgreSQL refuses to run."""
+"""Account that runs the server if we are root: PostgreSQL refuses to run as root."""
 _PATIENCE = "60"
 
 
@@ -20,7 +20,7 @@ class NoServerError(RuntimeError):
 
 
 def programs() -> Path | None:
-    """The folder with PostgreSQL's programs, the newest of several; ``None`` if there is none."""
+    """Return the folder with PostgreSQL's programs, the newest of several; ``None`` if there is none."""
     if (found := shutil.which("pg_ctl")) and shutil.which("initdb"):
         return Path(found).parent
     places = [
@@ -74,7 +74,7 @@ class Server:
         )
 
     def stop(self) -> None:
-        """Stop it as a crash does: nothing is written to an end, and nobody is told."""
+        """Stop it as a crash does: writes are cut off, and clients get no notice."""
         self._control("stop", "-w", "-t", _PATIENCE, "-m", "immediate")
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ from reliability.seams import DyingJournal
 from reliability.story import CALLED, RECEIPT
 
 _RETRIED = ["read", "check", "put", "charge"]
-"""Tools whose effects may be repeated by whoever likes."""
+"""Tools whose effects may be repeated by any caller."""
 _RETRY: Mapping[str, Any] = {"initial_delay": 0.05, "jitter": False}
 _LONG, _KEPT = 14, 6
 """Messages from which on a conversation is summarised, and how many of them stay."""
@@ -55,11 +55,11 @@ _ITEM = re.compile(r"""['"]item['"]:\s*['"](\w+)['"]""")
 def shown_agent(
     case: Case, place: Place, model: Any, saver: Any, trigger: Trigger
 ) -> Iterator[Any]:
-    """A compiled graph.
+    """Yield a compiled graph.
 
     Args:
-        case: What is tried.
-        place: Where.
+        case: Case to play.
+        place: Place of the case.
         model: The scripted model.
         saver: The checkpointer.
         trigger: Kills, where something is switched off.
@@ -84,7 +84,7 @@ def shown_agent(
 
 
 class Way(StrEnum):
-    """How the agent is called."""
+    """Method with which the agent is called."""
 
     INVOKE = "invoke"
     AINVOKE = "ainvoke"
@@ -93,12 +93,12 @@ class Way(StrEnum):
 
     @property
     def sync(self) -> bool:
-        """Whether it is called from sync code."""
+        """Return True if it is called from sync code."""
         return self in (Way.INVOKE, Way.STREAM)
 
 
 def way_of(case: Case) -> Way:
-    """How the agent of a case is called."""
+    """Return the method with which the agent of a case is called."""
     return list(Way)[case.seed // 2 % len(Way)]
 
 
@@ -153,7 +153,7 @@ class Wrapper(AgentMiddleware[Any, Any, Any]):
     """A middleware of the user's own: it looks at each call, and lets it pass."""
 
     def __init__(self) -> None:
-        """Have seen nothing yet."""
+        """Start with no call seen."""
         super().__init__()
         self.seen: list[str] = []
 
@@ -174,7 +174,7 @@ class Wrapper(AgentMiddleware[Any, Any, Any]):
 
 
 def summarise(messages: Sequence[Any], tools: Any) -> str:
-    """What a summary keeps: the items of all calls, so that none is made again, and the receipts."""
+    """Return a summary: the items of all calls, so that none is made again, and the receipts."""
     text = "\n".join(str(message.content) for message in messages)
     items = dict.fromkeys(
         [*(item for told in CALLED.findall(text) for item in told.split()), *_ITEM.findall(text)]
@@ -186,12 +186,12 @@ def summarise(messages: Sequence[Any], tools: Any) -> str:
 
 
 def queue_of(case: Case, place: Place) -> str:
-    """The queue, as agent and worker are given it."""
+    """Return the queue, as agent and worker are given it."""
     return place.url if case.database is Database.POSTGRES else str(place.folder / "queue.db")
 
 
 def worker_words(case: Case, place: Place) -> list[str]:
-    """What stands after ``asyncguard`` on a worker's command line."""
+    """Return the words after ``asyncguard`` on a worker's command line."""
     words = ["worker", "--database-url", queue_of(case, place), "--tools", "reliability.desk:TOOLS"]
     return (
         words if case.database is Database.POSTGRES else [*words, "--journal", place.journal(case)]

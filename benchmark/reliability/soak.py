@@ -41,15 +41,15 @@ _FAULTS = 0.01
 _WARM_UP = 0.2
 """Share of the calls after which memory is compared."""
 GROWTH = 0.05
-"""What resident memory may grow by after the warm-up."""
+"""Share by which resident memory may grow after the warm-up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What the process holds."""
+    """Resources that the process holds at one time."""
 
     calls: int
-    """So far."""
+    """Calls so far."""
     resident: int
     """Bytes in memory."""
     tasks: int
@@ -61,14 +61,14 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Soaked:
-    """What came of a soak."""
+    """Result of a soak."""
 
     samples: tuple[Sample, ...]
-    """In order."""
+    """Samples in order."""
 
     @property
     def growth(self) -> float:
-        """By how much memory grew after the warm-up: medians of the last samples against those after it."""
+        """Growth of memory after the warm-up: medians of the last samples against those after it."""
         held = [
             sample.resident
             for sample in self.samples
@@ -78,7 +78,7 @@ class Soaked:
         return _median(held[-few:]) / _median(held[:few]) - 1
 
     def leaks(self) -> list[str]:
-        """What is more at the end than after the warm-up."""
+        """Return the resources of which there are more at the end than after the warm-up."""
         warm = next(
             sample for sample in self.samples if sample.calls >= _WARM_UP * self.samples[-1].calls
         )
@@ -93,7 +93,7 @@ class Soaked:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         return {
             "growth": self.growth,
             "leaks": self.leaks(),
@@ -110,7 +110,7 @@ def soak(calls_wanted: int, note: Callable[[Sample], None]) -> Soaked:
     """Make that many calls in this process.
 
     Args:
-        calls_wanted: How many; rounded up to whole runs.
+        calls_wanted: Number of calls; rounded up to whole runs.
         note: Told of each sample.
     """
     with TemporaryDirectory(prefix="reliability-soak-") as folder:
@@ -118,7 +118,8 @@ def soak(calls_wanted: int, note: Callable[[Sample], None]) -> Soaked:
 
 
 async def _soak(folder: Path, runs: int, note: Callable[[Sample], None]) -> Soaked:
-    # The loop's pool of threads grows when it is busy, up to a bound: it is filled now, so that it is no leak later.
+    # The loop's pool of threads grows when it is busy, up to a bound: it is filled now, so that its
+    # growth is not taken for a leak later.
     await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.05) for _ in range(64)))
     began, samples = time.monotonic(), list[Sample]()
     every = max(1, runs // _SAMPLES)
@@ -172,7 +173,7 @@ def _sample(made: int, seconds: float) -> Sample:
 
 
 class _Caller(BaseChatModel):
-    """Calls as many tools as a message may, some times, and is done; keeps nothing of what it was asked."""
+    """Model that calls as many tools as a message may, some times, and is done; keeps nothing of what it was asked."""
 
     @property
     def _llm_type(self) -> str:

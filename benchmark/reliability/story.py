@@ -1,4 +1,4 @@
-"""What the model says: the same calls in every life of a process, decided from the history alone.
+"""The model's script: the same calls in every life of a process, decided from the history alone.
 
 A model that is asked again gives the same calls under new ids, as real ones do. Every call is about an item of its
 own, so that the judge can tell calls apart without looking at ids or keys.
@@ -39,11 +39,11 @@ NOTARY = "ask_notary"
 SHIP = "ship"
 """The tool whose calls depend on another call's result; at most once."""
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
-"""How the outside world answers: number of the effect's line, tool, item."""
+"""Receipt of the outside world: number of the effect's line, tool, item."""
 _PLACEHOLDER = "arrives in a later message"
-"""What the runtime says of a call that takes its time."""
+"""Part of the runtime's answer to a call that is still running."""
 CALLED = re.compile(r"called\[([\w ]*)\]")
-"""How a summary tells of the items of the calls that it replaces."""
+"""Part of a summary that names the items of the calls that it replaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Story:
     """All calls of a run."""
 
     waves: tuple[tuple[Asked, ...], ...]
-    """What is called in which message."""
+    """Calls by message."""
     target: Asked
     """The call at which the process dies."""
     tasks: tuple[str, ...]
@@ -70,10 +70,10 @@ class Story:
     also: tuple[str, ...] = ()
     """Items that the first task is told of, too, so that another branch may call for them."""
     patient: bool = False
-    """Whether the model waits for what is running before it calls for more."""
+    """True if the model waits for running calls before it makes more."""
 
     def goals(self) -> list[dict[str, str]]:
-        """The input: tasks that name all their items, so that no argument is invented."""
+        """Return the input: tasks that name all their items, so that no argument is invented."""
         first = self.tasks[0]
         told = {
             task: (*self.items(task), *(self.also if task == first else ())) for task in self.tasks
@@ -81,7 +81,7 @@ class Story:
         return [{"id": task, "goal": f"Handle {' '.join(items)}."} for task, items in told.items()]
 
     def operands(self) -> dict[str, str]:
-        """Item of each dependent call to the item on whose result it depends."""
+        """Return the item of each dependent call with the item on whose result it depends."""
         return {
             asked.item: asked.operand.partition("/")[2]
             for wave in self.waves
@@ -90,7 +90,7 @@ class Story:
         }
 
     def other(self) -> "Story":
-        """The same story, which calls for something else where the target was."""
+        """Return the same story, which calls for something else where the target was."""
         name, item = f"{self.target.tool}/{self.target.item}", f"x{self.target.item}"
         renamed = {name: f"{self.target.tool}/{item}"}
         waves = tuple(
@@ -111,12 +111,12 @@ class Story:
         return replace(self, waves=waves, target=replace(self.target, item=item))
 
     def items(self, task: str) -> tuple[str, ...]:
-        """Items of a task, in order."""
+        """Return the items of a task, in order."""
         return tuple(asked.item for wave in self.waves for asked in wave if asked.task == task)
 
 
 def story_of(case: Case) -> Story:
-    """The story of a case."""
+    """Return the story of a case."""
     if case.shown:
         return _shown(case) if case.effect is None else _shown_at_a_point(case, case.effect)
     if case.effect is None:
@@ -126,7 +126,7 @@ def story_of(case: Case) -> Story:
 
 
 def aims_at_dependent(case: Case) -> bool:
-    """Whether the process dies at the dependent call: a pure call has no row in the journal, what follows it has."""
+    """Return True if the process dies at the dependent call: a pure call has no row in the journal, that one has."""
     return case.effect is Effect.PURE and case.point in ("C3", "C5", "C8")
 
 
@@ -177,12 +177,12 @@ _PATIENT = 0.7
 
 
 def _shown_tasks(case: Case) -> tuple[str, ...]:
-    """Names of the tasks: a plain conversation has one, which is called so."""
+    """Return the names of the tasks: a plain conversation has one, which is called so."""
     return ("a", "b") if case.seed % 2 else ("main",)
 
 
 def _shown(case: Case) -> Story:
-    """A drawn story for an agent of the README; one that waits for people has fewer calls beside."""
+    """Return a drawn story for an agent of the README; one that waits for people has fewer calls beside."""
     drawn = random.Random(f"shown {case.part} {case.seed}")
     tasks, tools = _shown_tasks(case), sorted((*TOOLS.values(), UNDECLARED))
     waves: list[tuple[Asked, ...]] = []
@@ -207,7 +207,7 @@ def _shown(case: Case) -> Story:
 
 
 def _shown_at_a_point(case: Case, effect: Effect) -> Story:
-    """The target comes when the output of other tools was told: that of ``refund`` is held for it."""
+    """Return a story whose target comes after the output of other tools was told: that of ``refund`` is held for it."""
     tasks = _shown_tasks(case)
     one, other = tasks[0], tasks[-1]
     target = Asked(tool=(ASKING if case.asks else TOOLS)[effect], item="t1", task=one)
@@ -225,7 +225,7 @@ class Speaker:
         """Make a speaker.
 
         Args:
-            story: What to call.
+            story: Calls to make.
             build: A guarded agent is told of tasks and takes references; a plain one is told neither.
         """
         self._story = story
@@ -234,7 +234,7 @@ class Speaker:
         self._ordinals = _ordinals(story)
 
     def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> Step:
-        """The next message: what was not called yet of the first wave that is not complete."""
+        """Return the next message: what was not called yet of the first wave that is not complete."""
         made = {
             str(call["args"].get("item"))
             for m in messages
@@ -264,7 +264,7 @@ class Speaker:
     def _waves(self) -> list[tuple[Asked, ...]]:
         if self._guarded:
             return list(self._story.waves)
-        # Nobody else carries a result on: what depends on one is called when it is there, with the following wave.
+        # Only the model carries a result on: a dependent call is made once the result is there, with the next wave.
         flat = [asked for wave in self._story.waves for asked in wave if asked.operand]
         plain = [tuple(asked for asked in wave if not asked.operand) for wave in self._story.waves]
         return [(*wave, *flat) for wave in plain]
@@ -287,7 +287,7 @@ class Speaker:
 
 
 def _left_running(messages: Sequence[BaseMessage]) -> bool:
-    """Whether the calls of the last message were not all answered with a result, and nothing was told since."""
+    """Return True if the last message's calls were not all answered with a result, and no result came since."""
     said = max(
         (place for place, message in enumerate(messages) if isinstance(message, AIMessage)),
         default=-1,
@@ -303,7 +303,7 @@ def _left_running(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _ordinals(story: Story) -> dict[str, int]:
-    """How many-th call of its tool in its task a call is."""
+    """Return the position of each call among the calls of its tool in its task, from 1."""
     counts: Counter[tuple[str, str]] = Counter()
     ordinals: dict[str, int] = {}
     for wave in story.waves:

@@ -26,12 +26,12 @@ _HEAD = (
 _SUMS = ("kills", "effects", "doubled", "doubts", "needless")
 _PROMISES: Mapping[str, str] = {**{f"P{n}": f"P{n}" for n in range(1, 7)}, "run": "no end"}
 _TEXTS = (0, len(_HEAD) - 2, len(_HEAD) - 1)
-"""Columns that are no numbers."""
+"""Columns that hold texts, not numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One part, added up."""
+    """Sums over the cases of one part."""
 
     title: str
     numbers: tuple[int, ...]
@@ -40,13 +40,13 @@ class Row:
     violated: str
     """Promises that did not hold, with the number of cases."""
     verdict: str
-    """What is to be said of it."""
+    """Verdict of the row."""
     holds: bool
-    """Whether what came is what was expected."""
+    """True if the result is as expected."""
 
 
 def rows_of(results: Iterable[Played]) -> list[Row]:
-    """The rows, in the order of the parts; parts that were not played are left out."""
+    """Return the rows, in the order of the parts; parts that were not played are left out."""
     by_part: dict[str, list[Played]] = {}
     for played in results:
         by_part.setdefault(played.part, []).append(played)
@@ -95,7 +95,7 @@ def _verdict(name: str, played: Sequence[Played]) -> tuple[str, bool]:
 
 
 def as_expected(played: Played) -> bool:
-    """Whether a case came out as its part says."""
+    """Return True if a case ended as its part expects."""
     ended = not any(violation["promise"] == "run" for violation in played.violations)
     match PARTS[played.part].expected:
         case Expected.SOUND:
@@ -121,7 +121,7 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """The rows as a table in Markdown."""
+    """Return the rows as a table in Markdown."""
     rule = "|".join("---" if place in _TEXTS else "--:" for place in range(len(_HEAD)))
     lines = [f"| {' | '.join(_HEAD)} |", f"|{rule}|"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]

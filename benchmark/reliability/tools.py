@@ -23,7 +23,7 @@ _FOR_EVER = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How the tools of a case behave; the judge reads it, too."""
+    """Behaviour of a case's tools; the judge reads it, too."""
 
     classes: dict[str, Effect]
     """Effect class of each tool."""
@@ -40,7 +40,7 @@ class Shape:
 
 
 def shape_of(case: Case, story: Story) -> Shape:
-    """How the tools of a case behave."""
+    """Return the behaviour of a case's tools."""
     classes = {tool: effect for effect, tool in TOOLS.items()} | {SHIP: Effect.AT_MOST_ONCE}
     target, name = story.target, f"{story.target.tool}/{story.target.item}"
     match case.point:
@@ -65,9 +65,9 @@ class Toolbox:
         """Make the tools.
 
         Args:
-            case: What is tried.
-            shape: How they behave.
-            world: What they call.
+            case: Case to play.
+            shape: Behaviour of the tools.
+            world: World that they call.
             steps: Is told when a result is there, and kills at points.
             life: Number of the process.
         """
@@ -79,11 +79,11 @@ class Toolbox:
         self._hangs = shape.hangs if life == 0 else ""
 
     def tools(self) -> list[BaseTool]:
-        """All of them."""
+        """Return all of them."""
         return [*(self._tool(name) for name in self._shape.classes), self._probe()]
 
     def specs(self) -> list[ToolSpec]:
-        """Their declarations."""
+        """Return the declarations of the tools."""
         return [
             *(self._spec(name) for name in self._shape.classes),
             ToolSpec(name=CHECK, effect=EffectClass.PURE),
@@ -138,7 +138,7 @@ class Toolbox:
     def _answer(self, tool: str, receipt: Receipt) -> str:
         text = self._world.answer(tool, receipt)
         if self._case.build is Build.PLAIN and receipt.item == self._trigger.item:
-            self._steps.merged = True  # nobody tells of a plain agent when it has a result
+            self._steps.merged = True  # a plain agent does not report its results
         return text
 
     async def _hang(self, tool: str, item: str) -> None:
@@ -174,10 +174,10 @@ class Toolbox:
 
 
 def plain_tools(tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
-    """The tools as an agent without a guard gets them: the same, without what only a runtime can fill in."""
+    """Return the tools as an agent without a guard gets them: the same, without what only a runtime can fill in."""
     return [tool for tool in tools if tool.name != CHECK]
 
 
 def classes_to_json(shape: Shape) -> Mapping[str, str]:
-    """Effect classes of the tools as plain JSON, for the judge."""
+    """Return the effect classes of the tools as plain JSON, for the judge."""
     return {name: effect.value for name, effect in shape.classes.items()}

@@ -38,14 +38,14 @@ _DRAIN = 10.0
 
 
 def queue_of(case: Case, place: Place) -> str:
-    """The database of the queue, as DBOS takes it."""
+    """Return the database of the queue, as DBOS takes it."""
     return database_url(
         place.url if case.database is Database.POSTGRES else place.folder / "queue.sqlite"
     )
 
 
 class DyingSender(DbosExecutor):
-    """Sends calls to workers, and dies when the target's call is in the queue and nobody has taken it."""
+    """Executor that sends calls to workers, and dies when the target's call is queued and not yet taken."""
 
     def __init__(self, case: Case, place: Place, journal: Journal, trigger: Trigger) -> None:
         """Make an executor."""
@@ -63,16 +63,16 @@ class DyingSender(DbosExecutor):
             self._watching = asyncio.get_running_loop().create_task(self._die_when_queued(job.key))
 
     async def _die_when_queued(self, key: str) -> None:
-        while not await self.recover([key]):  # noqa: ASYNC110 - the queue is in a database, nobody tells
+        while not await self.recover([key]):  # noqa: ASYNC110 - the queue is in a database and sends no event
             await asyncio.sleep(_POLL)
         self._trigger.at(Point.C4)
 
 
 class ReapingJournal(DyingJournal):
-    """A worker's journal, which dies when it has told the reaper who is gone: nothing of theirs was put back yet."""
+    """Journal of a worker that dies once the reaper knows the processes that are gone, before it takes their calls."""
 
     def gone(self, epochs: Collection[str]) -> Collection[str]:
-        """Tell who is gone."""
+        """Return the processes that are gone, or die if there are any."""
         found = self.journal.gone(epochs)
         if found:
             self.trigger.at(Point.C15)
@@ -83,10 +83,10 @@ def work(case: Case, place: Place, life: int, point: Point | None) -> None:
     """Be a worker until SIGTERM comes, and end the process.
 
     Args:
-        case: What is tried.
-        place: Where.
+        case: Case to play.
+        place: Place of the case.
         life: Number of the process.
-        point: Where it dies; ``None`` for nowhere.
+        point: Point at which it dies; ``None`` for none.
     """
     code = 0
     try:

@@ -21,13 +21,13 @@ class DeclinedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What a service answers."""
+    """Answer of a service."""
 
     text: str
     item: str
 
     def to_text(self) -> str:
-        """As the tool answers the model."""
+        """Return it as the tool answers the model."""
         return json.dumps({"item": self.item, "receipt": self.text})
 
 
@@ -40,7 +40,7 @@ class World:
         """Open a session.
 
         Args:
-            log: Where effects are kept.
+            log: Log of the effects.
             classes: Effect class of each tool.
             declines: Calls, as ``tool/item``, that are declined once.
         """
@@ -50,7 +50,7 @@ class World:
         self._session = log.add(What.OPEN).n
 
     def begin(self, tool: str, item: str, key: str, after: str) -> None:
-        """A request arrives.
+        """Note the arrival of a request.
 
         Raises:
             DeclinedError: The service is busy.
@@ -63,7 +63,7 @@ class World:
             page.add(What.BEGUN, tool=tool, item=item, key=key, after=after)
 
     def act(self, tool: str, item: str, key: str, after: str) -> Receipt:
-        """The effect happens, as far as the class of the service lets it.
+        """Let the effect happen, as far as the class of the service allows it.
 
         Raises:
             ClosedSessionError: A probe closed this session for the item.
@@ -87,12 +87,12 @@ class World:
             return Receipt(text=text, item=item)
 
     def answer(self, tool: str, receipt: Receipt) -> str:
-        """The answer leaves the service."""
+        """Let the answer leave the service."""
         self._log.add(What.RETURNED, tool=tool, item=receipt.item, receipt=receipt.text)
         return receipt.to_text()
 
     def breaks(self, tool: str, item: str, how: str) -> bool:
-        """Whether the line is cut now, which it is once for a call; noted with what had happened by then."""
+        """Return True if the line is cut now, which happens once for a call; log what had happened by then."""
         with self._log.locked() as page:
             if page.find(What.FAILED, tool=tool, item=item) is not None:
                 return False
@@ -100,18 +100,18 @@ class World:
             return True
 
     def post(self, tool: str, item: str, token: str) -> None:
-        """Work outside is started; whoever does it has the token from then on."""
+        """Start work outside; the service that does it has the token from then on."""
         with self._log.locked() as page:
             receipt = f"R{len(page.lines) + 1}/{tool}/{item}"
             page.add(What.EFFECT, tool=tool, item=item, receipt=receipt)
             page.add(What.TOKEN, tool=tool, item=item, note=token, receipt=receipt)
 
     def cancel(self, tool: str, item: str) -> None:
-        """The caller does not wait any longer."""
+        """Note that the caller does not wait any longer."""
         self._log.add(What.CANCELLED, tool=tool, item=item)
 
     def probe(self, item: str) -> str:
-        """Whether there is an effect for an item; a no closes what older sessions may still send."""
+        """Return whether an effect exists for an item; a "no" closes the item to sessions that are already open."""
         with self._log.locked() as page:
             done = page.find(What.EFFECT, item=item)
             if done is None:

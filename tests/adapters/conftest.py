@@ -1,4 +1,4 @@
-"""``agent_of`` builds guarded agents with either front end, and looks at every history when the test is over."""
+"""``agent_of`` builds guarded agents with either adapter, and looks at every history when the test is over."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from tests.adapters.harness import Agent, AgentOf, Frontend, build
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)
 def frontend(request: pytest.FixtureRequest) -> Frontend:
-    """Each front end in turn."""
+    """Each adapter in turn."""
     chosen: Frontend = request.param
     return chosen
 

@@ -1,4 +1,4 @@
-"""One way to speak to a guarded agent, whichever front end it was built with."""
+"""Common interface to a guarded agent, the same for both adapters."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.types import Command
 
 from asyncguard import (
@@ -20,15 +20,13 @@ from asyncguard import (
     build_agent,
     guard_middleware,
 )
-from asyncguard.adapters.messages.provider_rules import request_view
 from asyncguard.adapters.messages.render import is_ours, text_of
 from asyncguard.testing import ScriptedChatModel, Step, StepFunction, check_history_all, run_virtual
-
-NO_NONCE = "no thread has this nonce"
+from tests.support.histories import check_next_request
 
 
 class Frontend(Enum):
-    """How an agent is built."""
+    """Adapter with which an agent is built."""
 
     GRAPH = "build_agent"
     MIDDLEWARE = "create_agent"
@@ -36,7 +34,7 @@ class Frontend(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one run left."""
+    """Result of one run."""
 
     state: Mapping[str, Any]
     """The output of the graph."""
@@ -50,7 +48,7 @@ class Outcome:
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """How the run ended."""
+        """The run's report, with the reason for which it ended."""
         return self.state["report"]
 
     @property
@@ -86,7 +84,7 @@ class Outcome:
         ]
 
     def states(self, task: str) -> Mapping[str, int]:
-        """How many calls of a task ended in which state."""
+        """Return the number of calls of a task in each state."""
         return next(entry["calls"] for entry in self.report["tasks"] if entry["id"] == task)
 
 
@@ -113,7 +111,7 @@ class Agent:
     def input(
         self, said: str | Sequence[Any] | None, tasks: Sequence[Any] | None
     ) -> dict[str, Any]:
-        """What both front ends take; ``create_agent`` insists on messages."""
+        """Return a run's input; ``create_agent`` needs the key ``messages`` even if it is empty."""
         messages = [("user", said)] if isinstance(said, str) else list(said or ())
         given: dict[str, Any] = (
             {"messages": messages} if messages or self.frontend is Frontend.MIDDLEWARE else {}
@@ -182,8 +180,7 @@ class Agent:
             check_history_all(request.messages)
         for outcome in self.outcomes:
             if not outcome.interrupts and outcome.messages:
-                following = [*outcome.messages, HumanMessage(content="And now?")]
-                check_history_all(request_view(following, provider="unknown", nonce=NO_NONCE))
+                check_next_request(outcome.messages)
 
 
 AgentOf = Callable[..., Agent]

@@ -1,6 +1,6 @@
 """One life of an agent as the README shows it, in a process of its own: ``python -m tests.adapters.lives CASE``.
 
-The case is JSON: the folder that outlives the processes, the front end, the entry, the life's number, what is told
+The case is JSON: the folder that outlives the processes, the adapter, the entry, the life's number, what is told
 about the tools, and what is said. In its first life every tool of the case hangs once it has begun, so that the parent
 can kill the process while ``before_model`` (or the node ``execute``) waits.
 """
@@ -37,11 +37,11 @@ DECLARED: dict[str, dict[str, Any]] = {
     "list_bookings": {"effect": "pure", "reads": ["book"]},
     "check": {"effect": "pure", "reads": []},
 }
-"""What the tools declare; ``list_bookings`` has to wait for ``book``, and ``check`` never hangs."""
+"""Declarations of tools; ``list_bookings`` has to wait for ``book``, ``check`` never hangs."""
 
 
 class Life:
-    """What a process does in one case."""
+    """Tools, model and agent of one process in one case."""
 
     def __init__(self, case: dict[str, Any]) -> None:
         self.case = case
@@ -49,12 +49,12 @@ class Life:
         self.number: int = case["life"]
 
     def note(self, *words: str) -> None:
-        """Tell those outside of the process, as an effect does."""
+        """Append a line to the file that outlives the process, as an effect does."""
         with (self.folder / "effects.txt").open("a") as file:
             file.write(" ".join((*words, str(self.number))) + "\n")
 
     def took_effect(self, name: str) -> bool:
-        """Whether an effect is known outside."""
+        """Return True if an earlier process or this one has recorded the effect."""
         path = self.folder / "effects.txt"
         return path.exists() and any(
             line.split()[:2] == ["effect", name] for line in path.read_text().splitlines()
@@ -67,7 +67,7 @@ class Life:
         return [*made, self._probe()]
 
     def _begin(self, name: str, key: str) -> bool:
-        """Begin a call of a tool; whether it hangs."""
+        """Begin a call of a tool and return True if it hangs."""
         if name != "send" or self.number:  # the first life dies before this one has its effect
             self.note("effect", name, key or "-")
         self.note("begun", name)
@@ -115,14 +115,14 @@ class Life:
         )
 
     def payload(self) -> Any:
-        """What the run is given: the tasks, then nothing, or a new message."""
+        """Return the run's input: tasks in the first life, a new message if the case has one."""
         said = self.case.get("said")
         if self.number == 0:
             return {"messages": [], "tasks": TASKS}
         return {"messages": [("user", said)]} if said else None
 
     def told(self, state: Any) -> None:
-        """Leave what came of it for the parent."""
+        """Write the result of the run to a file for the parent."""
         texts = [str(message.content) for message in state["messages"]]
         (self.folder / f"told{self.number}.json").write_text(
             json.dumps({"report": state["report"], "texts": texts})
@@ -130,19 +130,19 @@ class Life:
 
 
 def live(life: Life) -> None:
-    """One run through the sync entry."""
+    """Run once through the sync entry."""
     with SqliteSaver.from_conn_string(str(life.folder / "threads.db")) as saver:
         life.told(life.agent(saver).invoke(life.payload(), THREAD, durability="sync"))
 
 
 async def alive(life: Life) -> None:
-    """One run through the async entry."""
+    """Run once through the async entry."""
     async with AsyncSqliteSaver.from_conn_string(str(life.folder / "threads.db")) as saver:
         life.told(await life.agent(saver).ainvoke(life.payload(), THREAD, durability="sync"))
 
 
 def main(argument: str) -> None:
-    """Live the case's life."""
+    """Play the case that is given on the command line."""
     life = Life(json.loads(argument))
     runs: dict[str, Callable[[], None]] = {
         "sync": lambda: live(life),

@@ -26,7 +26,7 @@ CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, ret
 
 
 async def until(true: Callable[[], bool]) -> None:
-    """Wait for what another thread or process does; ten seconds are for ever."""
+    """Wait for a condition that another thread or process fulfils; fail after ten seconds."""
     async with asyncio.timeout(10):
         while not await asyncio.to_thread(true):  # noqa: ASYNC110 - the other side knows no event of this loop
             await asyncio.sleep(0.01)
@@ -57,7 +57,7 @@ class MortalJournal:
         self._journal._writer.submit(lambda store: store.execute(sql)).result()
 
     def die(self) -> None:
-        """What the operating system does with a process that was killed."""
+        """Release the lock and write nothing more, as if the operating system had killed it."""
         self.dead = self._store.dead = True
         assert self._store._lock is not None
         self._store._lock.release()
@@ -182,13 +182,13 @@ class Process:
         self.run = asyncio.get_running_loop().create_task(self.say(said, **options))
 
     async def killed(self) -> None:
-        """End without a word, with what ended written down; the run has to end by itself."""
+        """Kill the process after recording the calls that ended; the run has to end by itself."""
         if not self.journal.dead:
             await self.journal.flush()
         self.journal.die()
 
     async def die(self) -> None:
-        """End without a word; what had ended is written down, for otherwise chance would decide whether it is."""
+        """Kill the process; calls that ended are recorded first, as chance would decide it else."""
         await self.killed()
         if self.run is not None:
             self.run.cancel()
@@ -197,7 +197,7 @@ class Process:
 
 @dataclass(kw_only=True)
 class Machine:
-    """What outlives the processes: the checkpoints and the journal's file."""
+    """Checkpoints and the journal's file, which outlive the processes."""
 
     agent_of: AgentOf
     path: Path
@@ -223,6 +223,6 @@ class Machine:
         return self.made[-1]
 
     def close(self) -> None:
-        """End what is left."""
+        """Close the processes that are still alive."""
         for process in self.made:
             process.journal.close()

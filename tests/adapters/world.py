@@ -1,4 +1,4 @@
-"""An outside world with a payment service whose answers get lost; it remembers what was done to it, and in which order.
+"""Outside world with a payment service that loses answers and records its effects in order.
 
 It outlives processes and loops: agents come and go, the payments stay.
 """
@@ -16,7 +16,7 @@ from tests.adapters.harness import pure
 
 
 class Pay(Enum):
-    """What becomes of one attempt to pay."""
+    """Outcome of one attempt to pay."""
 
     PAID = "paid"
     LOST = "the answer is lost, the payment is not"
@@ -28,7 +28,7 @@ class Pay(Enum):
 
 
 class Check(Enum):
-    """What the probe says."""
+    """Answer of the probe."""
 
     TRUE = "whether it happened"
     NULL = "that it does not know"
@@ -48,7 +48,7 @@ class World:
     """Attempts that must not have been made."""
     attempts: int = 0
     _doubtful: bool = False
-    """An attempt may have begun, and nobody has said that it did not."""
+    """True if an attempt may have begun and no answer has said that it did not."""
 
     def tools(self) -> list[Any]:
         """The tools of one process."""

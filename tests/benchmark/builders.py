@@ -1,4 +1,4 @@
-"""What the tests of the benchmark share."""
+"""Compositions, gold calls and episodes shared by the tests of the benchmark."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the tests of injected faults share: places for modes, and faults in them."""
+"""Places for modes, and faults in them, shared by the tests of injected faults."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A stand-in for a guarded front end: drives environment and agent in its own way, with other messages.
+"""A stand-in for a guarded adapter: drives environment and agent in its own way, with other messages.
 
 It refuses a call of a sub-task that has a pending one with an error tool message, or holds it and issues it later;
 lets the clock run without model turns while nothing is ready; adds a status message before every turn; and delivers
@@ -27,13 +27,13 @@ class GuardedLoop:
     agent: BaseChatModel
     run: Run
     hold: bool
-    """Whether early calls are held instead of refused."""
+    """True if early calls are held instead of refused."""
     messages: list[BaseMessage] = field(default_factory=list)
     held: list[CallAction] = field(default_factory=list)
     call_ids: dict[int, str] = field(default_factory=dict)
 
     def play(self) -> Episode:
-        """Runs to the end, or for 100 turns."""
+        """Run to the end, or for 100 turns."""
         environment = Environment(self.composition, self.run.regime, self.run.seed)
         model = self.agent.bind_tools(native_tools(self.composition))
         self.messages = NativeSpeech(self.composition).opening()
@@ -76,12 +76,12 @@ class GuardedLoop:
             self.messages.append(HumanMessage("Not everything is done yet."))
 
     def issue(self, environment: Environment, action: CallAction) -> None:
-        """Makes a call and remembers the id that it answers."""
+        """Make a call and keep the id that it answers."""
         record = environment.issue(action.task_id, action.tool, action.arguments)
         self.call_ids[record.number] = action.call_id or ""
 
     def deliver(self, environment: Environment, *, wait: bool) -> None:
-        """Hands over what is due; lets ticks pass first if the model has nothing to do."""
+        """Deliver the results that are due; let ticks pass first if the model has nothing to do."""
         delivered = list(environment.due())
         while wait and not delivered and environment.pending():
             environment.advance()

@@ -1,4 +1,4 @@
-"""Conversations with one agent in which a test decides what tools answer; no environment, no runtime."""
+"""Conversations with one agent in which a test chooses the tools' answers, without a runtime."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from asyncguard_benchmark.protocol.surfaces import NativeSpeech, TextSpeech, nat
 from asyncguard_benchmark.scenario import Composition, Domain, Surface
 
 MOST_TURNS = 60
-"""Of a conversation that should end by itself."""
+"""Limit on the turns of a conversation that should end by itself."""
 
 TASKS: Mapping[str, HazardTask] = {task.id: task for task in load_hazard_tasks(Domain.TREASURY)}
 """The tasks that the conversations are about."""
@@ -25,33 +25,33 @@ TASKS: Mapping[str, HazardTask] = {task.id: task for task in load_hazard_tasks(D
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What a tool answers instead of what it would."""
+    """Answer of a tool in place of the true one."""
 
     text: str | Callable[[str], str]
-    """The answer, or what becomes of the true one."""
+    """The answer, or a function that makes it from the true one."""
     note: str = ""
-    """What the runtime says beside it."""
+    """Note of the runtime beside the answer."""
     acts: bool = False
-    """Whether the tool does its work all the same."""
+    """True if the tool does its work all the same."""
 
 
 def broken(words: str, *, acts: bool = False) -> Told:
-    """A failure."""
+    """Return a failure."""
     return Told(text=json.dumps({"error": words}), acts=acts)
 
 
 def changed(change: Callable[[Any], Any], note: str = "") -> Told:
-    """A true answer in another form."""
+    """Return a true answer in another form."""
     return Told(text=lambda text: json.dumps(change(json.loads(text))), note=note, acts=True)
 
 
 @dataclass(kw_only=True)
 class Talk:
-    """What became of a conversation."""
+    """Record of a conversation."""
 
     calls: list[CallAction] = field(default_factory=list)
     ended: bool = False
-    """Whether the agent ended it."""
+    """True if the agent ended the conversation."""
     states: dict[str, Any] = field(default_factory=dict)
     """Task -> its state in the end."""
 
@@ -61,7 +61,7 @@ class Talk:
         return [call.tool for call in self.calls]
 
     def arguments(self, tool: str) -> list[Mapping[str, Any]]:
-        """Those of every call of a tool."""
+        """Arguments of every call of a tool."""
         return [call.arguments for call in self.calls if call.tool == tool]
 
     @property
@@ -110,14 +110,14 @@ def talk(
 
 
 class _World:
-    """True tools behind what a test has them say."""
+    """True tools, whose answers a test replaces."""
 
     def __init__(self, composition: Composition, told: dict[str, list[Told | None]]) -> None:
         self.executors = {task.id: fresh_executor(task) for task in composition.sub_tasks}
         self._told = told
 
     def call(self, action: CallAction) -> tuple[str, str]:
-        """Response and note."""
+        """Return response and note."""
         queue = self._told.get(action.tool) or [None]
         told = queue.pop(0) if action.tool in self._told and queue else None
         if told is None:

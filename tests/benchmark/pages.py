@@ -36,7 +36,7 @@ class Element(HTMLParser):
     ids: list[str] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _drawn: bool = False
-    """Whether this is a cell of marks, whose figures stand in other cells."""
+    """True in a cell of marks, whose figures stand in other cells."""
 
     def __post_init__(self) -> None:
         HTMLParser.__init__(self)
@@ -73,14 +73,14 @@ class Element(HTMLParser):
             self.tables[-1][-1][-1] += data
 
     def read(self, text: str) -> "Element":
-        """Reads a whole page."""
+        """Read a whole page."""
         self.feed(text)
         assert self._open == []
         return self
 
 
 def data_of(text: str) -> dict[str, Any]:
-    """What the page's scripts are given."""
+    """Return the data that the page's scripts are given."""
     found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
     assert found is not None
     packed = base64.b64decode(found[1])

@@ -59,7 +59,7 @@ CAUGHT_BY = {
 
 
 def solved(compositions: Sequence[Composition], agent: str, arm: str) -> int:
-    """How many of some compositions an agent solves under an arm."""
+    """Return the number of compositions that an agent solves under an arm."""
     condition = Condition(agent=AgentSpec(kind=agent), player="graph", arm=arm)
     return sum(
         score(play(Cell(composition=each, condition=condition)).episode).overall
@@ -134,7 +134,7 @@ def design(**more: Any) -> Design:
 
 
 def carried(folder: Path, plan: Design) -> Findings:
-    """Plays an ablation to its end."""
+    """Play an ablation to its end."""
     ablation = Ablation(design=plan, folder=folder)
     for _ in ablation.play():
         pass
@@ -142,7 +142,7 @@ def carried(folder: Path, plan: Design) -> Findings:
 
 
 def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was played is not played again, nothing is played twice, and the findings are those of one go."""
+    """An interrupted ablation plays no episode twice and has the findings of a whole one."""
     plan = design(regimes=(Regime.SYNC,))
     whole = carried(tmp_path / "whole", plan)
     first = Ablation(design=plan, folder=tmp_path / "parts")
@@ -202,7 +202,7 @@ def test_every_condition_is_played(tmp_path: Path, conditions: dict[str, tuple[A
 
 @pytest.mark.slow
 def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
-    """The order of playing is no part of the findings."""
+    """The findings do not depend on the order in which episodes are played."""
     alone = carried(tmp_path / "alone", design(shadow=False))
     both = Ablation(design=design(shadow=False), folder=tmp_path / "both", jobs=2)
     assert len(list(both.play())) == both.total()
@@ -315,7 +315,7 @@ def test_one_lost_arm_does_not_spoil_the_family() -> None:
 
 
 def test_four_cells_by_hand() -> None:
-    """Of a gap of 80 points timing guards close 60, that is three quarters."""
+    """Timing guards close 60 points of a gap of 80, which is three quarters."""
     sync = arms("sync", none=[True] * 10, all=[True] * 10)
     late = arms(none=[True] * 2 + [False] * 8, all=[True] * 10, timing=[True] * 8 + [False] * 2)
     found = four_cells(sync, late)
@@ -329,7 +329,7 @@ def test_four_cells_by_hand() -> None:
 
 
 def test_without_a_gap_nothing_is_closed() -> None:
-    """A share of nothing is no figure."""
+    """Without a gap the closed share is None."""
     sync = arms("sync", none=[True] * 10, all=[True] * 10)
     found = four_cells(sync, arms(none=[True] * 10, all=[True] * 10, timing=[True] * 10))
     assert found is not None
@@ -388,7 +388,7 @@ def test_personas_are_swept_and_ranged() -> None:
 
 
 def test_only_agents_that_repeat_themselves_are_inferred() -> None:
-    """Nobody knows of a class from elsewhere whether it does the same in the same episode."""
+    """An unknown class may behave differently in a repetition, so that nothing is inferred."""
     assert is_repeatable(AgentSpec(kind="eager"))
     foreign = AgentSpec(kind="my.agents:Mine")
     assert not is_repeatable(foreign)

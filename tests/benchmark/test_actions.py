@@ -31,7 +31,7 @@ READ = CallAction(task_id="fs-01", tool="cat", arguments={"file": "a}b{.txt"})
     ],
 )
 def test_the_first_balanced_object_counts(text: str) -> None:
-    """Fences, prose, braces in strings and braces that are no JSON do not matter."""
+    """Fences, prose, braces in strings and braces that are not JSON do not matter."""
     assert read_text(text, IDS) == READ
 
 
@@ -63,7 +63,7 @@ def test_the_first_balanced_object_counts(text: str) -> None:
     ],
 )
 def test_what_cannot_be_read_is_malformed(text: str, reason: str) -> None:
-    """Each defect is told, and none is taken for an action."""
+    """Each defect is reported, and none is taken for an action."""
     action = read_text(text, IDS)
     assert isinstance(action, Malformed)
     assert reason in action.reason
@@ -94,7 +94,7 @@ JSON = st.recursive(
 
 @given(st.text(alphabet='{}[]",: idparamsfunc_nacontent1\\n') | JSON.map(json.dumps))
 def test_no_text_raises(text: str) -> None:
-    """Whatever a model writes, reading it gives an action, and a call only if its task is known."""
+    """Any text of a model is read as an action, and as a call only if its task is known."""
     action = read_text(text, IDS)
     assert not isinstance(action, CallAction) or action.task_id in IDS
 
@@ -149,7 +149,7 @@ def test_a_native_call_without_a_known_task_is_malformed(args: dict[str, object]
 
 
 def test_unreadable_native_arguments_are_malformed() -> None:
-    """What the provider could not parse is answered, too."""
+    """Arguments that the provider could not parse are answered, too."""
     message = AIMessage(
         "", invalid_tool_calls=[{"name": "ls", "args": "{", "id": "c9", "error": "broken"}]
     )

@@ -45,7 +45,7 @@ def instance(workflow: str, folder: Path = SAMPLE) -> Instance:
 
 
 def naive(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
-    """Finds the order, counts its sheets, submits what it was told; reports a problem at the first error."""
+    """Find the order, count its sheets, submit the result; report a problem at the first error."""
     last = messages[-1]
     if not isinstance(last, ToolMessage):
         return calls(("find_order", {"order_id": "P-204"}))
@@ -64,7 +64,7 @@ def naive(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
 def played(
     playing: Playing, script: Any = naive, workflow: str = "sequential"
 ) -> tuple[Outcome, ScriptedChatModel]:
-    """What comes of a task of the sample."""
+    """Return the outcome of a task of the sample, and its model."""
     model = ScriptedChatModel(script)
     return play(instance(workflow), model, playing), model
 
@@ -104,7 +104,7 @@ def test_guards_recover_from_what_a_naive_agent_gives_up_on(
 
 
 def test_the_rule_tells_what_fired_and_the_modules_own_faults_follow_the_seed() -> None:
-    """From outside every firing is known; inside, the module sees the seed and the strict profile."""
+    """Outside every firing is known; inside, the module gets the seed and the strict profile."""
     outside, _ = played(replace(ALL, faults=FaultSource.RULE))
     assert [(each.tool, each.slot, each.attempt, each.exception) for each in outside.fired] == [
         ("find_order", 0, 0, "TimeoutError"),
@@ -118,7 +118,7 @@ def test_the_rule_tells_what_fired_and_the_modules_own_faults_follow_the_seed() 
 
 
 def test_a_module_without_profiles_gets_the_published_default(tmp_path: Path) -> None:
-    """Before it is loaded, and the result says so."""
+    """The default is set before the module is loaded, and the result says so."""
     own, _ = played(replace(ALL, faults=FaultSource.OWN))
     outside, _ = played(replace(ALL, faults=FaultSource.RULE))
     assert (own.profiled, outside.profiled) == (True, None)
@@ -142,7 +142,7 @@ def test_a_module_without_profiles_gets_the_published_default(tmp_path: Path) ->
 
 
 def test_a_hint_comes_with_a_failure_and_changes_no_fault() -> None:
-    """The same firings with hints and without; a clean run shows none."""
+    """The same faults fire with hints and without; a clean run shows no hint."""
     with_hint, model = played(replace(NONE, faults=FaultSource.RULE, hints=True))
     without, plain = played(replace(NONE, faults=FaultSource.RULE))
     assert with_hint.fired == without.fired
@@ -170,7 +170,7 @@ def test_a_hint_comes_beside_an_answer_that_has_drifted() -> None:
 
 
 def test_a_call_that_nothing_struck_carries_no_hint() -> None:
-    """The same request again, when its fault is over: the right answer comes alone."""
+    """A request that is repeated after its fault gets the right answer without a hint."""
     wing = calls(("read_wing", {"room": "Birch"}))
     _, model = played(
         replace(NONE, faults=FaultSource.RULE, hints=True), [wing, wing, "Done."], "parallel"
@@ -184,7 +184,7 @@ def test_a_call_that_nothing_struck_carries_no_hint() -> None:
 
 
 def test_a_task_is_closed_once() -> None:
-    """What is submitted afterwards is refused, and the first answer stands."""
+    """An answer that is submitted after the first one is refused, and the first one stands."""
     twice = [calls((SUBMIT, {"answer": "1"})), calls((SUBMIT, {"answer": "3000"})), "Done."]
     outcome, model = played(NONE, twice)
     assert outcome.said == "1"
@@ -192,7 +192,7 @@ def test_a_task_is_closed_once() -> None:
 
 
 def test_an_agent_that_never_ends_is_stopped() -> None:
-    """After as many messages as it was given; nothing was submitted, so it is unfinished."""
+    """An agent is stopped after its limit of messages; its task is unfinished without an answer."""
     outcome, _ = played(
         replace(NONE, rounds=3), lambda *_: calls(("find_order", {"order_id": "P-204"}))
     )
@@ -201,7 +201,7 @@ def test_an_agent_that_never_ends_is_stopped() -> None:
 
 
 def test_an_episode_whose_sandbox_ended_is_marked_and_left_out(tmp_path: Path) -> None:
-    """A tool that never answers is no fault of the agent: no figure counts it."""
+    """A tool that never answers is not the agent's fault, so that no figure counts the episode."""
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     module = copy / "tools/sequential/Office_Supplies/Paper_orders/task_1.py"
     module.write_text(re.sub(r"    known = .*", "    while True: pass", module.read_text()))
@@ -228,7 +228,7 @@ def test_an_episode_whose_sandbox_ended_is_marked_and_left_out(tmp_path: Path) -
 
 
 def test_faults_that_a_download_lacks_are_refused(tmp_path: Path) -> None:
-    """Before anything runs, with the reason."""
+    """A missing fault is refused before anything runs, with the reason."""
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     shutil.rmtree(copy / "tools_exception")
     with pytest.raises(CannotPlayError, match="no readable module with faults"):
@@ -262,12 +262,12 @@ def test_a_tool_that_is_named_as_ours_is_refused() -> None:
 def test_answers_are_scored_by_what_they_mean(
     said: str | None, problem: str | None, answer: str, ending: Ending
 ) -> None:
-    """As numbers, dates, codes and words; what stands around a value makes it wrong."""
+    """Answers are compared as numbers, dates, codes or words; further text makes them wrong."""
     assert ending_of(said, problem, answer) is ending
 
 
 def test_kinds_of_answers() -> None:
-    """Read off the canonical answer."""
+    """The kind of an answer follows from the canonical answer."""
     kinds = [
         kind_of(each) for each in ("-12.5", "2026-05-04", "electric_car", "P-204", "3000 sheets")
     ]
@@ -357,7 +357,7 @@ def test_what_the_infrastructure_ends_is_told_and_not_saved(
 def test_a_spent_budget_ends_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the request that could cost more than is left; what was finished stays."""
+    """The run ends before a request that could exceed the budget; finished episodes stay."""
     monkeypatch.setattr(ModelSpec, "client", lambda _: ScriptedChatModel(naive))
     prices, out = tmp_path / "prices.json", tmp_path / "rows.jsonl"
     prices.write_text('{"x": {"input": 1, "output": 1}}')
@@ -395,7 +395,7 @@ def test_a_spent_budget_ends_the_run(
 def test_command_lines_that_make_no_sense_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str
 ) -> None:
-    """With what to say instead."""
+    """The error for a contradictory command line says what to write instead."""
     assert (
         main(["adapt", "toolbench-x", str(SAMPLE), "--out", str(tmp_path / "o"), *arguments]) == 1
     )
@@ -405,7 +405,7 @@ def test_command_lines_that_make_no_sense_are_refused(
 def test_a_broken_download_is_played_only_if_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And a file of results that holds something else is not added to."""
+    """Episodes are not added to a results file that holds something else."""
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     (copy / "hazard_manifest.json").write_text("[]")
     out = tmp_path / "rows.jsonl"

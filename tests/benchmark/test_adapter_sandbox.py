@@ -92,7 +92,7 @@ def shared(module: Path) -> Any:
 
 
 def test_calls_answer_and_keep_the_state_of_the_module(shared: Sandbox) -> None:
-    """Whatever they print, on whatever level, disturbs nothing."""
+    """Calls answer although the module prints, and share the module's state."""
     assert shared.call("add", {"a": 2}) == {"sum": 3, "calls": 1}
     assert shared.call("add", {"a": 2, "b": 5}) == {"sum": 7, "calls": 2}
 
@@ -127,7 +127,7 @@ def test_calls_answer_and_keep_the_state_of_the_module(shared: Sandbox) -> None:
 def test_what_goes_wrong_is_raised_and_the_worker_goes_on(
     shared: Sandbox, tool: str, arguments: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
-    """As the nearest exception of Python's own; the next call is answered."""
+    """An error is raised as the nearest built-in exception; the next call is answered."""
     with pytest.raises(kind) as raised:
         shared.call(tool, arguments)
     assert type(raised.value) is kind
@@ -165,7 +165,7 @@ def test_a_call_that_takes_too_long_ends_the_worker(module: Path) -> None:
 
 
 def test_a_worker_that_ends_itself_is_told(module: Path) -> None:
-    """With its exit code."""
+    """The error holds the exit code of a worker that ended itself."""
     with (
         Sandbox(Load(module=module, names=NAMES), QUICK) as sandbox,
         pytest.raises(SandboxError, match="ended during die, with code 7"),
@@ -174,7 +174,7 @@ def test_a_worker_that_ends_itself_is_told(module: Path) -> None:
 
 
 def test_a_tool_that_writes_into_the_pipe_ends_its_worker(module: Path) -> None:
-    """What comes through it is believed no more."""
+    """The output of a worker that wrote into the pipe is not used any more."""
     with (
         Sandbox(Load(module=module, names=NAMES), QUICK) as sandbox,
         pytest.raises(SandboxError, match="disturb disturbed the pipe"),
@@ -193,7 +193,7 @@ def test_a_tool_that_writes_into_the_pipe_ends_its_worker(module: Path) -> None:
     ],
 )
 def test_a_module_that_cannot_be_loaded_is_named(tmp_path: Path, text: str, expected: str) -> None:
-    """Before any call, and no process is left."""
+    """The error is raised before any call, and no process is left."""
     path = tmp_path / "broken.py"
     path.write_text(text)
     sandbox = Sandbox(Load(module=path, names=["find"]), QUICK)
@@ -219,7 +219,7 @@ with Sandbox(Load(module=Path(sys.argv[1]), names=["loop", "add"])) as sandbox:
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs still."""
+    """Return True if a process is running."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -40,7 +40,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def read(folder: Path) -> Download:
-    """What a folder holds."""
+    """Return the download that a folder holds."""
     return read_download(Layout.of(folder))
 
 
@@ -50,7 +50,7 @@ def instance(key: str, folder: Path = SAMPLE) -> Instance:
 
 
 def change(path: Path, how: Callable[[Any], Any]) -> None:
-    """Writes a JSON file anew."""
+    """Rewrite a JSON file."""
     path.write_text(json.dumps(how(json.loads(path.read_text()))))
 
 
@@ -196,7 +196,7 @@ FAULT = {"tool": "find_order", "failpoint": "before_return", "probability": 1, "
                 PAPER: {"a::b": {"minimal_prompt_hint": "x", "exception_category": "Bad Luck"}}
             },
             "exception_category",
-            "'Bad Luck' is no category of hazards",
+            "'Bad Luck' is not a category of hazards",
         ),
         (
             CATALOGUE,
@@ -220,7 +220,7 @@ FAULT = {"tool": "find_order", "failpoint": "before_return", "probability": 1, "
             MANIFEST,
             first_item(exception_type="odd"),
             "items[0].exception_type",
-            "no category of hazards",
+            "not a category of hazards",
         ),
         (
             MANIFEST,
@@ -311,7 +311,7 @@ def test_bytes_that_are_no_text_are_named(copy: Path) -> None:
 
 
 def test_modules_of_other_tasks_are_not_looked_at(copy: Path) -> None:
-    """Who asks for some tasks is not held up by the rest."""
+    """Selected tasks are read although a module of another task is broken."""
     (copy / CLEAN).write_text("(")
     assert len(read(copy).problems) == 1
     found = read_download(Layout.of(copy), ["parallel/"])
@@ -325,7 +325,7 @@ def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
 
 
 def test_faults_of_the_manifest_go_before_the_profile(copy: Path) -> None:
-    """Who writes faults into the manifest means them."""
+    """Faults in the manifest replace those of the profile."""
     change(copy / MANIFEST, first_item(faults=[{**FAULT, "drift_mode": "drop_fields"}]))
     (control,) = instance(PAPER, copy).controls
     assert (control.tool, control.failpoint, control.drift) == (
@@ -336,7 +336,7 @@ def test_faults_of_the_manifest_go_before_the_profile(copy: Path) -> None:
 
 
 def test_a_computed_profile_is_no_schedule_and_no_problem(copy: Path) -> None:
-    """What only running would tell is left open; the task is playable with the faults of the module itself."""
+    """A profile that needs a run is left open; the task can be played with the module's faults."""
     module = copy / FAULTY
     module.write_text(
         module.read_text().replace(
@@ -351,7 +351,7 @@ def test_a_computed_profile_is_no_schedule_and_no_problem(copy: Path) -> None:
 
 
 def test_the_folder_names_the_hazard_where_nothing_else_does(copy: Path) -> None:
-    """Without manifest and hints."""
+    """Without manifest and hints the folder names the hazard."""
     (copy / MANIFEST).unlink()
     change(copy / CATALOGUE, lambda _: {})
     module = copy / FAULTY
@@ -392,7 +392,10 @@ def test_the_decision_rule(
 
 
 def test_slots_are_distinct_requests_and_attempts_their_repeats() -> None:
-    """The order of arguments makes no difference, a changed value does; max_times counts in each slot."""
+    """Distinct requests are slots, repeats are attempts, and max_times counts in each slot.
+
+    The order of arguments makes no difference, a changed value does.
+    """
     control = Control(
         tool=None,
         failpoint=Failpoint.BEFORE_RETURN,

@@ -91,7 +91,7 @@ def test_careful_agents_score_100(
 def test_interleaving_beats_one_task_after_the_other_in_rounds(
     compositions: Sequence[Composition], regime: Regime
 ) -> None:
-    """On every composition at no more rounds, and on the mean far fewer; without delay they are equal."""
+    """Interleaving takes no more rounds on any composition and far fewer on the mean."""
     oracle, serial = (
         scores(compositions, kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent)
     )
@@ -102,7 +102,7 @@ def test_interleaving_beats_one_task_after_the_other_in_rounds(
 def test_without_delay_every_agent_takes_one_round_a_call(
     compositions: Sequence[Composition],
 ) -> None:
-    """And one more to say that all is completed."""
+    """Every agent takes one round a call, and one more to say that all is completed."""
     for kind in KINDS:
         found = scores(compositions, kind, Regime.SYNC, Surface.TEXT)
         for each, composition in zip(found, compositions, strict=True):
@@ -133,7 +133,7 @@ def test_both_surfaces_lead_to_the_same_calls(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_seed_gives_the_same_trace(kind: type[SimulatedAgent]) -> None:
-    """Byte for byte, with one agent used twice: it keeps nothing between runs."""
+    """A trace is the same byte for byte, with one agent used twice, as it keeps nothing."""
     agent = kind(plan=plan_of(PAIR))
     first, second = (
         json.dumps(episode_to_json(run_episode(PAIR, agent, Regime.RANDOM01, Surface.NATIVE, 3)))
@@ -155,7 +155,7 @@ def test_the_seed_of_guesses_and_the_seed_of_delays_are_two() -> None:
 
 
 def test_a_plan_holds_no_value_of_a_result() -> None:
-    """Where the ground truth takes a value from a result, the plan has a hole, in every shipped composition."""
+    """A plan leaves out each value that the gold call takes from a result, in every composition."""
     for composition in EVERY:
         for task, planned in zip(composition.sub_tasks, plan_of(composition).tasks, strict=True):
             for call, step in zip(task.gold, planned.steps, strict=True):
@@ -224,7 +224,7 @@ def test_parallel_calls_are_refused_where_one_is_allowed() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_can_be_copied_between_turns(kind: type[SimulatedAgent]) -> None:
-    """A copy goes on where the messages are: an agent holds nothing else."""
+    """A copy continues where the messages are: an agent holds nothing else."""
     episode = run_episode(PAIR, kind(plan=plan_of(PAIR)), Regime.FIXED1, Surface.TEXT)
     said = [AIMessage if m["role"] == "assistant" else HumanMessage for m in episode.messages]
     messages = [make(m["content"]) for make, m in zip(said, episode.messages, strict=True)]
@@ -295,7 +295,7 @@ def test_a_step_that_is_always_refused_is_given_up() -> None:
 
 
 def test_tools_without_the_task_argument_get_none() -> None:
-    """A front end with one task need not ask which."""
+    """An adapter with one task need not ask which."""
     plain = native_tools(PAIR)
     for tool in plain:
         tool["function"]["parameters"]["properties"].pop("task_id")
@@ -305,7 +305,7 @@ def test_tools_without_the_task_argument_get_none() -> None:
 
 
 def test_a_renamed_task_argument_is_used() -> None:
-    """A front end may call it otherwise."""
+    """An adapter may call it otherwise."""
     tools = json.loads(json.dumps(native_tools(PAIR)).replace('"task_id"', '"task"'))
     message = (
         OracleAgent(plan=plan_of(PAIR), task_argument="task")
@@ -316,7 +316,7 @@ def test_a_renamed_task_argument_is_used() -> None:
 
 
 def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
-    """By id where there is one, by task and call where not; an unknown id says nothing."""
+    """Results are assigned by id, or by task and call without one; an unknown id is ignored."""
     calls = [
         {"name": "cat", "args": {"task_id": "fs-08", "file": name}, "id": f"c{n}"}
         for n, name in enumerate("ab")
@@ -341,7 +341,7 @@ def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
 
 
 def test_tagged_results_are_laid_to_the_calls_they_name() -> None:
-    """By task, tool and ordinal, refused calls counted; a squashed call is a refusal."""
+    """Results are assigned by task, tool and ordinal, refused calls counted."""
     calls = [
         {"name": "cat", "args": {"task_id": "fs-08", "file": n}, "id": f"c{i}"}
         for i, n in enumerate("abc")

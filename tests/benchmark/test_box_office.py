@@ -1,4 +1,4 @@
-"""What the box office must get right: who owns what, where money goes, and which seats are whose."""
+"""Rules of the box office: owners of seats, flows of money, sessions, queues and cases."""
 
 import json
 from typing import Any
@@ -87,7 +87,7 @@ def test_a_seat_has_one_owner(choir: Executor) -> None:
 
 
 def test_an_unknown_seat_or_section_is_no_free_one(choir: Executor) -> None:
-    """Neither is made up."""
+    """An unknown seat or section is an error, not a free one."""
     assert "Not free: Z9" in ask(choir, "hold_seats", event_id="E-866", seats=["Z9"])["error"]
     assert "section" in ask(choir, "free_seats", event_id="E-866", section="nave")["error"]
     assert "no event" in ask(choir, "price_bands", event_id="E-1")["error"]

@@ -1,4 +1,4 @@
-"""Calibration: the paper's tables, the figures, the search, what is kept, and what is foreseen."""
+"""Calibration: the paper's tables, the figures, the search, the ensembles, and predictions."""
 
 import json
 from dataclasses import replace
@@ -83,7 +83,7 @@ def test_figures_are_those_of_the_metrics() -> None:
 
 
 def test_figures_are_the_same_the_second_time() -> None:
-    """What is remembered of a world changes nothing, whatever was played in between."""
+    """Cached verdicts do not change figures, whatever was played in between."""
     troupe = Troupe(stages_of(PAIRS))
     first = troupe.figures(RATES, Regime.FIXED1, 0)
     troupe.figures(replace(RATES, haste=0.9), Regime.FIXED2, 1)
@@ -128,13 +128,13 @@ def test_equations_are_solved(size: int, random: Random) -> None:
 
 
 def test_singular_equations_are_refused() -> None:
-    """They have no one solution."""
+    """Equations without a unique solution are refused."""
     with pytest.raises(ValueError, match="singular"):
         solve([[1.0, 1.0], [1.0, 1.0]], [[1.0], [2.0]])
 
 
 def test_slopes_of_a_plane_are_found_and_followed() -> None:
-    """What rises evenly is learnt as it is, and a step along it closes the gap."""
+    """A plane is fitted exactly, and a step along it closes the gap."""
     random = Random(0)
     points = [(random.random(), random.random(), random.random()) for _ in range(60)]
     figures = [(10 + 40 * a - 20 * b, 5 + 30 * b) for a, b, _ in points]
@@ -165,7 +165,7 @@ def test_spread_points_take_every_level_once() -> None:
 
 
 def test_an_ensemble_is_the_best_fit_and_what_fits_as_well_but_differs() -> None:
-    """The best one first; nobody beyond the tolerance; of many the most different."""
+    """The best fit is first; no member is beyond the tolerance; the most different are kept."""
     model = published_models()[0]
     played = Played()
     random = Random(0)
@@ -209,7 +209,7 @@ def test_delays_are_foreseen_from_the_other_models() -> None:
 
 
 def test_what_nobody_published_is_an_extrapolation() -> None:
-    """It has a range and no error."""
+    """A prediction without a published figure has a range and no error."""
     models = [_model("a", fixed1=60, fixed2=40), _model("b", fixed1=50)]
     members = (_member(0.0, 0.0), _member(1.0, 20.0))
     found = forecasts(
@@ -226,7 +226,7 @@ def test_what_nobody_published_is_an_extrapolation() -> None:
     ids=["short", "long"],
 )
 def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Plan) -> None:
-    """On three compositions: the search halves the error of chance, and what was played is not played again."""
+    """The search halves the error of chance on three compositions and repeats no trial."""
     target = Troupe(stages_of(PAIRS)).figures(RATES, Regime.FIXED1, 0)
     models = [PublishedModel(key="made-up", name="Made up", by_regime={Regime.FIXED1: target})]
     effort = Effort(plan=plan, widening=1, extrapolated=1)
@@ -251,7 +251,7 @@ def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Pla
 
 
 def test_other_compositions_are_another_corpus(tmp_path: Path) -> None:
-    """What was played on one is not taken for another."""
+    """Trials on one composition are not used for another."""
     file = tmp_path / "work.jsonl"
     with Pool(PAIRS[:1], file, 1) as pool:
         list(pool.play([Trial(rates=RATES)]))
@@ -275,7 +275,7 @@ def test_the_file_of_personas_holds_what_was_fitted() -> None:
 
 
 def test_unknown_personas_and_members_are_named() -> None:
-    """With what there is instead."""
+    """The error for an unknown persona or member lists the known ones."""
     personas = Personas(
         corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(_member(0, 0),))}
     )
@@ -287,7 +287,7 @@ def test_unknown_personas_and_members_are_named() -> None:
 
 
 def test_a_thin_ensemble_is_filled_with_the_next_best() -> None:
-    """Where the best fit is a lucky draw; how many were within the tolerance is told all the same."""
+    """A thin ensemble is filled with the next best; the number within the tolerance is kept."""
     played = Played()
     columns = dict.fromkeys(MAIN_COLUMNS, 50.0)
     model = _model("x", fixed1=50)
@@ -332,7 +332,7 @@ def test_a_shipped_persona_plays_by_its_name() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_figures_come_out_again() -> None:
-    """For the best fit of one model on the whole corpus, to the rounding of the file."""
+    """The best fit of one model gives the figures of the file again, on the whole corpus."""
     personas = shipped_personas()
     member = personas.ensemble("gpt-4.1").members[0]
     figures = Troupe(stages_of(shipped_compositions())).figures(

@@ -25,7 +25,7 @@ def made(folder: Path, files: Mapping[str, str]) -> Path:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_column_is_counted_as_defined(case: str, tmp_path: Path) -> None:
-    """The figures of a small package."""
+    """Each column has the figure of a small package that was counted by hand."""
     files, title, expected = CASES[case]
     assert measure(load(made(tmp_path, files)))[title] == pytest.approx(expected)
 
@@ -127,7 +127,7 @@ LISTED = {
 def test_a_list_names_file_and_line(
     what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One finding a line."""
+    """Each line of a list is one finding."""
     name, source, expected = LISTED[what]
     root = made(tmp_path, {name: source})
     assert command.main([str(root), "--list", what]) == 0
@@ -157,7 +157,7 @@ def test_a_list_can_be_counted_by_folder(
 def test_the_table_has_a_column_for_each_path(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And one with the goals where they are asked for."""
+    """The table has a column with the goals if they are asked for."""
     one, other = (
         made(tmp_path / "1", {"a.py": lines(1234)}),
         made(tmp_path / "2", {"a.py": "", "b.py": ""}),
@@ -175,7 +175,7 @@ def test_the_table_has_a_column_for_each_path(
 def test_figures_can_be_read_by_a_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unrounded, by path and title."""
+    """The output for programs holds figures without rounding, by path and title."""
     root = made(tmp_path, {"a.py": "ab\nabc\n", "tests/b.py": ""})
     assert command.main([str(root), "--json", "--exclude", "tests"]) == 0
     found = json.loads(capsys.readouterr().out)[str(root)]

@@ -47,7 +47,7 @@ def bench(*arguments: str, folder: Path | None = None) -> subprocess.CompletedPr
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """What the command prints with --json."""
+    """Return the output of the command with --json."""
     assert main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -73,7 +73,7 @@ def test_help_shows_examples_and_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("command", ["demo", "list", "validate", "run", "score"])
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --help, and each speaks JSON."""
+    """Every command has --help and prints JSON."""
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0
@@ -88,8 +88,8 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
         (("run", "--agents", "genius"), "'genius': choose from oracle, serial, eager"),
         (("run", "--arms", ""), "'': choose from all, none"),
         (("run", "--distractor-rate", "2"), "'2' is not between 0 and 1"),
-        (("run", "--seeds", "one"), "'one' is no list of whole numbers"),
-        (("run", "--jobs", "0"), "'0' is no number of at least 1"),
+        (("run", "--seeds", "one"), "must be a list of whole numbers, not 'one'"),
+        (("run", "--jobs", "0"), "must be a whole number of at least 1, not '0'"),
     ],
 )
 def test_a_wrong_command_line_is_explained(
@@ -118,7 +118,7 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_the_shipped_data_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
-    """No problem, in words and in JSON."""
+    """The proof finds no problem, in words and in JSON."""
     found = answer(capsys, "validate", "--jobs", "1")
     assert found["problems"] == []
     assert found["compositions"] == {"main": 712, "four": 600, "lite": 120}
@@ -168,7 +168,7 @@ def test_a_run_is_saved_scored_and_not_repeated(
 def test_a_run_that_was_cut_off_is_repaired_with_a_notice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And then holds the same episodes."""
+    """The repaired file holds the same episodes, and a notice is printed."""
     file = tmp_path / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1"]) == 0
     whole = file.read_bytes()
@@ -216,7 +216,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(
 def test_what_is_no_file_of_episodes_is_refused(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With exit code 1 and a line that names the file; never a traceback or a score of nothing."""
+    """A file without episodes is refused in one line that names it, with exit code 1."""
     file = tmp_path / "odd.jsonl"
     file.write_bytes(content)
     assert main(["score", str(file)]) == 1
@@ -232,7 +232,7 @@ def test_what_is_no_file_of_episodes_is_refused(
 def test_failures_are_explained_on_demand(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Which argument, what was expected, what was found."""
+    """An explanation names the argument, the expected value and the value that was found."""
     file = tmp_path / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     capsys.readouterr()
@@ -246,7 +246,7 @@ def test_failures_are_explained_on_demand(
 def test_an_unknown_composition_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before anything is written."""
+    """An unknown composition is refused before anything is written."""
     file = tmp_path / "episodes.jsonl"
     assert main(["run", "--compositions", "S9", "--out", str(file)]) == 1
     assert "no composition of main has an id that begins with 'S9'" in capsys.readouterr().err

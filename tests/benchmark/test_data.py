@@ -128,7 +128,7 @@ def test_neighbours_that_can_change_places_are_seen() -> None:
 
 @pytest.mark.parametrize("words", ["get watchlist", "Get_Watchlist", "getwatchlist"])
 def test_a_query_that_names_a_tool_is_seen(words: str) -> None:
-    """However the name is spelt."""
+    """A tool's name in a query is found in any spelling."""
     task = SUB_TASKS["tb-02"]
     assert "names the tool" in said(replace(task, query=f"{task.query} Use {words}."))
 
@@ -140,7 +140,7 @@ def test_a_task_without_distractors_is_seen() -> None:
 
 
 def test_templates_are_seen() -> None:
-    """The same query with other values, five times, is no corpus."""
+    """Five tasks with the same query and other values are reported as made from a template."""
     task = SUB_TASKS["tb-07"]
     copies = [replace(task, id=f"t{n}", narration=Narration.IN_ORDER) for n in range(5)]
     found = "; ".join(corpus_problems(copies))

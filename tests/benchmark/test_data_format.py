@@ -35,7 +35,7 @@ def test_a_table_is_read_with_its_first_row_as_columns() -> None:
     st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1),
 )
 def test_csv_is_what_csv_readers_read(columns: list[str], rows: list[list[str]]) -> None:
-    """Whatever a cell holds."""
+    """Any text in a cell survives the standard CSV reader."""
     written = ask("write_table", columns=columns, rows=rows[:20], notation="csv")["text"]
     assert list(csv.reader(io.StringIO(written))) == [columns, *rows[:20]]
 
@@ -149,7 +149,7 @@ def test_dates() -> None:
 
 @given(st.integers(0, 4_102_444_800))
 def test_unix_times_are_utc(seconds: int) -> None:
-    """Whatever the machine's time zone."""
+    """Unix times do not depend on the machine's time zone."""
     found = ask("read_epoch", seconds=seconds)
     moment = datetime.fromisoformat(f"{found['date']}T{found['time']}").replace(tzinfo=UTC)
     assert moment.timestamp() == seconds
@@ -216,13 +216,13 @@ def test_numbers() -> None:
     ],
 )
 def test_phone_numbers(text: str, country: str, international: str, national: str) -> None:
-    """However they are spelt."""
+    """A phone number is read in any spelling."""
     found = ask("read_phone", text=text, country=country)
     assert (found["international"], found["national"]) == (international, national)
 
 
 def test_a_number_of_another_country_is_refused() -> None:
-    """And so is one with too few digits."""
+    """A number of another country, or one with too few digits, is refused."""
     assert (
         "dial code is 49" in ask("read_phone", text="+43 664 3182207", country="Germany")["error"]
     )
@@ -244,5 +244,5 @@ def test_what_is_encoded_comes_back(text: str, scheme: str) -> None:
     ("text", "scheme"), [("a===", "base64"), ("abc", "hex"), ("/w==", "base64"), ("%ff", "percent")]
 )
 def test_what_is_not_encoded_is_refused(text: str, scheme: str) -> None:
-    """Also bytes that are no text."""
+    """Text in another scheme is refused, and so are bytes that are not text."""
     assert "not written" in ask("decode_text", text=text, scheme=scheme)["error"]

@@ -68,7 +68,7 @@ def test_days_are_counted_over_every_border(start: date, every: int) -> None:
 
 @given(st.integers(1900, 2200), st.integers(1, 12))
 def test_a_month_sheet_holds_each_day_once(year: int, month: int) -> None:
-    """Under its own weekday."""
+    """Each day stands once in the sheet, under its own weekday."""
     found = ask("month_sheet", month=f"{year}-{month:02d}")
     sheet = found["dates_by_weekday"]
     assert sorted(day for days in sheet.values() for day in days) == [
@@ -83,7 +83,7 @@ def test_a_month_sheet_holds_each_day_once(year: int, month: int) -> None:
 
 
 def test_people_take_turns_and_the_next_is_named() -> None:
-    """Whoever is next after the last date, not after the last person."""
+    """The next person is the one after the last date, not after the last person."""
     found = ask(
         "duty_rota",
         people=["A", "B", "C"],
@@ -96,7 +96,7 @@ def test_people_take_turns_and_the_next_is_named() -> None:
 
 @pytest.mark.parametrize("size", range(2, 10))
 def test_everybody_meets_everybody_once(size: int) -> None:
-    """Nobody plays twice in a round, and with an odd number everybody rests once."""
+    """Each team plays once a round, and with an odd number each rests once."""
     teams = [f"T{n}" for n in range(size)]
     found = ask("fixture_rounds", teams=teams)
     pairs = [frozenset(match.values()) for matches in found["rounds"] for match in matches]
@@ -122,7 +122,7 @@ def test_slots_end_in_time() -> None:
 
 @given(st.integers(1, 10**9), st.integers(1, 24))
 def test_instalments_add_up_to_the_amount(cents: int, parts: int) -> None:
-    """To the cent; all but the last are equal."""
+    """All instalments but the last are equal, and the sum is exact to the cent."""
     dates = [f"2026-01-{day:02d}" for day in range(1, parts + 1)]
     found = ask("instalment_plan", amount=cents / 100, due_dates=dates)
     amounts = [round(each["amount"] * 100) for each in found["instalments"]]
@@ -188,7 +188,7 @@ def test_check_digits_of_known_codes(digits: str, scheme: str, code: str) -> Non
 
 @given(st.text("0123456789", min_size=1, max_size=20), st.data())
 def test_one_wrong_digit_changes_the_luhn_digit(digits: str, data: st.DataObject) -> None:
-    """That is what a check digit is for."""
+    """Each wrong digit changes the check digit."""
     place = data.draw(st.integers(0, len(digits) - 1))
     other = data.draw(st.sampled_from(sorted(set("0123456789") - {digits[place]})))
     wrong = digits[:place] + other + digits[place + 1 :]
@@ -212,7 +212,7 @@ def test_draws_keep_what_they_are_given(items: list[str], seed: int) -> None:
 
 @given(st.integers(-50, 50), st.integers(0, 30), SEEDS)
 def test_rolls_stay_between_their_bounds(low: int, width: int, seed: int) -> None:
-    """And a longer series begins like a shorter one of the same seed."""
+    """A roll stays within its bounds, and a longer series begins like a shorter one of the seed."""
     found = ask("seeded_integers", low=low, high=low + width, count=12, seed=seed)
     assert all(low <= value <= low + width for value in found["values"])
     assert found["total"] == sum(found["values"])

@@ -43,14 +43,14 @@ def names(records: list[dict[str, Any]]) -> list[str]:
     ],
 )
 def test_a_bound_is_inside_or_outside_as_the_relation_says(relation: str, kept: list[str]) -> None:
-    """And what does not pass comes apart, in the order given."""
+    """Records that do not pass are returned apart, in the order given."""
     found = ask("filter_by_number", records=TEAMS, field="points", relation=relation, bound=4)
     assert names(found["records"]) == kept
     assert names(found["others"]) == [name for name in names(TEAMS) if name not in kept]
 
 
 def test_a_text_is_matched_whole_and_with_its_capitals() -> None:
-    """Neither part of a field nor another case will do, and a number is no text."""
+    """A part of a field, another case or a number does not match a text."""
     assert names(ask("filter_by_text", records=TEAMS, field="team", text="red")["records"]) == [
         "Ada",
         "Cy",
@@ -125,7 +125,7 @@ def test_groups_are_added_up_exactly_and_named_by_their_extremes() -> None:
 
 @given(RECORDS)
 def test_groups_pivot_and_running_sum_agree(records: list[dict[str, Any]]) -> None:
-    """Three ways to one total."""
+    """Grouping, pivot and running sum give one total."""
     groups = ask("aggregate_by", records=records, key="k", measure="n")["groups"]
     pivot = ask("pivot_records", records=records, row="k", column="k", measure="n")
     summed = ask("accumulate_column", records=records, field="n")
@@ -168,7 +168,7 @@ def test_a_join_loses_no_row(left: list[dict[str, Any]], right: list[dict[str, A
 
 
 def test_the_first_of_equal_records_stays() -> None:
-    """Equal in the named fields only."""
+    """Records are equal if the named fields are."""
     found = ask("drop_repeats", records=TEAMS, fields=["team", "points"])
     assert (names(found["records"]), names(found["repeats"])) == (["Ada", "Bo", "Di"], ["Cy"])
 
@@ -189,7 +189,7 @@ def test_buckets_hold_every_record_once(records: list[dict[str, Any]]) -> None:
 
 
 def test_a_changed_list_is_told_field_by_field() -> None:
-    """A field that is new on one side is no change of a value."""
+    """A field that is new on one side does not count as a change of a value."""
     before = [{"id": 1, "p": 5, "q": "x"}, {"id": 2, "p": 6}, {"id": 3, "p": 7}]
     after = [{"id": 3, "p": 7}, {"id": 1, "p": 4, "q": "y", "r": 1}, {"id": 4, "p": 8}]
     assert ask("compare_snapshots", before=before, after=after, key="id") == {
@@ -204,7 +204,7 @@ def test_a_changed_list_is_told_field_by_field() -> None:
 
 
 def test_the_nearest_may_lie_on_either_side() -> None:
-    """Of two equally near ones the earlier wins; a single record has no runner-up."""
+    """The earlier of two equally near records wins; a single record has no runner-up."""
     rows = [{"v": 12}, {"v": 8}, {"v": 10.5}]
     assert ask("nearest_record", records=rows[:2], field="v", target=10)["record"] == {"v": 12}
     assert ask("nearest_record", records=rows, field="v", target=10) == {
@@ -238,7 +238,7 @@ def test_values_are_counted_and_lists_compared_as_sets() -> None:
 
 @given(st.lists(st.integers(-99, 99), min_size=1, max_size=9))
 def test_the_median_has_as_many_below_as_above(values: list[int]) -> None:
-    """And the figures fit each other."""
+    """The median lies between equal halves, and the figures fit each other."""
     found = ask("describe_numbers", values=values)
     assert (
         sum(v < found["median"] for v in values)
@@ -250,7 +250,7 @@ def test_the_median_has_as_many_below_as_above(values: list[int]) -> None:
 
 
 def test_means_are_rounded_half_away_from_zero() -> None:
-    """On both sides of zero."""
+    """Halves are rounded away from zero on both sides of it."""
     assert ask("describe_numbers", values=[0.01, 0.02])["mean"] == 0.02
     assert ask("describe_numbers", values=[-0.01, -0.02])["mean"] == -0.02
     thirds = [{"k": "x", "n": 1}, {"k": "x", "n": 0}, {"k": "x", "n": 1}]

@@ -84,7 +84,7 @@ def ask(domain: str, tool: str, arguments: Mapping[str, Any], state: Mapping[str
 
 
 def ask_instead(domain: str, step: Step, other: Alternative) -> Any:
-    """What another tool says in place of the step's own."""
+    """Return the answer of another tool in place of the step's own."""
     ours = {mine: theirs for theirs, mine in other.arguments.items()}
     return ask(
         domain,
@@ -95,13 +95,13 @@ def ask_instead(domain: str, step: Step, other: Alternative) -> Any:
 
 
 def alternatives(tool: Tool) -> tuple[Alternative, ...]:
-    """Everybody who may be asked in place of a tool."""
+    """Return all tools that may be asked in place of a tool."""
     verifier = () if tool.remedies.verifier is None else (tool.remedies.verifier,)
     return (*tool.remedies.fallbacks, *tool.remedies.sources, *verifier)
 
 
 def needs(call: Mapping[str, Any]) -> set[int]:
-    """Which earlier gold calls a gold call takes values from."""
+    """Return the earlier gold calls from which a gold call takes values."""
     return {source["call"] for source in call["sources"].values() if isinstance(source, dict)}
 
 
@@ -173,7 +173,7 @@ def test_workflow_labels_fit_the_dependencies(domain: str) -> None:
 
 @each_domain
 def test_states_and_results_satisfy_their_schemas(domain: str) -> None:
-    """Before and after every gold call."""
+    """States and results fit their schemas before and after every gold call."""
     state_schema = Draft202012Validator(TOOLSETS[domain].state_schema)
     checkers = {
         name: Draft202012Validator(dict(tool.remedies.returns or {}))
@@ -219,7 +219,7 @@ def test_api_lists_hold_what_recovery_needs_and_a_few_others(domain: str) -> Non
 
 @each_domain
 def test_who_is_asked_instead_says_the_same(domain: str) -> None:
-    """Fallbacks, sources and verifiers repeat, from data of their own, the result of every gold call."""
+    """Fallbacks, sources and verifiers repeat the result of every gold call from their own data."""
     for step in steps(domain):
         for other in alternatives(step.tool):
             assert ask_instead(domain, step, other) == step.result, (step.tool.name, other.tool)
@@ -227,7 +227,7 @@ def test_who_is_asked_instead_says_the_same(domain: str) -> None:
 
 @each_domain
 def test_tools_that_answer_one_question_read_different_data(domain: str) -> None:
-    """Whoever is asked instead has the same result schema and shares no resource."""
+    """Tools that answer one question have the same result schema and share no resource."""
     tools = TOOLSETS[domain].tools
     asked = [(tool, tools[other.tool]) for tool in tools.values() for other in alternatives(tool)]
     assert asked
@@ -308,7 +308,7 @@ def test_invariants_hold_on_clean_results_and_notice_a_change(domain: str) -> No
 
 @each_domain
 def test_a_wrong_headline_is_seen_without_a_second_call(domain: str) -> None:
-    """Where parts are listed, a changed number that sources are compared in breaks a rule."""
+    """A changed number breaks a rule if sources are compared in it and its parts are listed."""
     seen = 0
     for step in steps(domain):
         remedies = step.tool.remedies
@@ -398,7 +398,7 @@ def test_declarations_are_closed_and_say_what_they_hold(domain: str) -> None:
 
 @each_domain
 def test_no_two_fields_of_a_result_share_a_name(domain: str) -> None:
-    """Other names of a field are no names of its neighbours; other spellings of a word mean one of its values."""
+    """Names and aliases of a result's fields are distinct; spellings mean a word's values."""
     for name, tool in tools_of(domain):
         fields = (tool.remedies.returns or {})["properties"]
         listed = [

@@ -86,7 +86,7 @@ def calls_of(domain: Domain) -> Iterator[Call]:
 
 
 def siblings(tool: Tool) -> tuple[Alternative, ...]:
-    """Every tool that is declared to tell the same."""
+    """Return all tools that are declared to answer the same question."""
     declared = tool.remedies
     return (
         *declared.fallbacks,
@@ -104,7 +104,7 @@ def translated(other: Alternative, arguments: Mapping[str, Any]) -> dict[str, An
 
 
 def complaints(schema: Mapping[str, Any], value: Any) -> list[str]:
-    """What a schema says against a value, formats included."""
+    """Return the violations of a schema by a value, formats included."""
     return [
         each.message
         for each in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value)
@@ -290,7 +290,7 @@ def test_gold_runs_are_grounded_and_give_the_answer(domain: Domain) -> None:
 
 
 def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
-    """Before, during and after a gold run."""
+    """States and results fit their schemas before, during and after a gold run."""
     toolset = toolset_of(domain)
     for run in runs(domain):
         assert complaints(toolset.state_schema, run.task.sub_task.initial_state) == []
@@ -313,7 +313,7 @@ def test_siblings_agree_on_clean_data(domain: Domain) -> None:
 
 
 def test_siblings_draw_on_data_of_their_own(domain: Domain) -> None:
-    """What one of three is told by its tables, the other two do not read: all but one may be emptied."""
+    """Each of three sources reads a table of its own: all other tables may be emptied."""
     for run in runs(domain)[:3]:
         for call in (call for call in run.calls if call.tool.remedies.sources):
             state = run.task.sub_task.initial_state

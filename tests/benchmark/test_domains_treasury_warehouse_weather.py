@@ -172,7 +172,7 @@ def test_the_suite_loads_the_tasks_as_they_are(domain: Domain) -> None:
 
 
 def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
-    """Before, while and after the gold calls are made."""
+    """States and results fit their schemas before, during and after the gold calls."""
     schema = TOOLSETS[domain].state_schema
     for run in _played(domain):
         assert _broken_schema(schema, run.task["initial_state"]) == []
@@ -337,7 +337,7 @@ def _asks_again(
 
 
 def test_api_lists_hold_all_that_recovery_may_ask_and_some_distractors(domain: Domain) -> None:
-    """What the gold tools declare is on the list, and one to three tools that have nothing to do with them."""
+    """The list holds the tools that the gold tools declare, and one to three unrelated ones."""
     tools = TOOLSETS[domain].tools
     for run in _played(domain):
         listed = run.task["tools"]

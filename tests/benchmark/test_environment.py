@@ -167,7 +167,7 @@ def test_an_unknown_sub_task_is_the_players_fault() -> None:
 
 
 def test_environments_share_nothing() -> None:
-    """What one run changes, another does not see; nor does the data."""
+    """Changes of one run are seen neither in another run nor in the data."""
     for _ in range(2):
         environment = Environment(TWO, Regime.SYNC, 0)
         assert (
@@ -176,6 +176,6 @@ def test_environments_share_nothing() -> None:
 
 
 def test_the_cap_follows_the_length_of_the_ground_truth() -> None:
-    """max(30, 4 * calls + 4 * sub-tasks)."""
+    """The cap is max(30, 4 * calls + 4 * sub-tasks)."""
     assert most_rounds(TWO) == 30
     assert most_rounds(compose("fs-10", "fs-13", "fs-14")) == 4 * 13 + 4 * 3

@@ -1,4 +1,4 @@
-"""What holds for every tool of every category, on generated calls from the states of the shipped tasks."""
+"""Properties of every tool of every category, on generated calls from the shipped tasks' states."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -123,7 +123,7 @@ def test_idempotent_tools_may_be_repeated(situation: tuple[SubTask, list[Invocat
 
 
 def filled(task: SubTask, call: Invocation) -> tuple[set[str], set[str]]:
-    """What a call declares to read and to write."""
+    """Return the tokens that a call declares to read and to write."""
     name, values = call
     declaration = tool_of(task, name).declaration
     names = {**tool_of(task, name).defaults, **values, "task_id": task.id}
@@ -160,7 +160,7 @@ def test_calls_whose_footprints_do_not_meet_commute(
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_gold_calls_that_depend_on_each_other_have_footprints_that_meet(task: SubTask) -> None:
-    """From every state on the way: calls of the task that do not commute are not declared to."""
+    """Calls of a task that do not commute are not declared to, from every state on the way."""
     calls: list[Invocation] = [(call.tool, dict(call.arguments)) for call in task.gold]
     for before in range(len(calls)):
         for first in calls:

@@ -107,7 +107,7 @@ def test_the_command_writes_each_form(
 def test_compositions_are_chosen(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the beginning of their ids; none is an error, and leaves no file."""
+    """Compositions are chosen by the beginning of their ids; without a match no file is written."""
     out = tmp_path / "some.csv"
     asked = ["export", str(saved), "--format", "csv", "--out", str(out), "--json", "--compositions"]
     assert main([*asked, "fs-02"]) == 0

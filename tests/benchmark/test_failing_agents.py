@@ -1,4 +1,4 @@
-"""Agents that fail in one way each: low alone, near 100 behind all guards, low again without the guard of the case."""
+"""Agents that fail in one way each: guards save them, except without the guard of the case."""
 
 import json
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ SIZES = [pytest.param(3, id="few"), pytest.param(1, id="some", marks=pytest.mark
 def scores(
     kind: str, arm: str, compositions: Sequence[Composition], regime: Regime = Regime.FIXED1
 ) -> list[Score]:
-    """What an agent scores behind the state machine."""
+    """Return an agent's scores behind the state machine."""
     player = player_of("graph", arm, declared=True)
     agents = [(each, AgentSpec(kind=kind).make(each, 0)) for each in compositions]
     return [
@@ -59,7 +59,8 @@ def solved(
     ("kind", "guard", "compositions"),
     [
         ("neglectful", "completion", SOME),
-        # Where both sub-tasks may use a tool, nobody can see that the call was meant for the other: see below.
+        # Where both sub-tasks may use a tool, it cannot be seen that the call was meant for the
+        # other: see below.
         ("confused", "scope", CROSS),
         ("malformed", "arguments", SOME),
     ],
@@ -76,7 +77,7 @@ def test_each_failing_agent_is_the_case_of_one_guard(
 
 @pytest.mark.parametrize("step", SIZES)
 def test_the_forgetful_agent_is_the_case_of_the_duplicate_guard(step: int) -> None:
-    """What a call said twice spoils, the guard saves; where the repetition is harmless, it saves rounds."""
+    """The guard saves episodes that a repeated call spoils; in the others it saves rounds."""
     chosen = EVERY[:: 24 * step]
     alone = scores("forgetful", "without-duplicate", chosen)
     harmed = [each for each, verdict in zip(chosen, alone, strict=True) if not verdict.overall]
@@ -158,12 +159,12 @@ def test_tools_are_ranked_by_the_words_of_a_question() -> None:
 def test_values_are_copied_by_type_look_and_name(
     name: str, schema: dict[str, object], question: str, results: list[str], best: object
 ) -> None:
-    """What the schema allows, from results first, by the name of the field."""
+    """A value is copied if the schema allows it, from results first, by the name of the field."""
     assert candidates(name, schema, question, results)[0].value == best
 
 
 def test_nothing_is_copied_where_nothing_fits() -> None:
-    """An error is no result, and a truth value is never said."""
+    """An error is not used as a result, and a truth value is never copied."""
     assert candidates("symbol", {"type": "string"}, "", ['{"error": "no"}']) == []
     assert candidates("strict", {"type": "boolean"}, "true or false?", []) == []
 
@@ -218,7 +219,7 @@ def test_an_error_is_laid_to_the_broken_call() -> None:
 
 
 def test_broken_native_calls_are_read_back() -> None:
-    """By the id of the call; the task is read out of what can be read."""
+    """A broken native call is read back by its id, with the task from what can be read."""
     broken = {"name": "cat", "args": '{"task_id": "fs-08", "file": "a"', "id": "c1", "error": None}
     messages = [
         AIMessage("", invalid_tool_calls=[broken | {"type": "invalid_tool_call"}]),  # type: ignore[list-item]
@@ -229,7 +230,7 @@ def test_broken_native_calls_are_read_back() -> None:
 
 
 def test_only_an_objection_is_a_reminder() -> None:
-    """Neither results that name a task nor a list that is only shown."""
+    """A result that names a task, or a list that is only shown, is not a reminder."""
     result = '{"role": "tool", "id": "fs-08", "function name": "cat()", "response": "{}"}'
     view = (
         "State of your tasks (kept by the runtime):\n- fs-08: 1 call answered\n- tb-07: not begun"
@@ -243,7 +244,7 @@ def test_only_an_objection_is_a_reminder() -> None:
 
 
 def test_agents_have_the_names_that_the_command_line_knows() -> None:
-    """And one of one's own is named by where it stands: one file is all that it takes."""
+    """Agents have the names of the command line; a foreign class is named by its place."""
     assert tuple(AGENTS) == AGENT_NAMES
     composition = SOME[0]
     own = AgentSpec(kind="asyncguard_benchmark.agents.keyword:KeywordAgent").make(composition, 0)

@@ -1,4 +1,4 @@
-"""Episodes on workers: what travels, what is refused, and in which order it comes back."""
+"""Episodes on workers: what is sent and refused, and the order of the results."""
 
 import json
 import sys
@@ -61,7 +61,7 @@ def text_of(played: Played) -> str:
 def answer(
     cells: Sequence[Cell], versions: Mapping[str, str] | None = None, *, keep_messages: bool = True
 ) -> str:
-    """What a worker says to a parcel that went over the wire."""
+    """Return a worker's answer to a parcel that was sent as JSON."""
     sent = json.loads(json.dumps([cell_to_json(cell) for cell in cells]))
     return play_episodes(
         dict(own_versions() if versions is None else versions), sent, keep_messages
@@ -101,7 +101,7 @@ def test_an_episode_is_the_same_on_the_other_side(
 
 @pytest.mark.parametrize("keep_messages", [True, False])
 def test_what_a_worker_played_is_what_is_played_here(keep_messages: bool) -> None:
-    """Byte for byte as a file has it, without and with its conversation, guarded and unguarded."""
+    """An episode equals that of this process byte for byte, with and without its conversation."""
     cells = [
         *CELLS[:2],
         Cell(composition=LITE[0], condition=Condition(agent=EAGER, player="graph", arm="all")),
@@ -114,7 +114,7 @@ def test_what_a_worker_played_is_what_is_played_here(keep_messages: bool) -> Non
 
 
 def test_a_worker_of_another_version_plays_nothing_and_says_which_it_has() -> None:
-    """Whatever differs: a release, the code, the data, or something that only one of them knows of."""
+    """A worker that differs in release, code or data plays nothing and says which it has."""
     for name in own_versions():
         found = answer_from_json(answer(CELLS[:1], {**own_versions(), name: "0.0"}), CELLS[:1])
         assert (found.played, found.error) == ([], None)
@@ -261,7 +261,7 @@ def fleet_with(post: FakePost, folder: Path, told: list[str]) -> Fleet:
 
 
 def test_episodes_come_back_in_order_and_only_so_many_are_under_way(tmp_path: Path) -> None:
-    """Whichever is ready first; a person is told while nothing comes back."""
+    """Episodes come back in order, whichever ends first, and progress is reported meanwhile."""
     post, told = FakePost(), list[str]()
     fleet = fleet_with(post, tmp_path, told)
     found: list[str] = []
@@ -277,7 +277,7 @@ def test_episodes_come_back_in_order_and_only_so_many_are_under_way(tmp_path: Pa
 
 
 def test_an_error_comes_at_its_place_and_ends_the_run(tmp_path: Path) -> None:
-    """As without workers: the episodes before it have been handed over."""
+    """The episodes before the error have been handed over, as without workers."""
     fleet = fleet_with(FakePost(), tmp_path, [])
     cells = [*CELLS[:6], cell_of(0, BROKEN), *CELLS[:6]]
     done: list[str] = []
@@ -302,7 +302,7 @@ def test_a_run_ends_at_a_worker_of_another_version(
 
 
 def test_a_folder_of_workers_is_nobodys_else(tmp_path: Path) -> None:
-    """What a killed run left is emptied; what another run uses, and what is no such folder, is left alone."""
+    """Leftovers of a killed run are removed; folders of other runs and foreign ones are kept."""
     path = tmp_path / "deep" / "episodes.jsonl.workers"
     place = Workplace(path)
     (path / "queue.db").write_text("left")
@@ -396,7 +396,7 @@ def test_an_unusable_database_is_named_at_once(
 def test_what_workers_need_is_named_where_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """DBOS is an extra."""
+    """The error names the missing extra, DBOS."""
     for name in ("fleet", "post"):
         monkeypatch.delitem(sys.modules, f"asyncguard_benchmark.fanout.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "dbos", None)

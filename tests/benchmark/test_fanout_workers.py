@@ -1,4 +1,4 @@
-"""Episodes on real workers: the file that comes out, whoever is killed on the way."""
+"""Episodes on real workers: the file is the same, whichever process is killed on the way."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def bench(*arguments: str, code: int = 0) -> str:
-    """Run ``asyncguard bench ...`` to its end; what it says on the standard error."""
+    """Run ``asyncguard bench ...`` to its end and return its standard error."""
     done = subprocess.run(
         command("bench", *arguments), capture_output=True, text=True, timeout=LAST
     )
@@ -57,7 +57,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def lines_in(file: Path) -> int:
-    """How many lines a file has by now."""
+    """Return the number of lines that a file has by now."""
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
@@ -75,7 +75,7 @@ def children(parent: int) -> list[int]:
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs still."""
+    """Return True if a process is running."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -91,7 +91,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_workers_write_the_same_file_though_one_is_killed(alone: Path, tmp_path: Path) -> None:
-    """Byte for byte; another takes the place of the dead, and nothing is left beside the file."""
+    """The file is the same byte for byte; a new worker replaces the dead one."""
     file = tmp_path / "episodes.jsonl"
     with running("bench", *RUN, "--workers", "2", "--out", str(file)) as run:
         wait_until(lambda: lines_in(file) > 20)
@@ -133,7 +133,7 @@ def test_a_run_that_is_ended_is_resumed(
 def elsewhere(
     database: str, count: int = 1, *others: str
 ) -> Iterator[list["subprocess.Popen[str]"]]:
-    """Workers that somebody else has started."""
+    """Yield workers that were started outside of the run."""
     where = ["--database-url", database, "--queue", "asyncguard-benchmark", "--concurrency", "2"]
     tools = ["--tools", "asyncguard_benchmark.fanout:tools", *others]
     processes = [
@@ -165,7 +165,7 @@ def test_workers_that_run_already_play_and_keep_nothing(
 
 @pytest.mark.full
 def test_an_interrupted_run_leaves_no_work_to_others(alone: Path, tmp_path: Path) -> None:
-    """What waited in the queue is withdrawn; the workers serve the next run, with one of its own beside them."""
+    """Queued episodes of an interrupted run are withdrawn; its workers serve the next run."""
     file, database = tmp_path / "episodes.jsonl", str(tmp_path / "queue.db")
     with elsewhere(database):
         with running("bench", *RUN, "--database-url", database, "--out", str(file)) as run:
@@ -208,7 +208,7 @@ def test_a_worker_of_other_data_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_an_ablation_on_workers_finds_the_same(tmp_path: Path) -> None:
-    """The same episodes, line for line if the order of sets is the same, and the same findings."""
+    """The ablation has the same episodes, up to the order of sets, and the same findings."""
     one, other = tmp_path / "one", tmp_path / "other"
     asked = (
         "ablate",

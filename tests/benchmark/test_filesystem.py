@@ -72,7 +72,7 @@ def test_moving_into_a_directory_and_renaming(fs: Executor) -> None:
 
 
 def test_a_directory_cannot_be_lost(fs: Executor) -> None:
-    """Not into itself, not from under the current directory, and not while it holds something."""
+    """A directory is not moved into itself, nor lost while it is current or holds something."""
     assert "itself" in ask(fs, "mv", source="sub", destination="sub")["error"]
     assert "current directory" in ask(fs, "mv", source="/a", destination="/b")["error"]
     assert "empty" in ask(fs, "rmdir", folder="sub")["error"]
@@ -99,7 +99,7 @@ def test_writing_tools(fs: Executor) -> None:
 
 
 def test_lists_are_of_the_current_directory_only(fs: Executor) -> None:
-    """To see another directory an agent must go there: the order is carried by the state."""
+    """An agent must go to another directory to list it, as the state carries the order."""
     assert "error" in ask(fs, "ls", folder="sub")
     ask(fs, "cd", folder="sub")
     assert ask(fs, "ls") == {"entries": ["x.txt"]}

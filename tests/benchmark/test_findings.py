@@ -21,7 +21,7 @@ def test_round_trip() -> None:
 
 
 def test_round_trip_through_a_file(tmp_path: Path) -> None:
-    """What is written is read back."""
+    """Findings that are written to a file are read back unchanged."""
     write_findings(findings("serial"), tmp_path / "new" / "findings.json")
 
     assert read_findings(tmp_path / "new" / "findings.json") == findings("serial")

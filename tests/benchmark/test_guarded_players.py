@@ -85,7 +85,7 @@ def test_without_guards_nothing_changes(
 def test_without_guards_nothing_changes_anywhere(
     kind: type[SimulatedAgent], regime: Regime, surface: Surface
 ) -> None:
-    """The same over every agent, regime and surface, on compositions of all categories."""
+    """Nothing changes for any agent, regime and surface, on compositions of all categories."""
     for composition in SAMPLE:
         assert_all_off_is_plain(composition, kind, run_of(regime, surface))
 
@@ -356,7 +356,7 @@ DONE = '{"content": "ALL COMPLETED"}'
 def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(
     texts: list[str], regime: Regime
 ) -> None:
-    """On the text surface, up to the end with results pending."""
+    """Errors of a model on the text surface are answered alike, up to the end of a run."""
     assert_answered_alike(texts, regime)
 
 
@@ -366,7 +366,7 @@ def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(
 def test_much_that_a_model_does_wrong_is_answered_as_in_the_plain_loop(
     texts: list[str], regime: Regime
 ) -> None:
-    """The same over many more conversations."""
+    """Errors of a model are answered alike in many more conversations."""
     assert_answered_alike(texts, regime)
 
 
@@ -406,7 +406,7 @@ CALLS = st.lists(st.tuples(TOOLS, NATIVE_ARGUMENTS), min_size=0, max_size=2)
 
 
 def native(number: int, calls: list[tuple[str, dict[str, Any]]], broken: bool) -> AIMessage:
-    """A message with calls; the last one may hold arguments that are no JSON."""
+    """Return a message with calls; the last one may hold arguments that are not JSON."""
     made = [
         {"name": name, "args": args, "id": f"c{number}_{i}"} for i, (name, args) in enumerate(calls)
     ]
@@ -429,7 +429,7 @@ TURNS = st.lists(st.tuples(CALLS, st.booleans()), max_size=5)
 def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
     turns: Turns, regime: Regime
 ) -> None:
-    """Several calls at once, arguments that are no JSON, tools and tasks that do not exist."""
+    """Several calls, arguments that are not JSON, unknown tools and tasks are answered alike."""
     assert_native_calls_answered_alike(turns, regime)
 
 
@@ -439,7 +439,7 @@ def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
 def test_much_that_a_model_does_wrong_with_native_calls_is_answered_alike(
     turns: Turns, regime: Regime
 ) -> None:
-    """The same over many more conversations."""
+    """Errors of a model with native calls are answered alike in many more conversations."""
     assert_native_calls_answered_alike(turns, regime)
 
 
@@ -468,7 +468,7 @@ def test_a_guarded_run_ends_whatever_a_model_says(
 @settings(deadline=None, max_examples=250)
 @given(st.lists(TEXTS, max_size=8), st.sampled_from(PLAYERS))
 def test_many_guarded_runs_end(texts: list[str], play: Callable[..., Episode]) -> None:
-    """The same over many more conversations."""
+    """Many more guarded conversations end."""
     assert_it_ends(texts, play)
 
 

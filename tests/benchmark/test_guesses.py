@@ -52,7 +52,7 @@ TEXT = {"type": "string"}
 def test_what_looks_like_the_argument_is_recalled(
     name: str, schema: dict[str, Any], told: str, found: object
 ) -> None:
-    """By type and look, each value once, in the order of mention."""
+    """Values are recalled by type and look, each once, in the order of mention."""
     assert recalled(name, schema, [told]) == found
 
 
@@ -69,12 +69,12 @@ def test_what_looks_like_the_argument_is_recalled(
 def test_what_follows_from_a_call_is_foreseen(
     arguments: dict[str, Any], pointer: str, value: object
 ) -> None:
-    """What it is given under the same name, and where a moved thing ends up."""
+    """A value is foreseen if it is an argument of the same name or the place of a moved file."""
     assert foreseen(arguments, pointer) == value
 
 
 def test_questions_are_read_from_the_first_message() -> None:
-    """Of every shipped composition, exactly."""
+    """The questions of every shipped composition are read exactly."""
     for each in EVERY:
         messages = [
             SystemMessage("x"),
@@ -147,6 +147,6 @@ def test_foreseeing_helps_where_the_call_tells() -> None:
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1])
 def test_rates_are_shares(rate: float) -> None:
-    """Between none and all."""
+    """A rate outside of 0 and 1 is refused."""
     with pytest.raises(ValidationError):
         EagerAgent(plan=plan_of(ALL[0]), distractor_rate=rate)

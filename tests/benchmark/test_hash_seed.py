@@ -45,7 +45,7 @@ def _python(code: str, *argv: str, seed: int, folder: Path) -> str:
 
 
 def test_runs_are_played_in_the_same_order_for_every_hash_seed(tmp_path: Path) -> None:
-    """Which sets of switches an ablation plays, and how it names their shares, follows from the names alone."""
+    """The sets of switches that an ablation plays, and their names, follow from the names alone."""
     assert len({_python(_LATTICE, seed=seed, folder=tmp_path) for seed in range(4)}) == 1
 
 

@@ -54,7 +54,7 @@ def episode(name: str, arm: str, agent: str = "naive", player: str = "graph") ->
 
 
 def kept(name: str, arm: str, agent: str = "naive") -> Observed:
-    """What is kept of such an episode, read back as it was saved."""
+    """Return the observation of such an episode, read back as it was saved."""
     found = observed(
         episode_from_json(episode_to_json(episode(name, f"{RECOVER}{arm}", agent))), all_tasks()
     )
@@ -138,7 +138,7 @@ def test_a_run_with_an_answer_is_not_followed_by_another() -> None:
 def _study() -> HazardStudy:
     names = [*(each.id for each in INSTANCES), "clean"]
     runs = [kept(name, arm) for arm in ("none", "all") for name in names]
-    # Only the task of the first instance is played clean: a pair without its clean run is no pair.
+    # Only the task of the first instance is played clean: a pair needs its clean run.
     (study,) = studies_of([each for each in runs if each.score.task_id == INSTANCES[0].task.id])
     return study
 
@@ -202,7 +202,7 @@ def test_an_alarm_on_a_clean_run_is_a_false_one() -> None:
 
 @pytest.mark.slow
 def test_every_arm_plays_the_same_instances() -> None:
-    """The three arms of one action that fit, over both front ends, end alike."""
+    """The three arms of one action that fit, over both adapters, end alike."""
     for arm in ("only-retry", "without-breaker", "hint-only"):
         runs = [
             play(

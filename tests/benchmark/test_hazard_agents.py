@@ -1,4 +1,4 @@
-"""Agents of the hazard suite, each in conversations where a test decides what tools answer."""
+"""Agents of the hazard suite, each in conversations where a test chooses the tools' answers."""
 
 import json
 from typing import Any
@@ -56,12 +56,12 @@ def gold(task: str) -> list[str]:
 
 
 def effects(found: Talk, task: str) -> int:
-    """How many effects the conversation had."""
+    """Return the number of effects in the conversation."""
     return len(found.states[task]["effects"]) - len(TASKS[task].sub_task.initial_state["effects"])
 
 
 def answer(task: str) -> Any:
-    """What is to be submitted."""
+    """Return the answer that is to be submitted."""
     return TASKS[task].answer.value
 
 
@@ -87,7 +87,7 @@ def test_without_faults_all_make_the_calls_of_the_plan(
 def test_every_task_ends_once_whatever_is_broken(
     agent: type[HazardAgent], surface: Surface, words: str
 ) -> None:
-    """However long a tool stays broken, an agent closes the task by exactly one call and then ends the run."""
+    """An agent closes the task by exactly one call and ends, however long a tool stays broken."""
     for tool in ("look_up_invoice", "buy_currency"):
         found = talk(agent, "tr-02", surface, {tool: [broken(words)] * 40})
         assert found.ended
@@ -97,7 +97,7 @@ def test_every_task_ends_once_whatever_is_broken(
 @surfaces
 @pytest.mark.parametrize("agent", ALL)
 def test_an_answer_that_is_sent_back_is_no_end(agent: type[HazardAgent], surface: Surface) -> None:
-    """Who looks at failures tries again or reports it; nobody goes on for ever."""
+    """An agent that looks at failures tries again or reports it, and ends all the same."""
     found = talk(agent, "tr-03", surface, {"submit_answer": [broken(BUSY)] * 40})
     assert found.ended
     assert found.closings.count("report_problem") == (agent is not OverTrustingAgent)
@@ -145,7 +145,7 @@ def test_notes_mean_nothing_to_the_naive_agent_and_much_to_others(surface: Surfa
     "told", [broken(BUSY), changed(lambda rate: {"fx_rate": rate["rate"]}), Told(text="11.2")]
 )
 def test_who_gives_up_early_reports_whatever_is_odd(surface: Surface, told: Told) -> None:
-    """A failure, a field that is not there, and a text that is no object."""
+    """A failure, a missing field, and a text that is not an object are reported at once."""
     found = talk(GivesUpEarlyAgent, "tr-08", surface, {"market_rate": [told]})
     assert found.closings == ["report_problem"]
     assert found.tools.count("market_rate") == 1
@@ -171,7 +171,7 @@ def test_the_retry_happy_agent_repeats_effects_blindly(surface: Surface) -> None
 
 @surfaces
 def test_the_over_trusting_agent_makes_up_what_it_does_not_get(surface: Surface) -> None:
-    """After a failure it goes on with a number of its own, and submits what follows from it."""
+    """After a failure it continues with a number of its own, and submits what follows from it."""
     found = talk(OverTrustingAgent, "tr-01", surface, {"central_bank_rate": [broken(BUSY)]})
     assert found.tools == gold("tr-01")
     (made_up,) = found.arguments("convert_amount")
@@ -223,7 +223,7 @@ def test_the_competent_agent_asks_a_tool_like_one_that_stays_broken(
 
 @surfaces
 def test_the_competent_agent_takes_the_option_that_is_named(surface: Surface) -> None:
-    """Where a failure says what else there is, nothing is repeated."""
+    """An agent that is offered another tool after a failure uses it and repeats nothing."""
     words = "Three attempts timed out. You may ask recount_invoice instead, or report_problem."
     found = talk(CompetentAgent, "tr-02", surface, {"look_up_invoice": [broken(words)] * 40})
     assert found.tools[:2] == ["look_up_invoice", "recount_invoice"]
@@ -487,7 +487,7 @@ def test_a_hasty_reader_takes_the_first_thing_that_fits(
 
 @pytest.mark.parametrize("value", [{}, [], "no number here", {"a": None}])
 def test_a_hasty_reader_invents_nothing(value: Any) -> None:
-    """Where nothing fits, nothing is read."""
+    """A hasty reader raises if no value fits."""
     with pytest.raises(PointerError):
         read_hastily(value, "/total", NUMBER)
 
@@ -509,7 +509,7 @@ def test_a_hasty_reader_invents_nothing(value: Any) -> None:
 def test_an_attentive_reader_finds_what_is_certain(
     value: Any, returns: dict[str, Any], found: Any
 ) -> None:
-    """By a name like the one that is missing, or by what the live contract says."""
+    """A field is found by a name like the missing one, or by the live contract."""
     assert find_value(value, "/total", NUMBER, returns) == found
 
 
@@ -523,7 +523,7 @@ def test_an_attentive_reader_finds_what_is_certain(
     ],
 )
 def test_an_attentive_reader_does_not_guess(value: Any) -> None:
-    """Neither between two fields, nor in an answer that was cut off."""
+    """Neither one of two fields nor a value of an answer that was cut off is chosen."""
     with pytest.raises(PointerError):
         find_value(value, "/total", NUMBER)
 
@@ -537,13 +537,13 @@ def test_an_attentive_reader_does_not_guess(value: Any) -> None:
     )
 )
 def test_a_value_at_its_place_is_read_as_it_is(value: Any) -> None:
-    """Whatever stands around it; hastily or attentively."""
+    """A value at its place is read hastily or attentively, whatever stands around it."""
     answered = {"around": value, "total": 17}
     assert read_hastily(answered, "/total", NUMBER) == find_value(answered, "/total", NUMBER) == 17
 
 
 def test_arguments_are_carried_over_where_it_is_plain_which_is_which() -> None:
-    """By name, alias, description or nesting, with another type; every value once, and none invented."""
+    """Arguments are carried over by name, alias, description or nesting, each exactly once."""
     declared = {
         "properties": {"origin": {"type": "string", "description": "Where from."}, "weight": NUMBER}
     }
@@ -593,7 +593,7 @@ def test_the_words_of_a_failure_are_read_as_a_person_reads_them(
 
 
 def test_words_tell_what_was_not_begun_and_which_tools_are_named() -> None:
-    """Only what says so was not begun; a name is a whole word."""
+    """Only an explicit statement means not begun; a tool is named by a whole word."""
     assert left_untouched("429 Too Many Requests")
     assert left_untouched("the request was not sent")
     assert not left_untouched("Connection reset by peer")
@@ -625,7 +625,7 @@ def test_what_does_not_plainly_tell_is_taken_to_do_something(
 
 
 def test_tools_of_an_api_list_are_told_apart_by_what_they_say() -> None:
-    """What plainly tells may be repeated; a probe says whether; a stand-in takes the same values."""
+    """A tool that only tells may be repeated; a probe and stand-ins with like values are found."""
     tools = {
         name: tool.function_schema() for name, tool in tools_of(TASKS["tr-02"].sub_task).items()
     }

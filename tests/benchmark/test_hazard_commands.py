@@ -25,7 +25,7 @@ RUN = ("hazards", "run", *FEW, "--quick", "--no-messages", "--out")
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """What the command prints with --json."""
+    """Return the output of the command with --json."""
     assert main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -63,7 +63,7 @@ def test_a_wrong_choice_is_refused_with_what_there_is(capsys: pytest.CaptureFixt
 
 
 def test_instances_are_listed_as_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """By domain, hazard and severity; each says how it can be survived."""
+    """Instances are listed by domain, hazard and severity, each with ways to survive it."""
     found = answer(capsys, "hazards", "list", *FEW)["instances"]
     assert found
     assert all(
@@ -140,7 +140,7 @@ def test_findings_are_saved_without_loss(
 def test_every_gathering_can_be_played_and_scored(
     gathering: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also by the player without a runtime."""
+    """Every gathering can be played without a runtime, too."""
     out = tmp_path / "gathering.jsonl"
     few = (
         "--domains",

@@ -1,4 +1,4 @@
-"""Faults of tools: what each mode does, where it strikes, and that nobody escapes it by writing a call anew."""
+"""Faults of tools: effects and places of each mode; a rewritten call does not escape a fault."""
 
 import json
 from dataclasses import replace
@@ -55,7 +55,7 @@ def named(mode: Mode) -> str:
 
 
 def broken_keywords(value: Any, schema: Any) -> set[str]:
-    """Which keywords of a schema a value breaks."""
+    """Return the keywords of a schema that a value breaks."""
     errors = Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value)
     return {error.validator for error in errors}
 
@@ -65,7 +65,7 @@ def broken_keywords(value: Any, schema: Any) -> set[str]:
 
 @pytest.mark.parametrize("mode", DEVELOPMENT_MODES, ids=named)
 def test_every_mode_finds_a_place(mode: Mode) -> None:
-    """And says how it is survived and what a hint would be, without a value of the answer."""
+    """A mode says how it is survived and what a hint would be, without a value of the answer."""
     found = list(spots(mode))
     assert found
     assert all(mode.hint(spot) for spot, _, _ in found)
@@ -74,7 +74,7 @@ def test_every_mode_finds_a_place(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", ARGUMENT_DRIFT, ids=named)
 def test_a_drifted_contract_refuses_the_old_call_and_takes_the_new_one(mode: Mode) -> None:
-    """What the live contract asks for becomes what the tool's code takes, value for value."""
+    """Arguments for the live contract become those of the tool's code, value for value."""
     for spot, call, _ in spots(mode):
         live = Draft202012Validator(mode.live(spot).parameters)
         new = bound(call.arguments, mode.live(spot).parameters)
@@ -115,7 +115,7 @@ def test_mangled_arguments_are_refused(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", BREAKDOWNS, ids=named)
 def test_breakdowns_raise_at_each_of_their_failpoints(mode: Mode) -> None:
-    """And touch neither arguments nor answers."""
+    """Breakdowns change neither arguments nor answers."""
     spot, call, result = next(spots(mode))
     assert all(
         isinstance(mode.breakdown(spot, failpoint), Exception) for failpoint in mode.failpoints
@@ -139,7 +139,7 @@ def test_draws_are_the_same_everywhere() -> None:
 
 @given(st.integers(0, 10_000), st.integers(1, 3))
 def test_a_fault_that_passes_takes_its_first_calls_and_no_more(seed: int, severity: int) -> None:
-    """As many as it is severe; one that lasts takes all."""
+    """A passing fault strikes as many calls as it is severe; a lasting one strikes all."""
     fault = Fault(
         task="t",
         hazard=Hazard.EXECUTION,
@@ -154,7 +154,7 @@ def test_a_fault_that_passes_takes_its_first_calls_and_no_more(seed: int, severi
 
 
 def test_a_rate_is_the_share_that_is_taken() -> None:
-    """Over many seeds."""
+    """The share of struck calls is the rate, over many seeds."""
     fault = fault_on(TASKS[0], "timeout", "submit_answer", rate=0.3)
     share = sum(taken(replace(fault, seed=seed), 0) for seed in range(2000)) / 2000
     assert share == pytest.approx(0.3, abs=0.04)
@@ -192,7 +192,7 @@ def calls(pipeline: Pipeline, tool: str, arguments: dict[str, Any], times: int) 
 @pytest.mark.parametrize("severity", [1, 2, 3])
 @pytest.mark.parametrize("mode", [*MANGLING, *BREAKDOWNS], ids=named)
 def test_passing_faults_strike_the_first_calls(mode: Mode, severity: int) -> None:
-    """Then the same call gets through; each strike is recorded with its count."""
+    """A call gets through after the strikes, each of which is recorded with its count."""
     task = TASKS[0]
     tool, arguments = first(task, pure=True)
     pipeline = Pipeline(task.sub_task, [fault_on(task, mode.name, tool, severity=severity)])
@@ -208,7 +208,7 @@ def test_passing_faults_strike_the_first_calls(mode: Mode, severity: int) -> Non
 
 
 def test_a_rewritten_request_escapes_nothing() -> None:
-    """Neither the calls that a passing fault takes nor a drift that lasts depend on the arguments."""
+    """Passing faults and lasting drifts do not depend on the arguments."""
     task = TASKS[0]
     tool, arguments = first(task, pure=True)
     others = [dict.fromkeys(arguments, f"INV-{number}") for number in range(3)]
@@ -247,7 +247,7 @@ def test_other_tools_are_left_alone() -> None:
 def test_an_effect_happens_once_or_not_at_all(
     mode: str, failpoint: Failpoint, happened: bool
 ) -> None:
-    """Before the external call nothing has happened; what breaks later has happened once, whatever the caller sees."""
+    """A failure before the external call has no effect; a later one follows exactly one effect."""
     task = with_effect()
     tool, arguments = first(task, pure=False)
     pipeline = Pipeline(task.sub_task, [fault_on(task, mode, tool, failpoint=failpoint)])
@@ -299,7 +299,7 @@ def test_a_guided_fault_hints_once() -> None:
 
 
 def test_pairs_of_faults_act_in_the_order_of_the_failpoints() -> None:
-    """A call that is refused does not use up the breakdown behind the refusal."""
+    """A call that is refused does not use up the breakdown that would follow the refusal."""
     task = TASKS[0]
     tool, arguments = first(task, pure=True)
     faults = [fault_on(task, name, tool) for name in ("timeout", "argument_dropped", "explained")]
@@ -369,7 +369,7 @@ def test_a_fault_is_put_on_what_is_there_and_once() -> None:
 
 
 def test_an_episode_keeps_firings_and_hints() -> None:
-    """As they were, through its saved form; a clean one has the form it always had."""
+    """Firings and hints survive the saved form; a clean episode has its former form."""
     task = TASKS[0]
     tool, arguments = first(task, pure=True)
     fault = fault_on(task, "truncated", tool, profile=Profile.GUIDED)
@@ -440,7 +440,7 @@ def test_the_same_calls_meet_the_same_faults(data: st.DataObject) -> None:
 
 
 def test_a_task_is_closed_once() -> None:
-    """By an answer or by a report; what comes later is refused and changes nothing."""
+    """A task is closed by an answer or a report; later ones are refused and change nothing."""
     task = TASKS[0].sub_task
     answered, reported = Pipeline(task), Pipeline(task)
     assert answered.call(0, SUBMIT, {"answer": 3}).raised is None
@@ -456,7 +456,7 @@ def test_a_task_is_closed_once() -> None:
 
 
 def test_a_contract_is_told_of_tools_on_the_list_only() -> None:
-    """Of all of them, those that close the task included."""
+    """Contracts are returned of all tools on the list, those that close the task included."""
     pipeline = Pipeline(TASKS[0].sub_task)
     told = json.loads(pipeline.call(0, DESCRIBE, {"tool": SUBMIT}).text)
     assert told["parameters"]["required"] == ["answer"]

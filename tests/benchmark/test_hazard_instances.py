@@ -1,4 +1,4 @@
-"""Instances: drawn level, told apart by their ids, and put only where a fault is worth anything."""
+"""Instances: drawn evenly, with unique ids, and only at places where a fault matters."""
 
 from collections import Counter
 from dataclasses import replace
@@ -92,7 +92,7 @@ def test_pairs_are_of_two_hazards() -> None:
 
 
 def test_what_was_asked_for_is_chosen() -> None:
-    """By hazard, domain, severity, profile and stride, all at once."""
+    """Instances are chosen by hazard, domain, severity, profile and stride, all at once."""
     wanted = Wanted(
         hazards=(Hazard.OUTPUT,), domains=(Domain.CLINIC,), severities=(2,), profiles=tuple(Profile)
     )
@@ -106,7 +106,7 @@ def test_what_was_asked_for_is_chosen() -> None:
 
 
 def test_the_saved_form_is_read_back_and_a_broken_one_is_refused() -> None:
-    """Nothing is lost; faults on two tasks, or on none that is known, are no instance."""
+    """Nothing is lost; faults on two tasks, or on an unknown one, are refused."""
     each = DEVELOPMENT[3]
     saved = instance_to_json(each)
     assert instance_from_json(saved, all_tasks(), "here") == each
@@ -127,7 +127,7 @@ def _fault(**changes: object) -> Fault:
 
 
 def test_a_fault_is_put_only_where_it_matters_shows_itself_and_can_be_survived() -> None:
-    """A field that nobody reads, and an effect that nobody can look up, are no places."""
+    """A field that is not read, and an effect that cannot be looked up, are not used as places."""
     task = all_tasks()["lg-01"]
     assert placed(task, (_fault(),), Part.DEVELOPMENT) is not None
     unread = _fault(
@@ -173,7 +173,7 @@ def test_broken_effects_are_others_with_another_seed() -> None:
 
 
 def test_in_company_every_injected_composition_has_its_clean_one() -> None:
-    """The same two sub-tasks, with the fault and without."""
+    """Every injected composition has a clean one of the same two sub-tasks."""
     found = list(in_company(DEVELOPMENT[:6], 0))
     injected = {each.task_ids for each in found if each.faults}
     assert injected == {each.task_ids for each in found if not each.faults}
@@ -182,7 +182,7 @@ def test_in_company_every_injected_composition_has_its_clean_one() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_instances_are_what_the_seed_gives() -> None:
-    """Drawn anew from tasks and modes, they are the same, to the byte."""
+    """Drawn again from tasks and modes, the instances are the same, to the byte."""
     assert instances_to_json(list(drawn_instances())) == instances_to_json(
         list(shipped_instances())
     )

@@ -42,7 +42,7 @@ def named(name: str, level: Level) -> Scenario:
 
 
 def faults(scenario: Scenario, setting: Setting, *, faulty: bool, **more: Any) -> list[str]:
-    """What must not be, in one run."""
+    """Return the violations in one run."""
     verdict = play(scenario, setting, faulty=faulty, **more)
     return Played(scenario=scenario, setting=setting, faulty=faulty, verdict=verdict).faults()
 
@@ -55,7 +55,7 @@ def verdict(
     faulty: bool = True,
     **heard: Any,
 ) -> Any:
-    """What the judge makes of texts and of a world in which the payment happened so often."""
+    """Return the verdict on texts and a world in which the payment happened so often."""
     world = World()
     for _ in range(effects):
         world.act("pay 30")
@@ -126,7 +126,7 @@ def test_guards_that_are_off_are_caught(setting: Setting) -> None:
 
 
 def test_a_recovery_that_is_off_is_seen() -> None:
-    """What the suite counts as served needs the recovery that its declaration pays for."""
+    """A scenario that counts as served needs the recovery that its declaration enables."""
     scenario = named("units/fallbacks-eur-cent", Level.FULL)
     assert play(scenario, Setting.GRAPH, faulty=True).ending is Ending.SERVED
     assert (
@@ -161,7 +161,7 @@ def test_false_words_of_an_effect_are_wrong() -> None:
 
 
 def test_news_of_a_late_result_count() -> None:
-    """A call that was in doubt is told as done later, within words of the runtime."""
+    """A call that was in doubt is reported as done later, within words of the runtime."""
     late = Told(text=f"pay#1 has ended: <result>{PAID}</result>", failed=False)
     assert verdict(PAYS, tells("unknown", failed=True, tool="pay"), late).ending is Ending.SERVED
 

@@ -1,4 +1,4 @@
-"""Players under faults: the same world for all, what a runtime is handed, and what the agent is told of it."""
+"""Players under faults: one world for all, and what runtime and agent see of a fault."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ def test_with_all_off_faults_look_the_same_to_every_agent(
 def test_with_all_off_faults_look_the_same_everywhere(
     name: str, kind: type[SimulatedAgent]
 ) -> None:
-    """The same at all regimes and for more agents."""
+    """Faults look the same at all regimes and to more agents."""
     for regime in Regime:
         for surface in Surface:
             assert_same_world(FAULTY[name], kind, Run(regime=regime, surface=surface, seed=2))
@@ -113,7 +113,7 @@ def assert_same_world(composition: Composition, kind: type[SimulatedAgent], run:
 
 @pytest.mark.parametrize("play", PLAYERS)
 def test_a_single_task_is_played_in_the_background(play: Callable[..., Episode]) -> None:
-    """And solved behind all guards, without the task argument reaching a tool."""
+    """A task alone is solved behind all guards, and no tool gets the task argument."""
     composition = alone(TASK)
     run = Run(regime=Regime.FIXED1, surface=Surface.NATIVE, seed=0)
     episode = play(composition, OracleAgent(plan=plan_of(composition)), run, Setting())
@@ -128,7 +128,7 @@ def test_a_single_task_is_played_in_the_background(play: Callable[..., Episode])
 
 
 def handed(composition: Composition, arguments: Any = None) -> Any:
-    """What a runtime gets for the first gold call without effect, or for another call of its tool."""
+    """Return the runtime's result of the first gold call without effect, or of a similar call."""
     executor = TickExecutor(Environment(composition, Regime.SYNC, 0))
     record = executor.environment.issue(
         TASK.id, PURE.tool, PURE.arguments if arguments is None else arguments
@@ -175,7 +175,7 @@ def test_a_request_that_was_not_sent_says_so() -> None:
 
 
 def test_a_tool_that_says_no_has_answered() -> None:
-    """Its outcome is known, and it is no exception."""
+    """A refusal is an answer with a known outcome, not an exception."""
     result, record = handed(alone(TASK), ABSENT)
     assert isinstance(result, Failure)
     assert (result.symptom.error, result.symptom.answered) == ("tool_error", True)
@@ -183,13 +183,13 @@ def test_a_tool_that_says_no_has_answered() -> None:
 
 
 def test_a_drifted_answer_is_a_success() -> None:
-    """Whatever it looks like: the runtime has to find out by itself."""
+    """A drifted answer is a success, so that the runtime has to find the drift itself."""
     result, record = handed(injected("truncated"))
     assert result == Success(content=record.response)
 
 
 def test_errors_of_the_categories_stay_texts() -> None:
-    """What those tools refuse is a result there, as it always was."""
+    """An error of a category's tool is a result, not an exception."""
     composition = mixed()
     task = composition.sub_tasks[1]
     executor = TickExecutor(Environment(composition, Regime.SYNC, 0))
@@ -339,14 +339,14 @@ def book_of(composition: Composition, *jobs: Job) -> AnswerBook:
 
 
 def told(book: AnswerBook) -> CallRecord:
-    """What is told of the call."""
+    """Return the record of the call, as the agent sees it."""
     record = book.told("k")
     assert record is not None
     return record
 
 
 def test_the_agent_sees_its_own_call_with_what_the_runtime_says() -> None:
-    """Whatever attempts were made for it: another tool answered, and the answer was put into form and marked."""
+    """The agent sees one answer in its own call's form, with marks, whatever attempts were made."""
     book = book_of(alone(TASK), job(), job(attempt=2, tool=DESCRIBE, about=PURE.tool))
     retired(book, '{"mended": 1}', mark="Brought into the declared form.")
     record = told(book)
@@ -357,7 +357,7 @@ def test_the_agent_sees_its_own_call_with_what_the_runtime_says() -> None:
 
 
 def test_a_hint_is_told_with_the_answer_that_it_came_with() -> None:
-    """And not if another answer took its place."""
+    """A hint is shown with its answer only, not if another answer replaced that one."""
     composition = injected("truncated", profile=Profile.GUIDED)
     same, other = book_of(composition, job()), book_of(composition, job())
     retired(same, same.executor.attempts("k")[0].response)
@@ -400,7 +400,7 @@ def heard(surface: Surface, book: AnswerBook, *messages: BaseMessage) -> str:
 
 @pytest.mark.parametrize("surface", list(Surface))
 def test_a_mark_stands_beside_the_response(surface: Surface) -> None:
-    """As a note, on both surfaces."""
+    """A mark is shown as a note, on both surfaces."""
     book = book_of(alone(TASK), job())
     retired(book, '{"mended": 1}', mark="Doubtful.")
     entry = json.loads(heard(surface, book, ToolMessage("shown", tool_call_id="id-k")))

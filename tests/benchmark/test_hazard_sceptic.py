@@ -1,4 +1,4 @@
-"""What a sceptic would suspect of the suite: chosen places, leaks, arms that differ in more, effects miscounted."""
+"""Objections of a sceptic to the suite: chosen places, leaks, unequal arms, miscounted effects."""
 
 import json
 import math
@@ -51,7 +51,7 @@ SINGLE = [
 
 
 def test_anywhere_means_one_fault_of_each_hazard_on_each_task() -> None:
-    """The same from the same seed, others from another one, and told apart from the instances that ship."""
+    """Equal seeds give equal faults, other seeds others; both differ from the shipped instances."""
     counts = Counter((each.sub_tasks[0].id, each.faults[0].hazard) for each in DRAWN)
     assert set(counts.values()) == {1}
     assert len(counts) >= 4 * len(TREASURY)
@@ -72,7 +72,7 @@ def test_anywhere_holds_what_instances_are_refused_for() -> None:
 
 
 def test_places_that_nothing_survives_are_few() -> None:
-    """What ships leaves out faults that no plan survives; of those put anywhere they are less than a tenth."""
+    """The suite leaves out faults that no plan survives; anywhere they are less than a tenth."""
     tasks = all_tasks()
     kept = [each for each in DRAWN if matters(tasks[each.sub_tasks[0].id], each)]
     hopeless = [each for each in kept if witness_of(tasks[each.sub_tasks[0].id], each) is None]
@@ -152,7 +152,7 @@ def test_without_recovery_the_naive_agent_fares_as_in_the_plain_loop(instance: A
 
 @pytest.mark.parametrize(("tool", "detected"), [("hit", True), ("else", False)])
 def test_a_fault_is_detected_where_it_struck_and_nowhere_else(tool: str, *, detected: bool) -> None:
-    """A diagnosis of a tool that neither was struck nor asks the one that was is no detection."""
+    """A diagnosis counts as detection only for a tool that was struck or asks a struck one."""
     instance = next(each for each in SINGLE if each.faults[0].hazard is Hazard.OUTPUT)
     episode = _naive(instance.composition)
     named = instance.faults[0].tool if tool == "hit" else "submit_answer"
@@ -183,7 +183,7 @@ def test_a_repetition_in_the_place_of_another_effect_is_a_duplicate() -> None:
 
 
 def test_an_effect_on_the_wrong_operand_is_no_success() -> None:
-    """As many effects as were meant, of another content: missing one and having one too many."""
+    """An effect on another operand counts as one missing and one too many."""
     meant = _effects(_entry(id="P1", to="a", sum=1))
     made = _effects(_entry(id="P1", to="a", sum=100))
     found = compare_effects({}, meant, made)

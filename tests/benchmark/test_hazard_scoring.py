@@ -49,7 +49,7 @@ def gold(task: str) -> Calls:
 
 
 def verdict(task: str, calls: Calls) -> HazardScore:
-    """What becomes of exactly these calls."""
+    """Return the verdict on exactly these calls."""
     episode = played(alone(TASKS[task]), [(task, tool, arguments) for tool, arguments in calls])
     (score,) = score_hazards(episode, TASKS)
     return score
@@ -105,7 +105,7 @@ def test_the_ground_truth_is_a_success(task: str) -> None:
 @pytest.mark.parametrize("task", sorted(TASKS))
 @pytest.mark.parametrize("answer", [None, "", 0, "nothing", "1900-01-01"])
 def test_any_other_answer_is_silently_wrong(task: str, answer: Any) -> None:
-    """Whatever was done before."""
+    """A wrong answer is silently wrong, whatever was done before."""
     calls = [
         *gold(task)[:-1],
         ("submit_answer", {"answer": answer if answer is not None else "none at all"}),
@@ -166,7 +166,7 @@ def test_the_order_of_effects_does_not_count() -> None:
 
 
 def test_further_reading_does_no_harm() -> None:
-    """Probes, sources and contracts are no effects."""
+    """Probes, sources and contracts do not count as effects."""
     extra: Calls = [
         ("describe_tool", {"tool": "pay_invoice"}),
         ("recount_invoice", {"invoice_number": "INV-7752"}),
@@ -177,7 +177,7 @@ def test_further_reading_does_no_harm() -> None:
 
 
 def test_a_change_of_the_state_beside_the_log_is_seen() -> None:
-    """True is not 1 there either, and answer and report are no part of it."""
+    """True is not 1 there either; answer and report are not compared."""
     before = {"effects": [], "stock": {"a": 1}}
     assert compare_effects(
         before, before, {**before, "submitted_answer": 3, "reported_problem": "x"}
@@ -222,7 +222,7 @@ def test_only_hazard_tasks_are_judged_and_only_as_they_were() -> None:
 
 
 def test_the_player_is_not_believed() -> None:
-    """A trajectory whose responses were rewritten is scored as before: all of it is executed anew."""
+    """A trajectory with forged responses is scored as before, as all of it is executed again."""
     episode = played(
         alone(TASKS["tr-03"]),
         [("tr-03", tool, arguments) for tool, arguments in gold("tr-03")[:-1]],
@@ -244,7 +244,7 @@ def test_the_player_is_not_believed() -> None:
 def test_what_a_broken_call_did_is_judged_from_the_state(
     failpoint: Failpoint, repeats: int, ending: Ending, duplicated: int
 ) -> None:
-    """The same calls with the same responses are right or wrong by where the answer was lost; saved ones, too."""
+    """Equal calls and responses are right or wrong by the place where the answer was lost."""
     lost = fault("tr-03", "connection_reset", tool="pay_invoice", failpoint=failpoint)
     read, pay, submit = gold("tr-03")
     calls = [
@@ -258,7 +258,7 @@ def test_what_a_broken_call_did_is_judged_from_the_state(
 
 
 def test_a_fault_is_counted_for_its_own_task() -> None:
-    """Of two tasks at once, the other one is clean."""
+    """A fault of one of two tasks leaves the other one clean."""
     lost = fault("tr-03", tool="pay_invoice")
     pair = tuple(TASKS[task].sub_task for task in ("tr-03", "tr-04"))
     both = Composition(id="both", kind=Kind.S2, sub_tasks=pair, faults=(lost,))
@@ -282,7 +282,7 @@ def test_a_fault_is_counted_for_its_own_task() -> None:
 def test_each_agent_ends_a_lost_answer_in_its_own_way(
     agent: type[HazardAgent], ending: Ending, duplicated: int
 ) -> None:
-    """Played for real: the payment was made, and nobody was told."""
+    """Played for real: the payment was made, and its answer was lost."""
     lost = fault("tr-03", tool="pay_invoice", failpoint=Failpoint.BEFORE_CHECKPOINT_WRITE)
     composition = alone(TASKS["tr-03"], lost)
     (found,) = score_hazards(play_plain(composition, agent(plan=plan_of(composition)), RUN), TASKS)
@@ -342,7 +342,7 @@ def test_a_task_whose_own_answer_is_none_of_its_kind_is_refused() -> None:
     )
 )
 def test_a_number_is_the_same_in_every_spelling(number: Any) -> None:
-    """As text, with further zeros, and as a JSON number where that is exact."""
+    """A number counts as text, with further zeros, and as an exact JSON number."""
     spelled = f"{number:f}"
     assert (
         canonical_answer(spelled, AnswerKind.NUMBER)
@@ -355,7 +355,7 @@ def test_a_number_is_the_same_in_every_spelling(number: Any) -> None:
 
 
 def visible(mode: str) -> bool:
-    """Whether a mode shows."""
+    """Return True if a mode shows."""
     return mode == "shown"
 
 
@@ -517,7 +517,7 @@ def test_a_gain_is_what_an_arm_recovers_less_what_it_loses() -> None:
 
 
 def test_an_arm_that_changes_nothing_gains_nothing() -> None:
-    """And the interval has width, so that nobody takes it for certain."""
+    """The gain is zero, and its interval has width, so that it is not taken for certain."""
     group = [scored(f"t{n}", Ending.SUCCESS, fault()) for n in range(9)]
     found = gain_of(group, group)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Witness plans: they solve what they are made for, by what was answered and by nothing else."""
+"""Witness plans solve their instances by the answers that they get and nothing else."""
 
 import json
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_independent_steps_are_under_way_together() -> None:
 
 
 def test_walking_stops_where_an_answer_cannot_be_read() -> None:
-    """Whoever takes answers at their word makes no call for which a value is missing."""
+    """An agent that trusts answers makes no call for which a value is missing."""
     instance = next(
         each
         for each in shipped_instances()

@@ -133,7 +133,7 @@ def test_clean_values_are_left_alone_and_nothing_is_changed_in_place(mode: Mode)
 
 
 def test_live_contracts_are_schemas_that_fit_the_answers(mode: Mode) -> None:
-    """What comes out of a clean result satisfies what `describe_tool` would say, wherever the contract has drifted."""
+    """A drifted result fits the schema that `describe_tool` would return, in each live contract."""
     for spot, _, result in spots(mode):
         live, before = mode.live(spot), declared(spot.tool)
         if mode.hazard is not Hazard.SPECIFICATION:
@@ -268,7 +268,7 @@ _RESTORED: Mapping[str, Callable[[Any, Spot, Contract], Any]] = {
 
 @pytest.mark.parametrize("name", _RESTORED)
 def test_an_answer_can_be_restored_without_a_guess(name: str) -> None:
-    """Where normalisation or the live contract is claimed to help, it gives the clean result back."""
+    """Normalisation or the live contract restores the clean result where a mode claims so."""
     mode = next(each for each in HELD_OUT_MODES if each.name == name)
     used = 0
     for spot, _, result in spots(mode):
@@ -279,7 +279,7 @@ def test_an_answer_can_be_restored_without_a_guess(name: str) -> None:
 
 
 def test_numbers_of_words_are_not_their_places() -> None:
-    """Who counts through the declared words is always wrong."""
+    """The number of a word is never its place among the declared words."""
     mode = next(each for each in HELD_OUT_MODES if each.name == "word_numbered")
     for spot, _, result in spots(mode):
         words = field_at(spot.tool.remedies.returns, spot.site)["enum"]

@@ -1,4 +1,4 @@
-"""What judges a run does not import the library that it judges."""
+"""Modules that judge a run do not import the library that they judge."""
 
 import ast
 from pathlib import Path
@@ -20,7 +20,7 @@ JUDGES = sorted(
 
 @pytest.mark.parametrize("path", JUDGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_judge_imports_the_library(path: Path) -> None:
-    """Neither at the top nor inside a function."""
+    """A judge imports the library neither at the top nor inside a function."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

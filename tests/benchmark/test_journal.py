@@ -45,7 +45,7 @@ def write(path: Path) -> bytes:
 
 
 def resume(path: Path) -> Journal:
-    """Goes on with the file: plays what it lacks."""
+    """Continues with the file: plays what it lacks."""
     with Journal(path) as journal:
         for cell, each in zip(CELLS, PLAYED, strict=True):
             if key_of(cell) not in journal.keys:
@@ -73,7 +73,7 @@ def test_a_run_killed_anywhere_is_resumed_without_loss_or_repetition(end: int) -
 
 
 def test_resuming_a_whole_file_adds_nothing(tmp_path: Path) -> None:
-    """And says nothing."""
+    """Resuming a whole file adds nothing and prints nothing."""
     path = tmp_path / "run.jsonl"
     path.write_bytes(WHOLE)
     assert resume(path).notice is None
@@ -81,7 +81,7 @@ def test_resuming_a_whole_file_adds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_composition_is_said_once(tmp_path: Path) -> None:
-    """However many episodes play it; and an episode whose composition nobody said is not scored on a guess."""
+    """A composition is written once; an episode without its composition is not scored."""
     lines = WHOLE.splitlines(keepends=True)
     spoken = [line for line in lines if set(json.loads(line)) == {"composition"}]
     assert len(spoken) == len(GRID.compositions)
@@ -103,7 +103,7 @@ def test_a_file_has_one_writer(tmp_path: Path) -> None:
 
 
 def test_a_broken_line_in_the_middle_is_not_repaired(tmp_path: Path) -> None:
-    """That is no interrupted run: the file stays as it is, and the error names the line."""
+    """A line broken in the middle is not repaired: the file stays, and the error names the line."""
     lines = WHOLE.splitlines(keepends=True)
     path = tmp_path / "run.jsonl"
     path.write_bytes(lines[0] + lines[1][:50] + b"\n" + lines[2])
@@ -190,7 +190,7 @@ def test_the_plain_player_plays_one_arm() -> None:
 
 @pytest.mark.slow
 def test_two_processes_play_what_one_plays() -> None:
-    """The same episodes in the same order."""
+    """Two processes play the same episodes in the same order."""
     cells = replace(GRID, players=["graph"], arms=[ALL], surfaces=[Surface.TEXT]).cells()
 
     def episodes(played: list[Played]) -> list[object]:
@@ -211,7 +211,7 @@ def test_arms_differ_from_each_other() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    """With the names there are."""
+    """The error for an unknown name lists the known ones."""
     composition = shipped_compositions()[0]
     with pytest.raises(
         UnknownNameError, match="there is no agent 'genius'; there are oracle, serial, eager"

@@ -94,7 +94,7 @@ def test_inferred_runs_are_the_runs(agent: str) -> None:
 def test_inferred_runs_are_the_runs_in_all_conditions(
     agent: str, player: str, regime: Regime
 ) -> None:
-    """Six guards, both front ends and surfaces, fixed and random delays, two tasks and three."""
+    """Six guards, both adapters and surfaces, fixed and random delays, two tasks and three."""
     guards = ("arguments", "scope", "duplicate", "grounding", "dependency", "completion")
     text = (player == "graph") is (regime is Regime.FIXED1)
     condition = Condition(
@@ -136,7 +136,7 @@ def worth_of(game: tuple[int, list[bool]]) -> tuple[Switches, Callable[[Switches
 
 @given(games)
 def test_shares_add_up(game: tuple[int, list[bool]]) -> None:
-    """To what all are worth more than none."""
+    """The shares add up to the gain of all guards over none."""
     players, worth = worth_of(game)
     assert sum(shapley_values(worth, players).values()) == pytest.approx(
         worth(players) - worth(frozenset())
@@ -145,7 +145,7 @@ def test_shares_add_up(game: tuple[int, list[bool]]) -> None:
 
 @given(games)
 def test_a_share_is_the_mean_over_orders(game: tuple[int, list[bool]]) -> None:
-    """By the definition, on all orders."""
+    """A share is, by its definition, the mean over all orders."""
     from itertools import permutations
 
     players, worth = worth_of(game)

@@ -1,4 +1,4 @@
-"""What the computer of a vehicle must get right: under which conditions it acts, and what it then shows."""
+"""Rules of a vehicle's computer: the conditions of its actions, and the values that it shows."""
 
 import json
 from typing import Any
@@ -123,7 +123,7 @@ def test_parts_go_to_workshops_and_an_extra_order_shifts_no_number() -> None:
 
 
 def test_a_destination_is_forgotten_once() -> None:
-    """It can be set anew, and places of a kind are listed by name."""
+    """A destination can be set again, and places of a kind are listed by name."""
     van = vehicle("mo-10")
     assert ask(van, "end_guidance") == {"was": "PL-7", "name": "Lido South"}
     assert "No destination" in ask(van, "end_guidance")["error"]

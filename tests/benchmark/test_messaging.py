@@ -33,7 +33,7 @@ def ids(listed: Any) -> list[str]:
 
 
 def test_nothing_works_before_a_mailbox_is_signed_in_to() -> None:
-    """A wrong PIN, or the PIN of another mailbox, signs nobody in."""
+    """A wrong PIN, or the PIN of another mailbox, does not sign in."""
     mail = service("ma-02")
     address = "s.okafor@stluke.example"
     refused: dict[str, dict[str, Any]] = {
@@ -55,7 +55,7 @@ def test_nothing_works_before_a_mailbox_is_signed_in_to() -> None:
 
 
 def test_each_mailbox_has_its_own_messages() -> None:
-    """What one mailbox holds cannot be reached from the other, and mail goes out in the name of the current one."""
+    """Messages of one mailbox cannot be reached from another; mail is sent as the current one."""
     mail = service("ma-13")
     crew, mara = "crew@upstream-rowing.example", "mara.lind@fjordnet.example"
     ask(mail, "open_mailbox", address=crew, pin="5518")
@@ -73,7 +73,7 @@ def test_each_mailbox_has_its_own_messages() -> None:
 
 
 def test_people_are_found_by_full_name_only(mail: Executor) -> None:
-    """Everybody who bears the name is told, nobody with a similar one."""
+    """All people of the name are found, and none with a similar one."""
     found = ask(mail, "find_person", name="lotte brandis")["people"]
     assert [(person["team"], person["address"]) for person in found] == [
         ("Canteen", "l.brandis@velden-port.example"),
@@ -138,7 +138,7 @@ def test_what_is_passed_on_keeps_text_and_attachments() -> None:
 
 
 def test_a_draft_leaves_once_now_or_later() -> None:
-    """It keeps id and thread; what has left or waits is no draft, and the past is refused."""
+    """A draft keeps id and thread; a message that was sent or waits cannot be released again."""
     mail = service("ma-21")
     ask(mail, "open_mailbox", address="h.quist@observatory.example", pin="9917")
     for when, part in (

@@ -105,7 +105,7 @@ def told(request: ModelRequest) -> Composition:
 
 
 def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    """What a command says as JSON."""
+    """Return the JSON output of a command."""
     capsys.readouterr()
     assert main(list(argv)) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -113,7 +113,7 @@ def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
 
 
 def usages(file: Path) -> list[Mapping[str, Any]]:
-    """What the episodes of a file have used."""
+    """Return the usage of a file's episodes."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return [line["settings"]["usage"] for line in lines if "settings" in line]
 
@@ -190,7 +190,7 @@ def test_the_beginning_of_a_prompt_never_changes(
 def test_sampling_options_reach_the_wire_and_the_name(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And two runs with different ones are never pooled."""
+    """Two runs with different sampling options are never pooled."""
     server = serve(acting(OracleAgent))
     file = tmp_path / "run.jsonl"
     options = (
@@ -209,13 +209,13 @@ def test_sampling_options_reach_the_wire_and_the_name(
 
 
 def dollars_of(file: Path) -> float:
-    """What the models of a file have cost."""
+    """Return the cost of a file's models."""
     with Journal(file) as journal:
         return journal.dollars
 
 
 def failures_of(file: Path) -> set[EpisodeKey]:
-    """Which episodes of a file the infrastructure ended."""
+    """Return the episodes of a file that the infrastructure ended."""
     with Journal(file) as journal:
         return journal.failures
 
@@ -251,7 +251,7 @@ def test_failures_are_kept_apart_and_played_again(
 def test_a_wrong_key_ends_the_run_soon(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It does not fail every episode of the grid one by one."""
+    """A wrong key ends the run before it fails every episode of the grid."""
     server = serve(lambda _: Failure(status=401))
     argv = [
         "run",
@@ -282,7 +282,7 @@ def prices(folder: Path) -> str:
 def test_a_run_stops_before_it_costs_more_than_allowed(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was finished is saved; the limit is that of the file, so a second run spends only what is left."""
+    """Finished episodes are saved; the limit is the file's, so a second run spends what is left."""
     serve(acting(OracleAgent, Tokens(input_tokens=100, output_tokens=10)))
     file = tmp_path / "run.jsonl"
     argv = [*RUN, str(file), "--arms", "none", "--prices", prices(tmp_path), "--max-cost"]
@@ -303,7 +303,7 @@ def test_a_run_stops_before_it_costs_more_than_allowed(
 def test_a_model_is_ablated_like_an_agent(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every arm is played and none inferred; a spent budget keeps what was paid for, and a second run goes on."""
+    """Every arm is played and none inferred; a spent budget keeps what was paid for, and a second run continues."""
     server = serve(acting(EagerAgent, Tokens(input_tokens=100, output_tokens=10)))
     two = ",".join(each.id for each in COMPOSITIONS[:2])
     what = (
@@ -383,7 +383,7 @@ def test_wrong_options_are_refused_with_what_to_do(
     argv: list[str],
     said: str,
 ) -> None:
-    """Before anything is played."""
+    """Wrong options are refused before anything is played."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     words = [prices(tmp_path) if word == "PRICES" else word for word in argv]
     assert (

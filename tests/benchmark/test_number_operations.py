@@ -19,7 +19,7 @@ def ask(name: str, /, **values: Any) -> Any:
 
 @given(st.integers(2, 100_000))
 def test_factors_are_prime_and_multiply_to_the_number(number: int) -> None:
-    """And the divisors are counted right."""
+    """The factors multiply to the number, and the divisors are counted right."""
     found = ask("prime_factors", number=number)
     assert math.prod(found["factors"]) == number
     assert all(
@@ -137,7 +137,7 @@ def test_percentages_and_shares() -> None:
 
 
 def test_interest() -> None:
-    """What is paid is the rounded instalment times the months; a loan without interest costs nothing."""
+    """The total paid is the rounded instalment times the months; no interest, no cost."""
     assert ask("compound_growth", start=1000, percent=5, periods=2) == {
         "final": 1102.5,
         "gain": 102.5,

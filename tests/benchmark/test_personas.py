@@ -1,4 +1,4 @@
-"""Personas: what they see, what they draw, and that rehearsing them without messages is playing them."""
+"""Personas: their inputs and draws; a rehearsal without messages equals the played episode."""
 
 import ast
 import inspect
@@ -112,7 +112,7 @@ def test_garbled_calls_cost_rounds_and_no_score() -> None:
 
 
 def test_arms_share_their_draws() -> None:
-    """Where nothing is refused, a guarded run makes the calls of the plain one: guards change no draw."""
+    """Guards change no draw: if nothing is refused, a guarded run makes the plain one's calls."""
     rates = Rates(slip=0.4, distractor=0.5)
     for each in PAIRS:
         plain = played(each, rates, Regime.SYNC)
@@ -134,7 +134,7 @@ def test_one_rate_changes_only_what_it_is_about() -> None:
 
 
 def test_draws_depend_on_their_key_only() -> None:
-    """The same key, the same draw, in whatever order; another composition or seed, another one."""
+    """A draw depends on its key, composition and seed, not on the order of draws."""
     draws, again = Draws(0, "x"), Draws(0, "x")
     first = draws.share("a", 1), draws.share("b", 1)
     assert (again.share("b", 1), again.share("a", 1)) == first[::-1]
@@ -157,7 +157,7 @@ def test_thresholds_are_shares() -> None:
 
 
 def test_compliance_decides_whether_a_refusal_is_heeded() -> None:
-    """Behind all guards: who heeds what was wrong with its arguments mends them, who does not never gets through."""
+    """A persona that heeds a refusal corrects its arguments; another one never gets through."""
     solved = {}
     for compliance in (0.0, 1.0):
         rates = Rates(untidy=1.0, compliance=compliance)
@@ -206,7 +206,7 @@ def test_rates_are_checked() -> None:
 
 
 def test_a_pure_function_can_be_computed_in_the_head() -> None:
-    """From the arguments of the call, whatever they are; a function that fails gives nothing."""
+    """A function is computed from the arguments of the call; one that fails gives nothing."""
     task = SUB_TASKS["no-01"]
     gold = task.gold[0]
     tool = tools_of(task)[gold.tool]
@@ -260,7 +260,7 @@ GUARD_WORDS = ("GuardConfig", "scoreboard", "guard=", "ledger")
 
 
 def test_no_agent_can_see_ground_truth_or_guards() -> None:
-    """By what their code names: no gold, no episode, no environment, nothing of the library."""
+    """The code of agents names no gold, no episode, no environment and nothing of the library."""
     folder = Path(asyncguard_benchmark.agents.__file__).parent
     for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -279,7 +279,7 @@ def test_no_agent_can_see_ground_truth_or_guards() -> None:
 
 
 def test_a_persona_says_the_same_if_results_are_changed_that_it_was_not_told() -> None:
-    """Its messages alone decide: another hidden state behind the same messages changes nothing until it is told."""
+    """Only its messages decide: a hidden state that differs changes nothing until it is shown."""
     composition = compose("fs-08", "tb-07")
     other = replace(
         composition,
@@ -310,6 +310,6 @@ def _renamed(state: Any) -> Any:
 
 
 def test_what_is_simulated_is_said() -> None:
-    """In the docstring that a reader of the class finds."""
+    """The docstring of the class says what is simulated."""
     text = inspect.getdoc(PersonaAgent) or ""
-    assert "no model of how a language model works" in text
+    assert "not a model of how a language model works" in text

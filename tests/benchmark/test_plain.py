@@ -48,7 +48,7 @@ def recite(*lines: AIMessage, surface: Surface = Surface.TEXT) -> Episode:
 
 @pytest.mark.parametrize("surface", list(Surface))
 def test_a_model_that_never_ends_is_cut_off(surface: Surface) -> None:
-    """At the cap, and the episode says so."""
+    """A model is cut off at the cap, and the episode says so."""
     episode = recite(AIMessage('{"content": "one moment"}'), surface=surface)
     assert episode.counters.truncated
     assert episode.counters.rounds == episode.counters.idle_turns == 30

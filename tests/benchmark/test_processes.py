@@ -25,7 +25,7 @@ def number(_: int) -> int:
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs still; one that nobody has reaped does not."""
+    """Return True if a process is running; one that was not reaped does not count."""
     try:
         with open(f"/proc/{process}/stat", encoding="ascii") as file:  # noqa: PTH123 - a file of the kernel's
             return file.read().rpartition(")")[2].split()[0] != "Z"

@@ -1,4 +1,4 @@
-"""What reports are made of: wording, blocks, mistakes, observed episodes and chapters."""
+"""Parts of reports: wording, blocks, mistakes, observed episodes and chapters."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -170,7 +170,7 @@ def test_each_failing_agent_makes_its_own_mistake(maker: type, expected: set[Mis
 
 
 def test_mistakes_without_an_agent() -> None:
-    """A wrong value, a call under another id, calls that nobody made, and a call too many."""
+    """A wrong value, a call under another id, missing calls, and a call too many."""
     (first, tool, arguments), *others = gold("tb-01")
     wrong = played(
         PAIR, [*gold("fs-01"), (first, tool, {**arguments, "company": "Nobody"}), *others]
@@ -185,7 +185,7 @@ def test_mistakes_without_an_agent() -> None:
 
 
 def test_observations_count_each_episode_once() -> None:
-    """The same line in two files is one episode, and sets of switches without a name are no arms."""
+    """The same line in two files is one episode; unnamed sets of switches are not shown as arms."""
     observed = Observations()
     for episode in (failed(), failed(), solved(), as_arm(solved(), "grounding+ledger")):
         observed.add(episode)
@@ -198,7 +198,7 @@ def test_observations_count_each_episode_once() -> None:
 
 
 def test_an_episode_tells_of_the_arms_that_it_would_have_been() -> None:
-    """What was played under more switches, which had nothing to say, is the run of fewer; but not a model's run."""
+    """An episode under more switches that had no effect counts for fewer; not so a model's."""
     bare = run_episode(PAIR, EagerAgent(plan=plan_of(PAIR)), Regime.FIXED1)
     content = replace(bare, agent="eager", settings={"arm": "content", "involved": []})
     assert set(arms_told(content, score(content))) == {"content", NONE}
@@ -230,7 +230,7 @@ def test_what_is_told_of_an_arm_is_what_it_would_have_played() -> None:
 
 
 def test_runs_are_compared_composition_by_composition() -> None:
-    """What one solved and the other did not, among those that both played."""
+    """Gained and lost compositions are those that both runs played and only one solved."""
     before, after = Observations(), Observations()
     before.add(failed(ALL))
     before.add(solved(ALL, ("fs-02", "tb-02")))

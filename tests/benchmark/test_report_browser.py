@@ -73,16 +73,16 @@ class Tab:
             self.problems.append(f"asked for {url}")
 
     def value(self, script: str) -> Any:
-        """What a script gives."""
+        """Return the value of a script."""
         return self.page.evaluate(script)
 
     def press(self, *keys: str) -> None:
-        """Presses keys one after the other."""
+        """Press keys one after the other."""
         for key in keys:
             self.page.keyboard.press(key)
 
     def focused(self) -> str:
-        """What has the focus, in words."""
+        """Return a name of the element that has the focus."""
         said: str = self.value(
             "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
         )
@@ -206,7 +206,7 @@ def test_compositions_are_walked_and_shown_by_keyboard(tab: Tab) -> None:
 
 
 def test_a_timeline_shows_what_was_played(tab: Tab) -> None:
-    """One block for each call, hatched time behind it, the guards' marks, and the gold chain with what is missing."""
+    """One block for each call, hatched time after it, the guards' marks, and the gold chain."""
     tab.page.select_option("#setup", label="eager · fixed1")
     tab.page.focus("#list button")
     tab.press("Enter")
@@ -235,7 +235,7 @@ def test_verdicts_are_filtered(tab: Tab) -> None:
 
 
 def test_names_that_are_markup_run_nothing(tab: Tab) -> None:
-    """Neither in tables nor in choices nor in timelines: no dialog opens, and no element comes of them."""
+    """No dialog opens and no element appears, in tables, choices and timelines."""
     index = tab.value(
         "[...document.querySelector('#setup').options].findIndex((each) => each.text.includes('alert'))"
     )
@@ -249,7 +249,7 @@ def test_names_that_are_markup_run_nothing(tab: Tab) -> None:
 
 
 def test_print_has_every_figure_and_no_controls(browser: Any, file: Path) -> None:
-    """On paper folded tables are open, nothing is wider than the sheet, and lists to choose from are gone."""
+    """Printed tables are open, nothing is wider than the sheet, and choices are left out."""
     tab = Tab(browser, file, viewport={"width": 720, "height": 1000}, color_scheme="dark")
     tab.page.focus("#list button")
     tab.press("Enter")

@@ -64,7 +64,7 @@ def test_ids_are_unique(text: str) -> None:
 
 
 def test_the_page_says_at_the_top_what_is_simulated(text: str) -> None:
-    """Before any figure."""
+    """The page says what is simulated before any figure."""
     assert text.index("What is simulated") < text.index("<h2>In brief") < text.index("<table")
 
 
@@ -111,7 +111,7 @@ def bars_of(html: str) -> list[tuple[str, float, float]]:
 
 
 def test_bars_are_as_long_as_they_say() -> None:
-    """On an axis from -50 to 150 a bar of 50 points is a quarter of the width, to its own side of zero."""
+    """A bar of 50 points is a quarter of an axis from -50 to 150, to its own side of zero."""
     marks = [
         [Mark(interval=around(value, 2), tone=tone, start=0)]
         for value, tone in ((50, Tone.GAIN), (-50, Tone.LOSS), (100, Tone.GUARDED))

@@ -52,7 +52,7 @@ def test_figures_are_those_of_the_findings() -> None:
 
 
 def behind_the_middleware(*agents: str) -> Findings:
-    """The same ablation behind the other front end."""
+    """The same ablation with the other adapter."""
     whole = findings(*agents)
     return replace(
         whole, studies=tuple(study(name, player="middleware") for name in agents), ensembles=()
@@ -65,7 +65,7 @@ def section(text: str, title: str) -> str:
 
 
 def test_front_ends_stand_side_by_side() -> None:
-    """A study behind the middleware is laid beside the one behind the graph that it shares everything else with."""
+    """A study of the middleware stands beside that of the graph if all else is equal."""
     text = results([findings("eager", "confused"), behind_the_middleware("eager")])
     part = section(text, "Both front ends")
     told = "+88.0 (+85.6 to +90.4)"
@@ -76,7 +76,7 @@ def test_front_ends_stand_side_by_side() -> None:
 
 
 def test_an_arm_that_differs_between_front_ends_is_named() -> None:
-    """In overall or in rounds alone."""
+    """An arm is named that differs in overall or in rounds alone."""
     other = behind_the_middleware("eager")
     (whole,) = other.studies
     arms = tuple(
@@ -149,7 +149,7 @@ def test_tables_are_whole() -> None:
 def test_the_command_reads_folders_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And says what is wrong with a broken one."""
+    """The command reads folders and files, and says what is wrong with a broken one."""
     (tmp_path / "run").mkdir()
     write_findings(findings("eager"), tmp_path / "run" / "findings.json")
     out = tmp_path / "RESULTS.md"

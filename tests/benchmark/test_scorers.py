@@ -63,7 +63,7 @@ def test_nothing_done_is_nothing_solved() -> None:
 
 
 def test_extra_harmless_calls_are_free() -> None:
-    """Containment, not equality."""
+    """Extra calls are allowed, as the ground truth has only to be contained."""
     assert verdicts(sub_task(LOOK, REMOVE, LOOK, SET, LOOK)) == (True, True, True, True)
 
 
@@ -208,7 +208,7 @@ def test_a_state_dependency_is_harmless_by_value() -> None:
 
 
 def test_explanations_name_the_difference() -> None:
-    """Each kind of failure is told with expected and found."""
+    """Each kind of failure is reported with expected and found."""
     wrong = sub_task(REMOVE, ("tb-07", "set_alert", {"symbol": "TRSC", "price": 94.75})).findings
     assert {(f.kind, f.place, f.expected, f.found) for f in wrong} == {
         (FindingKind.DIFFERING_ARGUMENT, "set_alert.symbol", '"TRSK"', '"TRSC"'),
@@ -225,7 +225,7 @@ def test_explanations_name_the_difference() -> None:
 
 
 def test_a_difference_of_states_names_nothing_else() -> None:
-    """What an agent did on top of the ground truth is all that the explanation shows, and so is what it left out."""
+    """The explanation shows only the values that an agent changed beyond the gold or left out."""
     extra = sub_task(REMOVE, SET, ("tb-07", "set_alert", {"symbol": "NUVO", "price": 3})).findings
     assert [(f.kind, f.place, f.expected, f.found) for f in extra] == [
         (FindingKind.DIFFERING_STATE, "/alerts/NUVO", None, "3")

@@ -24,7 +24,7 @@ def ids(listed: Any) -> list[str]:
 
 
 def test_nothing_works_before_somebody_has_logged_on() -> None:
-    """Another member's passcode does not do, and leaves nobody logged on."""
+    """Another member's passcode does not log on."""
     net = network("sc-05")
     for name, values in {
         "find_member": {"name": "Sepp Ofner"},
@@ -66,7 +66,7 @@ def test_a_group_is_for_its_members_only() -> None:
 
 
 def test_a_wall_shows_no_posts_of_groups() -> None:
-    """What a member wrote in a group is not on the wall, even for those who may see it."""
+    """A member's posts in a group are not on the wall, even for those who may see them."""
     net = network("sc-12")
     assert ids(ask(net, "list_posts", handle="glas_gitta")) == ["P-12004", "P-11880"]
     assert ids(ask(net, "browse_group", group_id="G-820")) == ["P-12015"]

@@ -1,4 +1,4 @@
-"""What holds for the functions on numbers, texts and notations, on anything that their schemas allow."""
+"""Properties of the functions on numbers, texts and notations, for all arguments that fit."""
 
 import json
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ def test_any_arguments_get_an_answer_that_is_json(tool: Tool) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_function_has_neither_state_nor_footprint(tool: Tool) -> None:
-    """And its answers have more than one field, so that a chain must take the right one."""
+    """Answers have more than one field, so that a chain must use the right one."""
     assert (tool.effect, tool.reads, tool.writes) == (Effect.PURE, (), ())
     calls = [call for task in SUB_TASKS.values() for call in task.gold if call.tool == tool.name]
     assert calls

@@ -1,4 +1,4 @@
-"""Statistics against what is known, and against simulation."""
+"""Statistics against known values, and against simulation."""
 
 from collections.abc import Sequence
 from itertools import combinations, product
@@ -53,7 +53,7 @@ def test_without_shared_sources_the_error_is_the_usual_one() -> None:
 
 
 def test_repetitions_add_nothing() -> None:
-    """The same observations five times are no surer than once: the error stays, though the naive one falls."""
+    """Five copies of the observations leave the error as it is, though the naive one falls."""
     random = Random(2)
     values = [random.gauss(0, 1) for _ in range(60)]
     own = [frozenset({str(n)}) for n in range(60)]
@@ -91,7 +91,7 @@ def test_coverage_under_clustering() -> None:
 
 
 def test_coverage_without_clustering() -> None:
-    """Where sources do not matter, the robust interval is not much wider than it has to be."""
+    """The robust interval is not much wider than needed where sources do not matter."""
     random = Random(4)
     held = 0
     rounds = 300
@@ -116,7 +116,7 @@ def paired(random: Random, own: Sequence[frozenset[str]], gain: float, loss: flo
 
 @pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.slow)])
 def test_coverage_of_rare_differences(rounds: int) -> None:
-    """Also where one pair in a hundred differs, the interval holds the truth."""
+    """The interval holds the truth if one pair in a hundred differs."""
     random = Random(5)
     held = 0
     for _ in range(rounds):
@@ -138,7 +138,7 @@ def test_harm_needs_data() -> None:
 
 
 def test_harm_is_seen() -> None:
-    """A tenth of the compositions lost is harm; it is no harm where as many are gained."""
+    """A tenth of the compositions lost is harm, unless as many are gained."""
     own = compositions(Random(6), 200, 700)
     assert is_harmful(paired_difference(paired(Random(7), own, 0.0, 0.1)), 0.01)
     assert not is_harmful(paired_difference(paired(Random(7), own, 0.1, 0.1)), 0.01)
@@ -244,7 +244,7 @@ def test_ratios() -> None:
     st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 )
 def test_pass_hat_is_the_share_of_drawn_groups(case: tuple[int, int, int]) -> None:
-    """Of all ways to draw k of the trials, the share in which all succeeded."""
+    """The figure is the share of all draws of k trials in which all succeeded."""
     trials, successes, k = case
     outcomes = [n < successes for n in range(trials)]
     groups = list(combinations(outcomes, k))
@@ -260,13 +260,13 @@ def test_pass_hat_of_several() -> None:
 
 
 def test_no_observation() -> None:
-    """A mean of nothing is an error and not 0."""
+    """The mean of no observations is an error, not 0."""
     with pytest.raises(ValueError, match="needs an observation"):
         mean_of([], [])
 
 
 def test_seeds_that_change_nothing_do_not_make_harmless() -> None:
-    """An agent that does the same with every seed is no surer of no harm with more of them."""
+    """More seeds of an agent that does the same with each do not make harmlessness surer."""
 
     def agreeing(seeds: int) -> list[Pair]:
         return [

@@ -47,7 +47,7 @@ def test_case_styles(style: str, expected: str) -> None:
 
 @given(LETTERS, LETTERS, LETTERS)
 def test_replacing_counts_what_it_replaces(text: str, old: str, new: str) -> None:
-    """As many as do not overlap, from the left."""
+    """Occurrences that do not overlap are counted, from the left."""
     found = ask("swap_text", text=text, old=old, new=new)
     assert len(found["text"]) == len(text) + found["replaced"] * (len(new) - len(old))
 
@@ -97,7 +97,7 @@ def test_only_the_letters_of_the_alphabet_move() -> None:
 
 
 def test_turning_round() -> None:
-    """By letters unless words are asked for."""
+    """A text is reversed by letters unless words are asked for."""
     assert ask("reverse_text", text="level") == {"text": "level", "same": True}
     assert ask("reverse_text", text="one  two three", unit="words") == {
         "text": "three two one",

@@ -28,7 +28,7 @@ TOUCH_LINE = '{"role": "tool", "id": "fs-07", "function name": "touch(file=\'new
 
 
 def talk(regime: Regime, *texts: str) -> list[str]:
-    """What the environment answers to each message on the text surface."""
+    """Return the environment's answers to messages on the text surface."""
     environment, speech = Environment(PAIR, regime, 0), TextSpeech(PAIR)
     answers = []
     for text in texts:
@@ -96,7 +96,7 @@ def test_an_example_is_part_of_the_system_prompt() -> None:
 
 
 def native_talk(regime: Regime, *messages: AIMessage, parallel: bool = False) -> list[list[object]]:
-    """What the environment answers to each message on the native surface."""
+    """Return the environment's answers to messages on the native surface."""
     environment, speech = Environment(PAIR, regime, 0), NativeSpeech(PAIR, parallel=parallel)
     answers = []
     for message in messages:
@@ -126,7 +126,7 @@ def test_native_calls_are_answered_at_once_and_results_follow() -> None:
 
 
 def test_native_sync_results_are_the_tool_message() -> None:
-    """At delay 0 nothing is told twice."""
+    """At delay 0 nothing is shown twice."""
     (answer,) = native_talk(
         Regime.SYNC, AIMessage("", tool_calls=[call("a", "fs-07", "touch", file="new.txt")])
     )

@@ -98,7 +98,7 @@ def test_orders_change_their_size_within_money_and_shares(broker: Executor) -> N
 
 
 def test_profiles_and_single_alerts(broker: Executor) -> None:
-    """What a symbol stands for, and what an alert waits for; asking for one does not take it away."""
+    """A symbol's profile and alert are returned, and reading an alert does not remove it."""
     assert ask(broker, "get_profile", symbol="HALK") == {
         "symbol": "HALK",
         "company": "Halkida Dairy",

@@ -1,4 +1,4 @@
-"""What the travel desk must get right: money on cards and budget, identity, seats, refunds, premiums."""
+"""Rules of the travel desk: money on cards and budget, identity, seats, refunds, premiums."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ def test_a_flight_needs_a_verified_traveller() -> None:
 
 
 def test_card_and_budget_must_both_bear_a_booking() -> None:
-    """What one of them cannot bear changes neither."""
+    """A booking that card or budget cannot bear changes neither."""
     desk = desk_of("tp_star-05")
     stay = {"hotel_id": "HT-31", "check_in": "2026-08-02", "nights": 7, "card": "CC-9"}
     assert "budget" in ask(desk, "book_hotel", **stay)["error"]

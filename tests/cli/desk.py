@@ -1,4 +1,4 @@
-"""A journal with one call of each kind that an operator meets, left behind by a process that is gone."""
+"""Journal with one call of each kind that an operator meets, left by a process that is gone."""
 
 import asyncio
 import shutil
@@ -53,7 +53,7 @@ def intent(label: str, effect: EffectClass = EffectClass.AT_MOST_ONCE, /, **chan
 def tell(
     target: str | Path, story: Callable[[Journal], Any], opened: Callable[[], Journal] | None = None
 ) -> Any:
-    """A process that opens the journal, takes the thread, does something, and is gone."""
+    """Open the journal in a process, acquire the thread, do something, and end."""
 
     async def live() -> Any:
         journal = opened() if opened else open_journal(target)
@@ -89,7 +89,7 @@ async def everything(journal: Journal) -> None:
 
 
 def ask(target: str | Path, label: str, **changes: Any) -> Verdict:
-    """What the journal answers to the thread's next process."""
+    """Return the journal's answer to the thread's next process."""
     verdict: Verdict = tell(target, lambda journal: journal.begin(intent(label, **changes)))
     return verdict
 
@@ -106,7 +106,7 @@ def entry(target: str | Path, label: str) -> Entry:
 
 @contextmanager
 def listening(target: str | Path, got: list[Signal]) -> Iterator[None]:
-    """A process that is alive and holds the thread."""
+    """Yield a process that is alive and holds the thread."""
     journal = open_journal(target)
     asyncio.run(_enter(journal, got))
     yield

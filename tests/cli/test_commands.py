@@ -109,7 +109,7 @@ def test_a_broken_command_is_one_clear_line(
 def test_two_packages_with_one_command_are_refused(
     plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody can know which is meant."""
+    """Two packages that add one command are refused, with the names of both."""
     add(plugins, "bench", "other_module:main")
     assert main(["bench"]) == 1
     assert "other_module:main and plugin_module:echo" in capsys.readouterr().err
@@ -118,7 +118,7 @@ def test_two_packages_with_one_command_are_refused(
 def test_an_added_command_cannot_replace_ours(
     plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`trace` stays what it is."""
+    """An added command does not replace `trace`."""
     add(plugins, "trace", "plugin_module:echo")
     SEEN.clear()
     assert main(["trace", "/no/such/file"]) == 1
@@ -129,7 +129,7 @@ def test_an_added_command_cannot_replace_ours(
 def test_errors_of_a_command_are_one_line(
     plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the library raises on purpose needs no traceback."""
+    """An error that the library raises on purpose is printed in one line, without a traceback."""
     add(plugins, "fails", "plugin_module:fails")
     assert main(["fails"]) == 1
     assert capsys.readouterr().err == "asyncguard: The scenario is missing; name one.\n"
@@ -152,7 +152,7 @@ def test_other_endings_have_a_code(plugins: list[EntryPoint], name: str, code: i
 def test_an_unknown_command_is_a_usage_error(
     plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str], name: str, hint: str
 ) -> None:
-    """With a suggestion, or the list."""
+    """An unknown command is answered with a suggestion, or the list of commands."""
     assert plugins
     assert main([name]) == 2
     assert capsys.readouterr().err == f"asyncguard: There is no command {name!r}; {hint}\n"
@@ -167,7 +167,7 @@ def test_no_command_prints_help_and_is_a_usage_error(capsys: pytest.CaptureFixtu
 
 
 def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """As argparse does it."""
+    """An unknown option ends as in argparse."""
     with pytest.raises(SystemExit) as caught:
         main(["--verbose"])
     assert caught.value.code == 2
@@ -177,14 +177,14 @@ def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) 
 def test_the_version_is_that_of_the_package(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line, name and version."""
+    """One line holds the name and the version."""
     monkeypatch.setattr("importlib.metadata.version", lambda name: f"9.8.7-{name}")
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == "asyncguard 9.8.7-asyncguard\n"
 
 
 def test_starting_loads_nothing_heavy() -> None:
-    """Neither the command line nor its help imports a framework or anything that only some commands need."""
+    """Neither the command line nor its help imports what only some commands need."""
     code = (
         "import sys\n"
         "import asyncguard.cli\n"

@@ -16,7 +16,7 @@ UNKNOWN = "asyncguard: No pending external call has this token; deliver with the
 
 
 def deliver(capsys: Capture, *words: object, code: int = 0) -> str:
-    """What `asyncguard deliver` says; never the token."""
+    """Return the output of `asyncguard deliver`, which never holds the token."""
     assert main(["deliver", "--journal", "effects.db", *map(str, words)]) == code
     captured = capsys.readouterr()
     assert TOKEN not in captured.out + captured.err
@@ -24,7 +24,7 @@ def deliver(capsys: Capture, *words: object, code: int = 0) -> str:
 
 
 def wrong(capsys: Capture, *words: str) -> str:
-    """What a wrong command line is told; never the token."""
+    """Return the error message for a wrong command line, which never holds the token."""
     with pytest.raises(SystemExit) as caught:
         main(["deliver", *words])
     assert caught.value.code == 2
@@ -34,7 +34,7 @@ def wrong(capsys: Capture, *words: str) -> str:
 
 
 def test_a_delivery_is_kept_for_its_thread(desk: Path, capsys: Capture) -> None:
-    """It says what happens next, and a token is good for one."""
+    """A delivery is kept for its thread, the output says what follows, a token is good for one."""
     assert (
         deliver(capsys, TOKEN, "certified")
         == "Delivered and stored. A parked thread continues when it is run again.\n"
@@ -46,7 +46,7 @@ def test_a_delivery_is_kept_for_its_thread(desk: Path, capsys: Capture) -> None:
 
 
 def test_a_run_that_waits_gets_it_soon(desk: Path, capsys: Capture) -> None:
-    """In another process, within a second."""
+    """A run in another process gets the delivery within a second."""
     got: list[Signal] = []
     with listening(desk, got):
         deliver(capsys, TOKEN, "certified")
@@ -60,7 +60,7 @@ def test_a_run_that_waits_gets_it_soon(desk: Path, capsys: Capture) -> None:
 def test_the_result_comes_from_a_file_or_the_input(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
-    """Exactly as it stands there."""
+    """The result is delivered exactly as it stands in the file or the input."""
     text = "certified\n as no. ½ "
     Path("answer.txt").write_text(text, encoding="utf-8")
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
@@ -117,7 +117,7 @@ def test_the_token_need_not_stand_in_the_list_of_processes(
 def test_a_token_from_the_environment_counts(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the same token would elsewhere."""
+    """A token from the environment counts as the same token in an argument."""
     monkeypatch.setenv("ASYNCGUARD_TOKEN", TOKEN)
     deliver(capsys, "--", "-5 degrees")
     assert entry(desk, "ask#5").signals[0].content == "-5 degrees"
@@ -169,7 +169,7 @@ def test_wrong_command_lines_never_show_the_token(
 
 
 def test_files_that_cannot_be_read_are_named_and_not_quoted(desk: Path, capsys: Capture) -> None:
-    """A token that is no text, and a result that is not there."""
+    """An unreadable token file or a missing result file is named in the error, not quoted."""
     Path("token.bin").write_bytes(b"\xff" + TOKEN.encode())
     text = deliver(capsys, "--token-file", "token.bin", "x", code=1)
     assert (
@@ -184,7 +184,7 @@ def test_files_that_cannot_be_read_are_named_and_not_quoted(desk: Path, capsys: 
 def test_a_delivery_makes_no_journal(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wrong place is told, and stays empty."""
+    """A delivery to a wrong place makes no journal there."""
     monkeypatch.chdir(tmp_path)
     assert deliver(capsys, TOKEN, "x", code=1).startswith(
         "asyncguard: There is no journal at effects.db. Give one by"
@@ -193,7 +193,7 @@ def test_a_delivery_makes_no_journal(
 
 
 def test_the_journal_keeps_no_token(desk: Path, capsys: Capture) -> None:
-    """Who reads the file cannot deliver."""
+    """The journal's file does not hold the token, so that a reader cannot deliver."""
     deliver(capsys, TOKEN, "certified")
     open_journal(desk).close()
     assert TOKEN.encode() not in desk.read_bytes()

@@ -48,7 +48,7 @@ def test_looking_at_calls_needs_no_framework(desk: Path) -> None:
 
 
 def wrong(capsys: Capture, *words: object) -> str:
-    """What a wrong command line is told."""
+    """Return the error message for a wrong command line."""
     with pytest.raises(SystemExit) as caught:
         main(["ledger", *map(str, words)])
     assert caught.value.code == 2
@@ -102,7 +102,7 @@ def test_a_call_of_a_process_that_is_alive_needs_nobody(desk: Path, capsys: Capt
 
 
 def test_an_empty_list_is_a_sentence(tmp_path: Path, capsys: Capture) -> None:
-    """And no failure."""
+    """An empty list is printed as a sentence and is not a failure."""
     open_journal(tmp_path / "new.db").close()
     assert run(capsys, "list", tmp_path / "new.db") == "No call waits for a person.\n"
     assert (
@@ -114,7 +114,7 @@ def test_an_empty_list_is_a_sentence(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_filters_choose(desk: Path, capsys: Capture) -> None:
-    """By state, by either id of the thread, or not at all."""
+    """Calls are filtered by state, by either id of the thread, or not at all."""
     assert labels(run(capsys, "list", desk, "--json")) == ["pay#1", "mail#3", "note#4", "odd#6"]
     assert labels(run(capsys, "list", desk, "--json", "--all")) == list(LABELS)
     assert labels(run(capsys, "list", desk, "--json", "--state", "done")) == ["book#2"]
@@ -134,7 +134,7 @@ def test_filters_choose(desk: Path, capsys: Capture) -> None:
 
 
 def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture) -> None:
-    """Until its thread has run it is one that somebody has looked at."""
+    """An answered call is only counted until its thread has run."""
     run(capsys, "resolve", key("pay#1"), desk, "--happened", "--yes")
     text = run(capsys, "list", desk)
     assert key("pay#1")[:8] not in text
@@ -182,7 +182,7 @@ def test_a_fallback_is_named_beside_the_call(tmp_path: Path, capsys: Capture) ->
 
 
 def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypatch: Any) -> None:
-    """As the last argument, by --journal, by the environment, or by standing in its place."""
+    """The journal is named by the last argument, --journal, the environment, or the folder."""
     expected = run(capsys, "list", desk, "--json")
     assert run(capsys, "list", "--journal", desk, "--json") == expected
     assert run(capsys, "list", f"sqlite:///{desk}", "--json") == expected
@@ -205,7 +205,7 @@ def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypa
 def test_a_missing_journal_is_never_made(
     tmp_path: Path, capsys: Capture, monkeypatch: Any, words: list[str]
 ) -> None:
-    """The error says where it was looked for."""
+    """A missing journal is not created; the error says where it was looked for."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ASYNCGUARD_JOURNAL", raising=False)
     text = run(capsys, *words, code=1)
@@ -222,7 +222,7 @@ def test_a_missing_journal_is_never_made(
 
 
 def test_a_checkpointers_file_leads_to_its_journal(desk: Path, capsys: Capture) -> None:
-    """The likeliest mistake."""
+    """A checkpointer's file, which is an easy mistake, leads to its journal."""
     other = sqlite3.connect("threads.db")
     other.execute("CREATE TABLE checkpoints (id TEXT)")
     other.close()
@@ -257,7 +257,7 @@ def test_show_tells_everything_but_payloads(desk: Path, capsys: Capture) -> None
 
 
 def test_arguments_and_results_are_shown_on_request_only(desk: Path, capsys: Capture) -> None:
-    """Neither table, text, JSON nor file holds them; with --payload all of them do."""
+    """Arguments and results are in no output without --payload."""
     run(capsys, "resolve", key("pay#1"), desk, "--happened", "--result", SECRETS[3], "--yes")
     shy = [
         ["list"],

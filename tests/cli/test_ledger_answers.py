@@ -1,4 +1,4 @@
-"""What people say to the journal, and what they take out of it."""
+"""Answers that people write to the journal, and rows that they export and remove."""
 
 import csv
 import getpass
@@ -39,7 +39,7 @@ DENIED = ("--did-not-happen", "--yes")
 
 
 class Terminal(io.StringIO):
-    """Somebody at a keyboard."""
+    """A terminal with a person at the keyboard."""
 
     def isatty(self) -> bool:
         return True
@@ -53,7 +53,7 @@ def run(capsys: Capture, *words: object, code: int = 0) -> str:
 
 
 def wrong(capsys: Capture, *words: object) -> str:
-    """What a wrong command line is told."""
+    """Return the error message for a wrong command line."""
     with pytest.raises(SystemExit) as caught:
         main(["ledger", *map(str, words)])
     assert caught.value.code == 2
@@ -64,7 +64,7 @@ def wrong(capsys: Capture, *words: object) -> str:
 
 
 def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -> None:
-    """The next process gets the result, under the name of whoever found out; nothing is run again."""
+    """The next process gets the result and the name of the person, and runs nothing again."""
     assert isinstance(ask(desk, "pay#1"), Lost)
     text = run(
         capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann"
@@ -81,7 +81,7 @@ def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -
 
 
 def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture) -> None:
-    """What it answered is told as it stands in the file."""
+    """A result may be unknown, or is taken from a file as it stands there."""
     assert "its result is not known" in run(capsys, "resolve", key("mail#3"), desk, *HAPPENED)
     assert entry(desk, "mail#3").signals[0].content is None
     Path("answer.txt").write_text("paid,\nat last ✓", encoding="utf-8")
@@ -108,7 +108,7 @@ def test_what_did_not_happen_is_made_again_on_request_only(
 
 
 def test_a_thread_that_is_at_work_learns_of_it_soon(desk: Path, capsys: Capture) -> None:
-    """No restart is needed."""
+    """A thread at work gets the answer without a restart."""
     got: list[Signal] = []
     with listening(desk, got):
         run(capsys, "retry", key("pay#1"), desk, "--yes")
@@ -129,14 +129,14 @@ def test_a_thread_that_is_at_work_learns_of_it_soon(desk: Path, capsys: Capture)
 def test_only_what_is_in_doubt_is_resolved(
     desk: Path, capsys: Capture, label: str, reason: str
 ) -> None:
-    """Nothing is written, whatever is said."""
+    """Only a call in doubt is resolved; for others nothing is written."""
     for words in (["resolve", *HAPPENED], ["resolve", *DENIED], ["retry", "--yes"], ["retry"]):
         assert reason in run(capsys, words[0], key(label), desk, *words[1:], code=1)
     assert entry(desk, label).signals == ()
 
 
 def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
-    """Two people do not overrule each other."""
+    """The first answer stays when two people answer."""
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
     assert "it was resolved before (happened)" in run(
         capsys, "retry", key("pay#1"), desk, "--yes", code=1
@@ -147,7 +147,7 @@ def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
 def test_nobody_to_ask_is_no_consent(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A script has to say --yes."""
+    """A script has to consent by --yes."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     for words in (["resolve", "--happened"], ["retry"]):
         text = run(capsys, words[0], key("pay#1"), desk, *words[1:], code=2)
@@ -164,7 +164,7 @@ def test_nobody_to_ask_is_no_consent(
 def test_a_person_is_asked_first(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
 ) -> None:
-    """Anything but yes changes nothing."""
+    """Any answer but yes changes nothing."""
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     text = run(capsys, "retry", key("pay#1"), desk, code=code)
     assert text.startswith(
@@ -177,7 +177,7 @@ def test_a_person_is_asked_first(
 def test_who_says_so_is_the_user_by_default(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One without a name has to give one."""
+    """The answer names the user by default; a user without a name has to give one."""
     monkeypatch.setattr(getpass, "getuser", lambda: "ann")
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
     assert entry(desk, "pay#1").signals[0].by == "ann"
@@ -192,7 +192,7 @@ def test_who_says_so_is_the_user_by_default(
 
 
 def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
-    """Before anything is opened or asked."""
+    """Contradicting options are refused before anything is opened or asked."""
     assert "a call that did not happen has no result" in wrong(
         capsys, "resolve", "a", desk, *DENIED, "--result", ""
     )
@@ -233,7 +233,7 @@ def exported(capsys: Capture, *words: object) -> list[dict[str, Any]]:
 
 
 def test_exported_fields_are_the_documented_ones(desk: Path, capsys: Capture) -> None:
-    """In that order, in both forms; and the help lists them."""
+    """Both forms have the documented fields in the documented order, and the help lists them."""
     rows = exported(capsys, desk)
     assert [row["key"] for row in rows] == [key(label) for label in LABELS]
     assert all(list(row) == [*FIELDS, "attempts", "mail"] for row in rows)
@@ -251,7 +251,7 @@ def test_exported_fields_are_the_documented_ones(desk: Path, capsys: Capture) ->
 
 
 def test_rows_say_what_is_known(desk: Path, capsys: Capture) -> None:
-    """Of a call that was lost, and of one that ended."""
+    """A row says what is known of a lost call, and of one that ended."""
     lost, done, late, *_ = exported(capsys, desk)
     assert (lost["state"], lost["process_gone"], lost["attempt_state"]) == (
         "in_doubt",
@@ -315,7 +315,7 @@ def test_a_file_is_written_as_a_whole_and_for_its_owner(desk: Path, capsys: Capt
 
 
 def test_prune_removes_what_has_ended_and_nothing_else(desk: Path, capsys: Capture) -> None:
-    """What is pending or in doubt stays, however old."""
+    """Calls that are pending or in doubt stay, however old they are."""
     assert run(capsys, "prune", desk, "--older-than", "11d") == "0 calls were removed."
     assert run(capsys, "prune", desk, "--older-than", "9d") == "1 call was removed."
     assert [row["key"] for row in exported(capsys, desk)] == [

@@ -148,7 +148,7 @@ def test_an_unfinished_line_is_mentioned(file: Path) -> None:
 
 
 def test_garbage_is_one_line_of_error(tmp_path: Path) -> None:
-    """No traceback for a wrong file."""
+    """A wrong file ends in one line, without a traceback."""
     (tmp_path / "x").write_text("hello\nworld\n")
     done = run("trace", str(tmp_path / "x"))
     assert (done.returncode, done.stdout) == (1, "")
@@ -156,7 +156,7 @@ def test_garbage_is_one_line_of_error(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
-    """As in `asyncguard trace FILE | head -1`: nothing on standard error."""
+    """No error is written if the reader leaves, as in `asyncguard trace FILE | head -1`."""
     path = trip_file(tmp_path / "trip.jsonl")
     reading, writing = os.pipe()
     os.close(reading)

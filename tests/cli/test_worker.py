@@ -96,7 +96,7 @@ def test_what_cannot_work_is_one_clear_line(
 def test_a_wrong_command_line_is_a_usage_error(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As argparse does it, before anything is loaded."""
+    """A wrong command line ends as in argparse, before anything is loaded."""
     with pytest.raises(SystemExit) as caught:
         main([*GIVEN, *arguments])
     assert caught.value.code == 2

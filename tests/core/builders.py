@@ -74,7 +74,7 @@ def make_call(
 
 
 class Scene:
-    """A scoreboard under construction. Times rise by one second an event; every call is a message of its own."""
+    """A scoreboard under construction; events are a second apart, calls each have a message."""
 
     def __init__(
         self,
@@ -211,11 +211,11 @@ class Scene:
     def judge(
         self, guard: Guard, tool: str, arguments: Mapping[str, Any] | None = None, **values: Any
     ) -> Verdict:
-        """What a guard says about a new call."""
+        """Return the verdict of a guard on a new call."""
         return guard(self.propose(tool, arguments, **values), self.board)
 
     def admit(self, proposal: Proposal, guards: tuple[Guard, ...]) -> Verdict:
-        """What several guards say about a proposal."""
+        """Return the joint verdict of several guards on a proposal."""
         return admit(proposal, self.board, guards)
 
 

@@ -1,4 +1,4 @@
-"""What the ledger's views have to say, worked out the slow way: by looking at every record."""
+"""Reference for the ledger's views, computed from all its records."""
 
 from copy import deepcopy
 from typing import Any
@@ -22,7 +22,7 @@ def keys(records: Any) -> list[str]:
 
 
 def is_open(record: CallRecord) -> bool:
-    """Whether more is to come, by the names of the states."""
+    """Return True if the state's name is that of an open state."""
     return record.state.value in OPEN
 
 
@@ -43,7 +43,7 @@ def check_counts(ledger: Ledger) -> None:
 
 
 def check_task_views(ledger: Ledger) -> None:
-    """What is open by task, by message and behind a barrier agrees with the records."""
+    """Check the open calls by task, by message and after a barrier against the records."""
     records = list(ledger.calls())
     for task in {record.call.task for record in records} | {"nobody"}:
         mine = [record for record in records if record.call.task == task and is_open(record)]

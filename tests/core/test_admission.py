@@ -1,4 +1,4 @@
-"""How the verdicts of several guards become one."""
+"""Combination of the verdicts of several guards."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +31,7 @@ def saying(verdict: Verdict) -> Guard:
 
 
 def together(*verdicts: Verdict) -> Verdict:
-    """What comes out."""
+    """Return the combined verdict."""
     scene = Scene()
     return scene.admit(scene.propose("x"), tuple(map(saying, verdicts)))
 
@@ -43,12 +43,12 @@ def test_nobody_objects() -> None:
 
 
 def test_the_first_rejection_wins() -> None:
-    """Also over deferrals and questions that came before."""
+    """The first rejection counts, also over earlier deferrals and questions."""
     assert together(DEFER, ASK, REJECT, OTHER_REJECT) == REJECT
 
 
 def test_after_a_rejection_nobody_is_asked() -> None:
-    """The guards behind it are not called."""
+    """The guards after a rejection are not called."""
     asked: list[str] = []
 
     def noting(_proposal: Proposal, _board: Scoreboard) -> Verdict:

@@ -35,7 +35,7 @@ def test_declarations_that_contradict_themselves(values: dict[str, Any]) -> None
 
 
 def test_siblings_may_be_given_by_name() -> None:
-    """To ``ToolSpec`` as to ``@guarded``: fallbacks, sources and verifier."""
+    """``ToolSpec`` and ``@guarded`` accept names as fallbacks, sources and verifier."""
     names: dict[str, Any] = {
         "fallbacks": ["y"],
         "sources": ("y", Source(tool="z", trusted=True)),
@@ -66,7 +66,7 @@ def test_a_list_has_to_be_a_list(field: str, given: Any) -> None:
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
-    """By ``@guarded`` as by ``ToolSpec``."""
+    """``@guarded`` and ``ToolSpec`` list the right names."""
     with pytest.raises(
         DeclarationError, match=r"'safe' .* one of pure, idempotent, keyed, probed, at_most_once\."
     ):
@@ -86,7 +86,7 @@ def test_an_undeclared_tool_is_treated_with_caution() -> None:
 
 
 def test_a_pure_tool_writes_nothing_and_takes_operands() -> None:
-    """Also without a word about resources; a declaration against operands holds."""
+    """A pure tool may leave resources out; a declaration against operands counts."""
     spec = ToolSpec(name="x", effect=EffectClass.PURE)
     assert spec.footprint({}, "t1") == footprint(None, "")
     assert spec.allows_references
@@ -100,7 +100,7 @@ def test_footprints_know_the_task() -> None:
 
 
 def test_a_fallback_renames_arguments() -> None:
-    """Named arguments are renamed, others keep their names, and a swap is no loss."""
+    """Named arguments are renamed, others keep their names, and two names may be swapped."""
     assert Fallback(tool="y", arguments={"q": "query"}).translate({"query": 1, "n": 2}) == {
         "q": 1,
         "n": 2,
@@ -134,7 +134,7 @@ def test_configurations_that_cannot_work() -> None:
 
 
 def test_the_configuration_is_written_into_traces() -> None:
-    """As plain JSON, with every field."""
+    """The configuration is plain JSON with every field."""
     data = json.loads(json.dumps(GuardConfig().to_json()))
     assert data["grounding"] is True
     assert data["limits"]["max_pending"] == 64
@@ -244,5 +244,5 @@ def test_values_of_other_types_are_refused(make: Any, said: str) -> None:
 
 
 def test_an_enum_of_the_configuration_may_be_given_by_name() -> None:
-    """As in declarations; what is kept is the member."""
+    """An enum's name is accepted, and the member is kept."""
     assert GuardConfig(delivery="any").delivery is Delivery.ANY  # type: ignore[arg-type]

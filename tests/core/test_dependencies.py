@@ -50,13 +50,13 @@ def build(plan: list[tuple[Any, ...]]) -> Ledger:
 
 
 def found(call: Call, ledger: Ledger) -> set[tuple[str, Hazard]]:
-    """What the three sources say."""
+    """Return the dependencies that the three sources find."""
     sources = (operand_dependencies, footprint_dependencies, order_dependencies)
     return {(item.on, item.hazard) for source in sources for item in source(call, ledger)}
 
 
 def expected(call: Call, ledger: Ledger) -> Iterator[tuple[str, Hazard]]:
-    """The same by looking at every earlier open call."""
+    """Return the same by looking at every earlier open call."""
     label = call.arguments["v"]["from_call"]
     mine = call.footprint
     for record in ledger.calls():
@@ -79,7 +79,7 @@ def expected(call: Call, ledger: Ledger) -> Iterator[tuple[str, Hazard]]:
 
 
 def must_queue(record: CallRecord, call: Call) -> bool:
-    """Whether the barrier of the task stands between them."""
+    """Return True if the barrier of the task orders the two calls."""
     other = record.call
     if other.task != call.task or other.message_id == call.message_id:
         return False
@@ -104,7 +104,7 @@ def test_the_indexes_find_what_a_full_search_finds(plan: list[tuple[Any, ...]]) 
 
 @given(plans)
 def test_no_call_waits_for_a_later_one(plan: list[tuple[Any, ...]]) -> None:
-    """All edges lead back in program order, so there is no cycle and somebody can always go on."""
+    """All edges lead back in program order: there is no cycle, and a call can always continue."""
     ledger = build(plan)
     for record in ledger.calls():
         for key, _ in found(record.call, ledger):
@@ -116,7 +116,7 @@ def test_no_call_waits_for_a_later_one(plan: list[tuple[Any, ...]]) -> None:
 def test_earlier_open_calls_are_those_whose_results_the_model_lacks(
     plan: list[tuple[Any, ...]],
 ) -> None:
-    """Same task, earlier message, open."""
+    """Such calls are open, of the same task, and of an earlier message."""
     ledger = build(plan)
     for record in ledger.calls():
         call = record.call

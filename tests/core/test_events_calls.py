@@ -80,7 +80,7 @@ def test_there_is_an_example_of_every_event() -> None:
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind)
 def test_events_survive_json(event: ev.Event) -> None:
-    """To plain values, to text and back, all fields and types kept."""
+    """Fields and types are kept through plain values and JSON text."""
     data = json.loads(json.dumps(to_json(event), allow_nan=False))
     assert set(data) == {"kind", *(item.name for item in fields(event))}
     again = from_json(data)
@@ -101,7 +101,7 @@ def test_events_that_nobody_knows() -> None:
 
 
 def test_the_key_says_which_call_it_is() -> None:
-    """Each part counts, and parts do not run into each other; the provider's id is no part."""
+    """Each part of the key counts and parts do not run together; the provider's id is left out."""
     keys = {
         call_key("n", "t", "m", 0),
         call_key("x", "t", "m", 0),
@@ -151,5 +151,5 @@ def test_values_that_only_look_alike(one: Any, other: Any) -> None:
 
 
 def test_half_a_surrogate_pair_has_a_fingerprint() -> None:
-    """Models do write broken text."""
+    """A text with half a surrogate pair has a fingerprint."""
     assert fingerprint("x\ud800", {"a": "\udfff"}) != fingerprint("x\ud800", {"a": "\udffe"})

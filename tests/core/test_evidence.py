@@ -23,7 +23,7 @@ RESULT = {
 
 
 def book() -> EvidenceBook:
-    """What the user said to all, and a compact JSON result for one task."""
+    """Return evidence with a user's text for all tasks, and a compact JSON result for one."""
     evidence = EvidenceBook()
     evidence.add_common(TOLD)
     evidence.add("t1", json.dumps(RESULT, separators=(",", ":"), ensure_ascii=False))
@@ -95,7 +95,7 @@ def test_what_nobody_said(value: Any, culprit: Any) -> None:
 
 
 def test_another_tasks_result_grounds_nothing() -> None:
-    """A task may use what everybody was told and its own results only."""
+    """A task may use what all tasks were told and its own results only."""
     evidence = book()
     assert evidence.ungrounded("t2", "ord_77") == "ord_77"
     assert evidence.ungrounded("t2", "LH-1234") is None
@@ -132,7 +132,7 @@ def test_what_a_result_holds_is_grounded(items: list[Any]) -> None:
 
 @given(st.lists(values, max_size=5), values)
 def test_more_evidence_never_ungrounds(items: list[Any], value: Any) -> None:
-    """What was grounded stays grounded when more is said."""
+    """A value that was grounded stays grounded when evidence is added."""
     evidence = EvidenceBook()
     was = False
     for item in items:

@@ -33,7 +33,7 @@ def test_overlap_is_symmetric(one: str, other: str) -> None:
 
 @given(names)
 def test_a_name_overlaps_itself(name: str) -> None:
-    """And the wildcard overlaps everything."""
+    """A name overlaps itself, and the wildcard overlaps everything."""
     assert overlap(name, name)
     assert overlap(name, "*")
 
@@ -75,7 +75,7 @@ def test_unknown_stays_unknown() -> None:
 
 
 def test_what_may_be_repeated() -> None:
-    """Only what is harmless the second time is repeated without asking."""
+    """Effects are repeated without asking only if a second one does no harm."""
     assert {effect for effect in EffectClass if effect.repeatable} == {
         EffectClass.PURE,
         EffectClass.IDEMPOTENT,

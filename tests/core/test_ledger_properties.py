@@ -237,10 +237,10 @@ class LedgerMachine(RuleBasedStateMachine):
         assert set(keys(self.ledger.unanswered())) == set(self.states) - self.answered
         assert not set(keys(self.ledger.news())) & set(
             keys(self.ledger.unanswered())
-        )  # nothing is told twice
+        )  # nothing is shown twice
 
     def teardown(self) -> None:
-        """What was written to a file folds to the same ledger, with the same order in every view."""
+        """The events of a file fold to the same ledger, with the same order in every view."""
         events = getattr(self, "events", [])
         again = Ledger()
         for event in events:
@@ -270,7 +270,7 @@ def test_every_event_is_known() -> None:
 
 
 def test_a_call_that_is_made_again_is_before_those_that_wait_for_it_and_in_its_place() -> None:
-    """It was in doubt, so that nobody waited; open again it is waited for, and comes before an equal one made since."""
+    """A call in doubt that is made again precedes its dependants, and stays at its place."""
     scene = Scene()
     key = scene.start("pay", {"n": 1})
     waiting, equal = (scene.propose("pay", {"n": n}).call for n in (2, 1))

@@ -38,13 +38,13 @@ def reachable(start: CallState) -> set[CallState]:
 
 
 def test_every_state_can_be_reached() -> None:
-    """No state of a call is dead."""
+    """Every state of a call is reached by some history."""
     assert reachable(CallState.PROPOSED) == set(CallState)
 
 
 @pytest.mark.parametrize("state", CallState)
 def test_every_call_can_end(state: CallState) -> None:
-    """From each state an end can be reached, so that no call has to stay."""
+    """An end can be reached from each state."""
     assert reachable(state) & TERMINAL
 
 
@@ -56,7 +56,7 @@ def test_an_end_is_final(state: CallState) -> None:
 
 
 def test_open_means_more_is_to_come() -> None:
-    """Open states are all but the ends and doubt; doubt moves only when somebody asks."""
+    """All states but the ends and doubt are open; a doubt ends only by a resolution."""
     assert set(CallState) - TERMINAL - {CallState.IN_DOUBT} == OPEN_STATES
     assert SUCCESS_STATES <= TERMINAL
 

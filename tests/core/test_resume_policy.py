@@ -174,7 +174,7 @@ def promised(f: Facts) -> Fate:
 
 
 def answered(f: Facts) -> Fate:
-    """P3: one end. What ran is told its answer, what did not run ends without one."""
+    """P3: one end. What ran ends with its answer, what did not run ends without one."""
     return {Open.QUEUED: Fate.CANCEL, Open.PENDING: Fate.ACCEPT_ANSWER}.get(f.state, Fate.KEEP)
 
 
@@ -196,7 +196,7 @@ def recovery_ends(f: Facts) -> Fate:
 
 
 def later(f: Facts) -> bool:
-    """Whether an attempt is known to have begun of which the state does not tell."""
+    """Return True if an attempt is known to have begun that the state does not show."""
     return Journal.LATER is f.journal or Here.LATER is f.here
 
 
@@ -222,7 +222,7 @@ def resumed(f: Facts) -> Fate:
 
 
 def answer_counts(f: Facts) -> bool:
-    """Whether an answer of others in the history is the result of the call."""
+    """Return True if an answer in the history counts as the result of the call."""
     if f.state is Open.PENDING:
         return True
     if f.tool is not Tool.AT_HAND:
@@ -231,7 +231,7 @@ def answer_counts(f: Facts) -> bool:
 
 
 def waits(f: Facts) -> bool:
-    """Whether something can be done about the call as soon as the process has met its tools."""
+    """Return True if the call's fate depends on tools that the process has yet to meet."""
     if f.tool is Tool.UNDECLARED:
         return not (f.said and f.state in HELD_BACK)
     if f.tool is not Tool.UNMET or f.outside:
@@ -245,7 +245,7 @@ def waits(f: Facts) -> bool:
 
 
 def resumed_held_back(f: Facts) -> Fate:
-    """A deferred or held call: with its wrapper, or where none is needed, it goes on being held back (P5)."""
+    """A deferred or held call stays held back with its wrapper, or where it needs none (P5)."""
     placeholder = f.history is History.PLACEHOLDER
     if f.tool is Tool.AT_HAND:
         return Fate.KEEP
@@ -328,7 +328,7 @@ def decided_by_people_or_blockers(f: Facts) -> Fate:
 
 
 def without_wrappers(f: Facts) -> Fate:
-    """P3: what nobody will run ends. P5: what its wrapper can run goes on waiting for its blockers and its person."""
+    """P3: a call that cannot be run ends. P5: one that has its wrapper stays held back."""
     if f.tool is Tool.AT_HAND:
         return Fate.KEEP
     if later(f):

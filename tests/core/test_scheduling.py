@@ -1,4 +1,4 @@
-"""Who moves next: situations and steps."""
+"""The scheduler: situations, and the next step in each."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def busy(scene: Scene, tool: str = "back", task: str = "t1") -> str:
 
 
 def nothing_done(_scene: Scene) -> None:
-    """Tasks that nobody began."""
+    """Leave every task untouched."""
 
 
 def all_busy(scene: Scene) -> None:
@@ -78,7 +78,7 @@ def foreground_runs(scene: Scene) -> None:
 
 
 def only_external(scene: Scene) -> None:
-    """Each task waits for somebody outside."""
+    """Let each task wait for the outside world."""
     busy(scene, "outside")
     busy(scene, "outside", task="t2")
 
@@ -96,7 +96,7 @@ def admitted(scene: Scene) -> None:
 
 
 def released(scene: Scene) -> None:
-    """What a deferred call waited for has ended, and another call may be issued."""
+    """End the blocker of a deferred call while another call may be issued."""
     admitted(scene)
     first = busy(scene)
     scene.defer("back", (first,), {"m": 1})
@@ -104,7 +104,7 @@ def released(scene: Scene) -> None:
 
 
 def deferred(scene: Scene) -> None:
-    """A deferred call waits behind a pending one."""
+    """Defer a call until a pending one ends."""
     scene.defer("back", (busy(scene),), {"m": 1})
     busy(scene, task="t2")
 
@@ -129,13 +129,13 @@ def held_alone(scene: Scene) -> None:
 
 
 def held_beside_external(scene: Scene) -> None:
-    """A person can answer while somebody outside works."""
+    """Let one task wait for a person, the other for the outside world."""
     busy(scene, "outside")
     hold(scene, "t2")
 
 
 def rejected_on_pending(scene: Scene) -> None:
-    """A rejection that says 'wait' is no news while there is something to wait for."""
+    """Reject a call with the advice to wait, which is not news while a blocker is pending."""
     key = busy(scene)
     busy(scene, task="t2")
     wrong = scene.propose("back", {"guess": 1}).call.key
@@ -216,7 +216,7 @@ def test_without_waiting_the_model_is_asked_instead(
 
 
 def test_delivery_any_tells_half_a_group() -> None:
-    """Each result is told as soon as it is there, or one message's results together."""
+    """Each result is shown as soon as it is there, or one message's results together."""
     for delivery, news in ((Delivery.ANY, True), (Delivery.ALL, False)):
         scene = Scene(*SPECS, config=GuardConfig(delivery=delivery))
         half_a_group(scene)
@@ -225,7 +225,7 @@ def test_delivery_any_tells_half_a_group() -> None:
 
 
 def test_results_are_told_in_the_order_of_their_end() -> None:
-    """Not in the order of their calls."""
+    """Results are shown in the order of their ends, not of their calls."""
     scene = Scene(*SPECS)
     keys = [busy(scene), busy(scene), busy(scene, task="t2")]
     for key in (keys[2], keys[0], keys[1]):
@@ -235,7 +235,7 @@ def test_results_are_told_in_the_order_of_their_end() -> None:
 
 @pytest.mark.parametrize(("tasks", "step"), [(("t1",), Step.WAIT), (("t1", "t2"), Step.MODEL)])
 def test_auto_is_foreground_for_one_task(tasks: tuple[str, ...], step: Step) -> None:
-    """With a single task an undeclared tool is waited for; with two the model goes on."""
+    """With a single task an undeclared tool is waited for; with two the model continues."""
     scene = Scene(*SPECS, tasks=tasks)
     busy(scene, "auto")
     assert next_step(scene.board) is step
@@ -294,5 +294,5 @@ def test_what_a_message_passes_over(
 def test_an_untouched_task_is_passed_over_by_a_word_only(
     calls: int, expected: tuple[str, ...]
 ) -> None:
-    """Several calls for one task are no decision about a task that was never begun."""
+    """Several calls for one task do not pass over another task that was never begun."""
     assert passed_over(Scene(*SPECS).board, set(), calls) == expected

@@ -33,7 +33,7 @@ CLASSES: dict[EffectClass, ToolSpec] = {
 
 
 def test_a_declaration_survives_json() -> None:
-    """What is kept is plain JSON, and comes back as it was."""
+    """A stored declaration is plain JSON, and is restored unchanged."""
     assert from_json("pay", json.loads(json.dumps(to_json(RICH)))) == RICH
     assert to_json(ToolSpec(name="t")) == {}
 
@@ -71,7 +71,7 @@ def test_another_probe_is_not_asked() -> None:
 
 
 def test_a_tool_that_is_gone_repeats_nothing() -> None:
-    """Only what has no effect counts as it was declared."""
+    """A tool that is gone keeps its declared class only if it has no effect."""
     assert {gone(spec).effect for spec in CLASSES.values()} == {
         EffectClass.PURE,
         EffectClass.AT_MOST_ONCE,

@@ -23,7 +23,7 @@ def decide(messages: Any, tools: Any) -> Step:
 
 
 async def main(folder: Path) -> None:
-    """Begin the thread, or carry it on; print what the messages say."""
+    """Begin the thread, or continue it; print what the messages say."""
     journal = open_journal(folder / "calls.db.journal")
     executor = DbosExecutor(folder / "calls.db", journal=journal, application_version=VERSION)
     config: Any = {"configurable": {"thread_id": "t"}}

@@ -1,4 +1,4 @@
-"""What the tests of workers have in common: jobs with intents, calls that are waited for, and worker processes."""
+"""Shared tools of the tests of workers: jobs with intents, awaited calls, worker processes."""
 
 import asyncio
 import itertools
@@ -70,7 +70,7 @@ def job_of(tool: str, arguments: Mapping[str, Any], **changes: Any) -> Job:
 
 
 def begin(executor: Executor, job: Job) -> "asyncio.Future[Result]":
-    """Start a job; its result."""
+    """Start a job and return the future of its result."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
@@ -83,7 +83,7 @@ def begin(executor: Executor, job: Job) -> "asyncio.Future[Result]":
 
 
 async def result_of(executor: Executor, job: Job, within: float = 30.0) -> Result:
-    """Start a job and wait for its result."""
+    """Start a job and return its result."""
     async with asyncio.timeout(within):
         return await begin(executor, job)
 
@@ -144,7 +144,7 @@ class Shop:
                 line["event"] == "call begun" and line["key"] == job.key for line in worker.log()
             ):
                 return worker
-        raise AssertionError(f"nobody began {job.key}")
+        raise AssertionError(f"no worker began {job.key}")
 
     def executor(self, journal: Any, **options: Any) -> DbosExecutor:
         """An executor that sends here."""

@@ -10,7 +10,7 @@ from tests.distributed.bench import Shop
 
 @pytest.fixture(autouse=True)
 def effects_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the tools of the shop write their effects down, in this process and in workers."""
+    """Set the file of the effects of the shop's tools, for this process and its workers."""
     monkeypatch.setenv("SHOP_EFFECTS", str(tmp_path / "effects"))
 
 

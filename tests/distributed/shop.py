@@ -48,7 +48,7 @@ async def pay_slowly(amount: int, seconds: float) -> str:
 
 @guarded(effect="at_most_once")
 def pay_in_thread(amount: int, seconds: float) -> str:
-    """Pay an amount with code that nobody can stop."""
+    """Pay an amount with code that cannot be stopped."""
     note(f"pay {amount}")
     time.sleep(seconds)
     return f"paid {amount}"
@@ -94,7 +94,7 @@ async def die(times: int) -> str:
 
 @guarded(effect="pure")
 async def move() -> Command[Any]:
-    """Change the state by something that is no JSON."""
+    """Change the state by a value that JSON cannot hold."""
     return Command(update={"place": object(), "messages": []})
 
 
@@ -106,7 +106,7 @@ def ask(question: str, config_of: Annotated[Any, InjectedToolArg]) -> str:
 
 @guarded(effect="at_most_once", mode="external", token_argument="token")
 async def order(item: str, token: str) -> str:
-    """Start work that somebody else ends."""
+    """Start work that an outside service ends."""
     return f"{item} {token}"
 
 

@@ -54,7 +54,7 @@ async def test_an_agent_gets_the_results_of_its_workers(place: Shop, tmp_path: P
 async def test_an_agent_that_was_killed_finds_what_its_worker_did(
     place: Shop, tmp_path: Path
 ) -> None:
-    """The worker goes on without it; whoever carries the thread on gets the result, and nothing is paid twice."""
+    """The worker continues without its agent; the next process gets the result and pays nothing."""
     await place.worker()
     command = [sys.executable, "-m", "tests.distributed.agent", str(tmp_path)]
     first = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)

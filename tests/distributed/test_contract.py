@@ -68,7 +68,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 @pytest.mark.slow
 async def test_the_executor_of_workers_keeps_the_contract(tmp_path: Path, journal: Journal) -> None:
-    """All rules, through queue, worker and back."""
+    """All rules hold through queue and worker."""
     codes: Codes = {}
     place, stop = tmp_path / "calls.db", threading.Event()
     settings = WorkerSettings(

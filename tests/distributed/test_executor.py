@@ -1,4 +1,4 @@
-"""The executor and its queue, before any worker takes an order."""
+"""The executor and its queue, before a worker accepts an order."""
 
 import asyncio
 import sqlite3
@@ -24,7 +24,7 @@ ONCE = EffectClass.AT_MOST_ONCE
 async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
     place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are known to others, and log when nobody will take them; closing cancels them, and they have not begun."""
+    """Orders are logged as waiting if there is no worker; closing cancels them unbegun."""
     executor = place.executor(journal)
     jobs = [job_of("pay", {"amount": number}, effect=ONCE) for number in range(3)]
     futures = [begin(executor, job) for job in jobs]
@@ -96,7 +96,7 @@ async def test_gate_and_delay_are_kept_before_anything_is_sent(
 async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(
     place: Shop, journal: Journal
 ) -> None:
-    """Arguments that are no JSON, and the token of an external call; a local tool asks the journal as ever."""
+    """Arguments that are not JSON, and tokens, cannot be sent; a local tool runs here."""
 
     async def here() -> Result:
         return Success(content="here")
@@ -116,7 +116,7 @@ async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(
 async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(
     place: Shop, journal: Journal
 ) -> None:
-    """No worker could know: it begins calls of threads that it does not hold. A pure call may go on."""
+    """No worker could know: it begins calls of threads that it does not hold. A pure call may continue."""
     journal.release("thread")
     await journal.flush()
     other = open_journal(place.journal)
@@ -190,7 +190,7 @@ async def test_a_queue_that_was_removed_is_made_anew(
 async def test_an_order_that_the_database_refuses_does_not_hold_up_others(
     place: Shop, journal: Journal
 ) -> None:
-    """A name that a workflow of somebody else has, in the same transaction as another order."""
+    """An order whose id another application uses is refused; others of its transaction are sent."""
     tables = JobTables(database_url(place.database))
     tables.prepare()
     tables.close()
@@ -258,7 +258,7 @@ def test_orders_go_back_only_from_the_dead_and_only_ours(place: Shop) -> None:
 
 
 def test_settings_that_cannot_work_are_refused(place: Shop, journal: Journal) -> None:
-    """When the executor is made."""
+    """Impossible settings are refused when the executor is made."""
     with pytest.raises(CallerError, match="version"):
         place.executor(journal, application_version=" ")
     with pytest.raises(CallerError, match="poll must be"):

@@ -94,7 +94,7 @@ class Bench:
 
 
 async def test_the_intent_is_asked_for_and_the_end_written_before_the_answer_goes_back() -> None:
-    """Once each, as a remote one; nothing of arguments and results is logged."""
+    """Intent and outcome are written once each, as remote; no arguments or results are logged."""
     journal = Scripted(Fresh())
     bench = Bench(journal)
     assert await bench.serve() == Success(content="paid 5 secrets")
@@ -107,7 +107,7 @@ async def test_the_intent_is_asked_for_and_the_end_written_before_the_answer_goe
 
 
 async def test_a_tool_without_effect_needs_no_journal() -> None:
-    """It is neither asked nor told."""
+    """The journal is not called for a tool without an effect."""
     journal = Scripted()
     assert await Bench(journal).serve(effect=None) == Success(content="paid 5 secrets")
     assert not journal.ended
@@ -135,7 +135,7 @@ async def test_what_may_not_begin_does_not_begin(
 
 
 def test_an_attempt_that_runs_elsewhere_is_waited_for() -> None:
-    """Until its end is known."""
+    """An attempt that runs elsewhere is waited for until its end."""
     journal = Scripted(
         Running(process_id="b"), Running(process_id="b"), Known(result=Success(content="theirs"))
     )
@@ -168,7 +168,7 @@ def test_an_outcome_that_cannot_be_written_still_goes_back() -> None:
 
 
 async def test_refused_orders_reach_neither_journal_nor_tool() -> None:
-    """A tool that is not there, another journal, and what is no order."""
+    """Orders with an unknown tool, another journal or an unreadable text are refused."""
     journal = Scripted()
     bench = Bench(journal)
     assert isinstance(await bench.serve(tool="fly"), Failure)
@@ -184,7 +184,7 @@ async def test_refused_orders_reach_neither_journal_nor_tool() -> None:
 
 
 def test_a_call_ends_at_its_timeout_and_is_heard_of_afterwards() -> None:
-    """The agent is not kept waiting; a success that comes late is written behind the timeout."""
+    """The agent gets a timeout at once; a success that comes later is recorded after it."""
 
     async def unstoppable() -> Result:
         for _ in range(2):
@@ -280,7 +280,7 @@ class Living:
 
 
 def test_only_the_dead_lose_their_orders() -> None:
-    """Never this process itself, and nobody while the database was away just now."""
+    """Orders are lost by dead processes only, and by none right after the database was away."""
     orders, journal = Orders(me=1, alive=2, dead=3), Living("alive")
     reaper = Reaper(
         orders, journal, structlog.wrap_logger(structlog.PrintLogger(), processors=[_drop])

@@ -38,7 +38,7 @@ ARGUMENTS = st.dictionaries(st.text(), VALUES, max_size=4)
 def test_an_order_and_its_answer_arrive_as_they_were_sent(
     arguments: dict[str, Any], effect: EffectClass | None, content: str
 ) -> None:
-    """Whatever text or number is in them, and in characters that every database stores."""
+    """Orders keep any text and number, in characters that every database stores."""
     sent = order_of(job_of("tool", arguments, effect=effect, timeout=1.5), "journal")
     text = order_to_json(sent)
     assert text.isascii()

@@ -42,7 +42,7 @@ async def shop_at(url: str, folder: Path) -> AsyncIterator[tuple[Shop, Journal]]
 
 
 async def test_calls_of_killed_workers_are_taken_over(postgres_url: str, tmp_path: Path) -> None:
-    """By the next one, within seconds; a payment that had begun is not made again."""
+    """The next worker makes the calls within seconds; a payment that had begun is not repeated."""
     async with shop_at(postgres_url, tmp_path) as (shop, journal):
         executor = shop.executor(journal)
         await check_takeover(shop, executor, kills=2)

@@ -127,7 +127,7 @@ class _Bomb:
 async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(
     place: Shop, journal: Journal
 ) -> None:
-    """A waiting call has not begun; a running one is stopped; one in a thread goes on, and its outcome is written."""
+    """A waiting call has not begun; a running one is stopped; one in a thread continues, and its outcome is written."""
     executor = place.executor(journal)
     waiting = job_of("pay", {"amount": 1}, effect=ONCE)
     future = begin(executor, waiting)
@@ -172,7 +172,7 @@ async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(
 async def test_a_drain_lets_calls_end_and_says_what_it_left(
     place: Shop, journal: Journal, tmp_path: Path
 ) -> None:
-    """What ends in time ends; what does not is named, and is lost to the agent as the call of a dead process is."""
+    """Calls that end in time are drained; the others are named, and lost as in a dead process."""
     executor = place.executor(journal)
     health = tmp_path / "health.json"
     worker = await place.worker("--drain-timeout", "4", "--health-file", str(health))

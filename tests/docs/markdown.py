@@ -1,4 +1,4 @@
-"""What the tests read out of a Markdown document: generated blocks, code, tables and links."""
+"""Readers of a Markdown document: generated blocks, code, tables and links."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -33,10 +33,10 @@ def generated_names(text: str) -> list[str]:
 
 
 def regenerated(text: str, makers: Mapping[str, Callable[[], str]]) -> str:
-    """The document with every generated block made anew.
+    """Return the document with every generated block made again.
 
     Raises:
-        KeyError: A block has a name that nobody makes.
+        KeyError: A block has a name that no maker has.
     """
     return _BLOCK.sub(lambda found: f"{found[1]}{makers[found[2]]().strip()}\n{found[4]}", text)
 
@@ -60,7 +60,7 @@ def links(text: str) -> list[str]:
 
 
 def code_spans(text: str) -> list[str]:
-    """What the prose sets as code."""
+    """Return the code spans of the prose."""
     return _CODE.findall(prose(text))
 
 

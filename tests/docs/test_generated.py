@@ -1,4 +1,4 @@
-"""What the documents show of the code is what the code is."""
+"""Generated blocks of the documents agree with the code."""
 
 import pytest
 
@@ -11,13 +11,13 @@ AGAIN = "run `python -m tests.docs.generate` and look at the difference"
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_generated_blocks_are_up_to_date(name: str) -> None:
-    """Making every block anew changes nothing."""
+    """Generating every block again changes nothing."""
     text = read(name)
     assert regenerated(text, MAKERS) == text, AGAIN
 
 
 def test_every_block_that_can_be_made_is_shown() -> None:
-    """A block that no document shows would be checked by nobody."""
+    """Every block that can be generated is shown in a document, as it is checked only there."""
     shown = [name for document in DOCUMENTS for name in generated_names(read(document))]
     assert sorted(shown) == sorted(MAKERS)
 

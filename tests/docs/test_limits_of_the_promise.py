@@ -1,4 +1,4 @@
-"""What the README says is not promised really is not: such a sentence must go when the code gets better."""
+"""The limits that the README states are real: a sentence has to go when the code gets better."""
 
 import asyncio
 from typing import Any
@@ -154,7 +154,7 @@ def test_a_guess_that_stands_in_the_task_passes() -> None:
 
 
 def test_an_approval_without_checkpointer_is_refused() -> None:
-    """Nobody can be asked: the model is told so, nothing is run, and the run ends with its report."""
+    """The model is shown that no person can be asked, nothing is run, and the run ends."""
     bank = Bank()
     pay = guarded(approval=True)(bank.tool())
     result = run_virtual(
@@ -162,7 +162,7 @@ def test_an_approval_without_checkpointer_is_refused() -> None:
             {"messages": [("user", "Pay 5.")]}
         )
     ).result
-    assert "nobody can be asked" in result["messages"][-2].text
+    assert "no person can be asked" in result["messages"][-2].text
     assert result["report"]["reason"] == "complete"
     assert bank.paid == 0
 
@@ -189,7 +189,7 @@ def test_a_call_that_runs_is_not_cancelled_by_a_new_message() -> None:
 
 
 def test_a_fork_from_before_the_message_may_make_the_call_again() -> None:
-    """The model is asked anew and its message is another one, so nothing says that the effect has happened."""
+    """The model is asked again and writes another message, so that its call is a new one."""
     bank, saver = Bank(), InMemorySaver()
 
     async def main() -> None:
@@ -209,7 +209,7 @@ def test_a_fork_from_before_the_message_may_make_the_call_again() -> None:
 
 
 def test_a_wrong_value_within_its_bounds_passes_and_no_source_is_asked() -> None:
-    """Nothing in the answer is strange: what nobody contradicts is believed, and asking would cost calls."""
+    """A wrong value within its bounds is accepted without asking a source, which costs calls."""
     asked: list[str] = []
     price = {
         "type": "object",

@@ -14,7 +14,7 @@ BLOCKS = fences(read("README.md"))
 
 
 def _shown_output(block: Fence) -> str | None:
-    """The text block directly behind a code block: what the code prints."""
+    """Return the text block directly after a code block, which shows its output."""
     following = BLOCKS[BLOCKS.index(block) + 1 :]
     end = block.line + block.text.count("\n")
     # The closing fence, an empty line and the opening fence lie between.
@@ -25,7 +25,7 @@ def _shown_output(block: Fence) -> str | None:
 def test_the_code_runs_and_prints_what_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All Python blocks run in order, as one program, without a network; text blocks behind them are their output."""
+    """All Python blocks run in order, as one program without a network, and print what is shown."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     namespace: dict[str, Any] = {"__name__": "readme"}

@@ -1,4 +1,4 @@
-"""Whatever a document points to is there: files, commands, options and names."""
+"""References of the documents to files, commands, options and names are right."""
 
 import argparse
 import importlib
@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
 _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 _NOT_HERE = ("demo-report/", ".asyncguard/effects.db")
 _FOREIGN = {
+    "RetryCallState": "tenacity",
     "HumanInTheLoopMiddleware": "langchain.agents.middleware",
     "ToolRetryMiddleware": "langchain.agents.middleware",
     "ToolException": "langchain_core.tools",
@@ -60,7 +61,7 @@ def _commands(document: str) -> list[str]:
 def _ledger(rest: list[str]) -> None:
     if rest not in [
         [name] for name in _choices(ledger_parser())
-    ]:  # the mere name of an action is no command line
+    ]:  # the mere name of an action is not a command line
         ledger_parsed(rest)
 
 
@@ -204,7 +205,7 @@ def test_versions_are_the_ones_that_the_package_needs() -> None:
 
 
 def test_the_number_of_remembered_calls_is_said_truly() -> None:
-    """How far back a fork finds an effect within one process."""
+    """The README states how far back a fork finds an effect within one process."""
     assert f"the last {attempt_registry._KEPT} that ended" in " ".join(read("README.md").split())
 
 

@@ -27,7 +27,7 @@ def _shown(default: Any) -> str:
 
 
 def test_the_guards_stand_in_the_order_in_which_they_are_asked() -> None:
-    """One row a guard."""
+    """The table has one row for each guard, in their order."""
     assert [row[0] for row in rows(README, "guard")] == [f"`{name}`" for name in GUARD_NAMES]
 
 
@@ -51,7 +51,7 @@ def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> Non
 
 
 def test_the_features_are_named() -> None:
-    """Every switch that is no guard is explained, and every switch is on by default."""
+    """Every switch is explained unless it belongs to a guard, and every switch is on by default."""
     spans = code_spans(README)
     assert {*FEATURE_NAMES, *RECOVERY_NAMES} <= set(spans)
     assert all(getattr(GuardConfig(), name) for name in SWITCH_NAMES)

@@ -54,7 +54,7 @@ def test_the_middleware_refuses_a_guess(run: Run) -> None:
 
 
 def test_a_person_is_asked_about_each_call(run: Run) -> None:
-    """What was approved is done, what was refused is not."""
+    """An approved call is made, a refused one is not."""
     printed = run("04_approval")
     assert len(re.findall(r"^question: delete_account", printed, re.MULTILINE)) == 2
     assert re.findall(r"^deleted the account of (\w+)$", printed, re.MULTILINE) == ["ann"]
@@ -71,7 +71,7 @@ def test_an_external_result_needs_its_token(run: Run) -> None:
 
 
 def test_failures_are_repeated_replaced_or_in_doubt(run: Run) -> None:
-    """Two retries, one sibling, and a payment that nobody repeats; the model took two turns."""
+    """Two retries, one sibling, and a payment that is not repeated; the model took two turns."""
     printed = run("06_fallback_and_retry")
     assert [line for line in printed.splitlines() if line.startswith("read_rates")] == [
         "read_rates#1: retry",
@@ -143,7 +143,7 @@ def test_the_log_says_how_faults_were_diagnosed_and_recovered(run: Run) -> None:
 
 
 def test_a_killed_process_repeats_nothing(run: Run) -> None:
-    """Each effect happened once; the payment is in doubt until somebody says what became of it."""
+    """Each effect happened once; the payment is in doubt until a person resolves it."""
     printed = run("13_survive_a_crash")
     assert printed.startswith("killed: True\nin doubt: ['pay#1']\ntold: <result-")
     assert 'call="pay#1" tool="pay" status="resolved">\npaid 268, receipt 815\n' in printed
@@ -166,7 +166,7 @@ def test_a_delivery_reaches_a_thread_without_a_process(run: Run) -> None:
 
 
 def test_every_example_is_here() -> None:
-    """An example that is not run by a test would rot."""
+    """Every example is run by a test."""
     run_here = set(re.findall(r'run\("(\w+)"\)', Path(__file__).read_text()))
     assert run_here == {path.stem for path in EXAMPLES.glob("*.py")}
     assert all(

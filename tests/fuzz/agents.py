@@ -1,4 +1,4 @@
-"""One agent of each front end, reused for thousands of runs, and what its tools did."""
+"""One agent of each adapter, reused for thousands of runs, with a record of its tools' calls."""
 
 import asyncio
 import itertools
@@ -70,10 +70,10 @@ _LATENCY = {"search": 1.0, "book": 0.5, "order": 0.0}
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a run left behind."""
+    """Record of a run."""
 
     tape: Tape
-    """What the model was asked and said."""
+    """Requests and messages of the model."""
     state: Mapping[str, Any]
     """The thread's state, read back from the checkpointer."""
     executed: tuple[tuple[str, Mapping[str, Any]], ...]
@@ -124,7 +124,7 @@ class Stand:
 
 
 def stand(front_end: str) -> Stand:
-    """Build the agent of a front end, ``graph`` or ``middleware``."""
+    """Build the agent of an adapter, ``graph`` or ``middleware``."""
     model, saver = MalformedModel(), InMemorySaver()
     executed: list[tuple[str, Mapping[str, Any]]] = []
     tools = [_tool(name, executed) for name in SCHEMAS]

@@ -1,4 +1,4 @@
-"""What has to hold of a run, whatever the model said; judged without the code under test where that is possible."""
+"""Invariants of every run, judged without the code under test where that is possible."""
 
 import json
 from collections import Counter
@@ -16,7 +16,7 @@ from tests.fuzz.agents import LIMITS, SCHEMAS, Outcome
 from tests.fuzz.malformed import TASKS
 
 _ABOUT_IDS = frozenset({"ids_are_short"})
-"""The provider that makes an id takes it back: its alphabet and length are no matter of ours."""
+"""Rules about ids, which the provider that makes the ids does not apply to its own."""
 
 
 def check(outcome: Outcome, *, tasks: int) -> None:
@@ -67,7 +67,7 @@ def check_sendable(messages: Sequence[BaseMessage]) -> None:
 
 
 def check_effects(outcome: Outcome, ledger: Ledger) -> None:
-    """What was executed is what was admitted, once each, and fits the schemas."""
+    """Check that executed calls are the admitted ones, once each, and fit the schemas."""
     admitted = Counter(
         data["key"] for data in outcome.state["ledger"] if data["kind"] == "call_admitted"
     )
@@ -124,7 +124,7 @@ def check_calls(outcome: Outcome, ledger: Ledger, *, tasks: int) -> None:
 
 
 def may_run(call: Mapping[str, Any], *, tasks: int) -> bool:
-    """Whether a call is one that a tool could take: said by Pydantic and not by the guards."""
+    """Return True if a tool accepts the call, judged by Pydantic and not by the guards."""
     name, arguments = call["name"], call["args"]
     if not isinstance(name, str) or name not in SCHEMAS or not isinstance(arguments, dict):
         return False

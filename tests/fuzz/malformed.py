@@ -19,12 +19,12 @@ NAMES = ("search", "book", "order")
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """What a model says in one run."""
+    """Messages of the model in one run."""
 
     messages: tuple[AIMessage, ...]
     """In order; none of them has to be well formed."""
     stubborn: bool = False
-    """Whether the last one is repeated for ever; otherwise the model says that it is done."""
+    """True if the last message is repeated for ever; otherwise the model says that it is done."""
 
 
 @dataclass(kw_only=True)
@@ -43,7 +43,7 @@ class MalformedModel(BaseChatModel):
 
     @property
     def tape(self) -> Tape:
-        """What is played now."""
+        """Tape that is being played."""
         return self._tape
 
     def load(self, script: Script) -> Tape:

@@ -126,7 +126,7 @@ def _dig_fetch_look(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]
     ids=lambda param: f"{param[0].value}-{param[1].value}",
 )
 def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
-    """One theatre for all examples of a front end and a style."""
+    """One theatre for all examples of an adapter and a style."""
     made = Theatre(*request.param)
     yield made
     made.runner.close()
@@ -152,7 +152,7 @@ def test_printed_delimiters_and_notices_are_data(
 def test_printed_delimiters_and_notices_are_data_at_length(
     theatre: Theatre, printed: tuple[Any, ...], goal: str
 ) -> None:
-    """The same over many more runs."""
+    """Printed delimiters and notices are data in many more runs."""
     _check_run(theatre, printed, goal)
 
 

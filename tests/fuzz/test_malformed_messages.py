@@ -1,4 +1,4 @@
-"""No message of a model breaks a run: thousands of malformed ones, generated, through both front ends."""
+"""No message of a model breaks a run: thousands of malformed ones, generated, through both adapters."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,12 +14,12 @@ from tests.fuzz.judging import check
 from tests.fuzz.malformed import Script, broken, call, nested, scripts, unchecked
 
 _CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-_FAST, _ALL = 60, 5_000  # 10,000 over the two front ends
+_FAST, _ALL = 60, 5_000  # 10,000 over the two adapters
 
 
 @pytest.fixture(scope="module", params=["graph", "middleware"])
 def played(request: pytest.FixtureRequest) -> Iterator[Stand]:
-    """One agent for all examples of a front end."""
+    """One agent for all examples of an adapter."""
     made = stand(request.param)
     yield made
     made.close()
@@ -80,5 +80,5 @@ def test_values_that_nothing_can_write_are_refused(played: Stand, value: Any) ->
 def test_ten_thousand_malformed_runs_are_survived(
     played: Stand, script: Script, tasks: int
 ) -> None:
-    """The same holds for ten thousand generated runs of each front end."""
+    """Ten thousand generated runs of each adapter are survived."""
     check(played.run(script, tasks), tasks=tasks)

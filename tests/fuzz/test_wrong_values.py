@@ -51,7 +51,7 @@ __all__ = ["frontend"]
 PATIENCE = 5.0
 """Seconds of the wall clock in which every run has ended."""
 NAMED = (AsyncguardError, InvalidUpdateError, EmptyInputError)
-"""Errors of ours; and LangGraph's for an input that is no mapping, where its graph is not ours."""
+"""Errors of ours, and LangGraph's for an input that is not a mapping, raised by its own graph."""
 CLASSES: tuple[tuple[type, Mapping[str, Any]], ...] = (
     (Limits, {}),
     (Timing, {}),
@@ -78,7 +78,7 @@ def drawn(count: int) -> Callable[[Any], Any]:
 
 
 def _fits(hint: Any, kind: str) -> bool | None:
-    """Whether a kind is right for a plain hint; ``None`` where that is not for this file to say."""
+    """Return True if a kind fits a plain hint, and None if this file cannot tell."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     if kind == "zero" or not all(option in FITTING or option is type(None) for option in options):
         return None
@@ -97,7 +97,7 @@ def _configure(field: tuple[type, Mapping[str, Any], str], value: tuple[str, Any
 
 
 def _refusal(make: Callable[[], Any]) -> str:
-    """What an error of ours says; empty if there is none. Any other error is the test's."""
+    """Return the text of our error, empty if none was raised; other errors pass."""
     try:
         make()
     except CallerError as error:
@@ -118,7 +118,7 @@ def test_configuration_takes_what_its_types_say(field: Any, value: tuple[str, An
 def test_configuration_takes_what_its_types_say_at_length(
     field: Any, value: tuple[str, Any]
 ) -> None:
-    """More of the same."""
+    """More drawn values are accepted or refused by type."""
     _configure(field, value)
 
 
@@ -169,7 +169,7 @@ _PARAMETERS = [(make, name) for make, names in _ARGUMENTS.values() for name in n
 def test_wrong_arguments_are_refused_when_the_agent_is_made(
     parameter: Any, value: tuple[str, Any]
 ) -> None:
-    """Of everything that takes part in making an agent; what is taken makes one."""
+    """Wrong arguments are refused in all that takes part in making an agent."""
     make, name = parameter
     if name == "model" and value[0] in ("str", "surrogate"):
         return  # the name of a model, which LangChain reads
@@ -179,7 +179,7 @@ def test_wrong_arguments_are_refused_when_the_agent_is_made(
 @drawn(30)
 @given(st.sampled_from(["target", "create", "kind"]), of_any_kind())
 def test_wrong_arguments_of_files_are_refused(name: str, value: tuple[str, Any]) -> None:
-    """Of journals and trace files; a path is none of the kinds that are drawn, but for text."""
+    """Wrong arguments of journals and trace files are refused; only a text may be a path."""
     if value[0] in ("str", "surrogate", "none") or (name, value[0]) == ("create", "bool"):
         return
     with pytest.raises(CallerError):
@@ -201,7 +201,7 @@ def _agent(frontend: Frontend, *tools: BaseTool, specs: Any = (), **options: Any
 def _ends(
     agent: Agent, payload: Any, thread: str | None, allowed: tuple[type[BaseException], ...] = NAMED
 ) -> bool:
-    """Whether a run ends as a run ends; an error that is not allowed is the test's."""
+    """Return True if a run ends regularly and False after an allowed error; other errors pass."""
     began = time.monotonic()
     try:
         run_virtual(agent.go(payload, thread))
@@ -213,7 +213,10 @@ def _ends(
 
 
 def _plain_error(payload: Any) -> tuple[type[BaseException], ...]:
-    """What ``create_agent`` without us raises: its own channels are read before anything of ours is asked."""
+    """Return the error that plain ``create_agent`` raises for an input, if any.
+
+    LangGraph reads its own channels before anything of ours is called.
+    """
     try:
         create_agent(ScriptedChatModel(["Hello."]), [], checkpointer=InMemorySaver()).invoke(
             payload, {"configurable": {"thread_id": "plain"}}
@@ -247,7 +250,7 @@ _INPUT = st.tuples(
 @drawn(25)
 @given(_INPUT)
 def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, Any, bool]) -> None:
-    """Tasks, messages and cancelled tasks of every shape; the thread goes on with the next input."""
+    """Tasks, messages and cancelled tasks of every shape; the thread continues with the next input."""
     name, value, stored = given_
     _try_input(frontend, name, value, stored=stored)
 
@@ -258,7 +261,7 @@ def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, A
 def test_wrong_input_is_refused_or_read_at_length(
     frontend: Frontend, given_: tuple[str, Any, bool]
 ) -> None:
-    """More of the same."""
+    """More drawn inputs are refused or read."""
     name, value, stored = given_
     _try_input(frontend, name, value, stored=stored)
 
@@ -282,7 +285,7 @@ def _try_resume(frontend: Frontend, value: Any) -> None:
 @drawn(15)
 @given(anything())
 def test_wrong_answers_to_a_question_refuse(frontend: Frontend, value: Any) -> None:
-    """What is no approval is none, and no error either."""
+    """An answer that is not a documented approval refuses, and raises nothing."""
     _try_resume(frontend, value)
 
 
@@ -290,7 +293,7 @@ def test_wrong_answers_to_a_question_refuse(frontend: Frontend, value: Any) -> N
 @drawn(300)
 @given(anything())
 def test_wrong_answers_to_a_question_refuse_at_length(frontend: Frontend, value: Any) -> None:
-    """More of the same."""
+    """More drawn answers refuse."""
     _try_resume(frontend, value)
 
 
@@ -357,7 +360,7 @@ def test_strange_results_are_told(frontend: Frontend, value: Any, effect: str) -
 @drawn(300)
 @given(_RESULT, st.sampled_from(["pure", "at_most_once"]))
 def test_strange_results_are_told_at_length(frontend: Frontend, value: Any, effect: str) -> None:
-    """More of the same."""
+    """More drawn results are shown."""
     _try_result(frontend, value, effect)
 
 

@@ -16,10 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from langchain_core.messages import HumanMessage, convert_to_messages
+from langchain_core.messages import convert_to_messages
 
-from asyncguard.adapters.messages.provider_rules import request_view
-from asyncguard.testing import check_history_all
+from tests.support import histories
 
 ROOT = Path(__file__).resolve().parents[2]
 DESK = ROOT / "graphs" / "travel_desk.py"
@@ -46,12 +45,11 @@ def load_graphs(place: Path) -> ModuleType:
 
 def check_next_request(messages: Sequence[Any]) -> None:
     """The next request of this conversation is one that every provider takes."""
-    following = [*convert_to_messages(messages), HumanMessage(content="And now?")]
-    check_history_all(request_view(following, provider="unknown", nonce="no thread has this nonce"))
+    histories.check_next_request(convert_to_messages(messages))
 
 
 def effects_in(path: Path) -> list[Mapping[str, Any]]:
-    """What was done to the world, in order."""
+    """Return the recorded effects, in order."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -62,9 +60,9 @@ class Server:
     url: str
     """Its address."""
     log: Path
-    """What it printed."""
+    """Output of the server."""
     effects: Path
-    """What its tools did."""
+    """Effects of its tools."""
     trace: Path
     """The structured log of its agents."""
 
@@ -77,7 +75,7 @@ class Server:
         ]
 
     def forms(self, traveller: str) -> int:
-        """How many forms for a visa were handed in for a traveller."""
+        """Return the number of visa forms that were handed in for a traveller."""
         return sum(
             e["effect"] == "requested" and e["traveller"] == traveller
             for e in effects_in(self.effects)

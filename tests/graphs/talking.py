@@ -1,4 +1,4 @@
-"""What the server tests say and look up."""
+"""Requests and look-ups shared by the tests of the server."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from langgraph_sdk.client import LangGraphClient
 from tests.graphs.desk import check_next_request
 
 SECONDS = 20.0
-"""Longer than anything takes, shorter than patience."""
+"""Limit in seconds for each wait, longer than any step of the tests."""
 
 
 def book(destination: str, traveller: str) -> str:
-    """A goal of several calls."""
+    """Return a goal of several calls."""
     return f"Book the cheapest flight to {destination} on 2026-05-04 for {traveller}"
 
 
@@ -51,5 +51,5 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 
 def states(values: Mapping[str, Any]) -> dict[str, str]:
-    """How the report says that each task ended."""
+    """Return the final state of each task in the report."""
     return {task["id"]: task["state"] for task in values["report"]["tasks"]}

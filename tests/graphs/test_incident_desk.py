@@ -70,7 +70,7 @@ class Played:
     rows: Sequence[Mapping[str, Any]]
     """The structured log."""
     effects: Sequence[Mapping[str, Any]]
-    """What was done to the world."""
+    """Effects on the world."""
 
     @property
     def said(self) -> str:
@@ -78,12 +78,12 @@ class Played:
         return str(self.messages[-1].text)
 
     def done(self, effect: str) -> int:
-        """How often something was done to the world."""
+        """Return the number of effects of a kind."""
         return sum(each["effect"] == effect for each in self.effects)
 
 
 def chain(rows: Sequence[Mapping[str, Any]], label: str) -> tuple[str, ...]:
-    """What the log tells of a call: symptom and hazard of each diagnosis, each action, and how it ended."""
+    """Return a call's chain in the log: symptoms, hazards, actions and outcome."""
     told: list[str] = []
     for row in rows:
         match row["event"] if row.get("label") == label else None:
@@ -118,7 +118,7 @@ class Stage:
 
 
 def goal_with(fault: str) -> str:
-    """What a user says to see a fault."""
+    """Return a goal with which the desk plays a fault."""
     goal = (
         "Compare the monitors of checkout"
         if fault == "metrics-stale"
@@ -192,7 +192,7 @@ def test_an_impossible_value_is_checked_against_the_sources(played: Mapping[str,
 def test_the_incident_is_handled_as_without_the_fault(
     fault: str, played: Mapping[str, Played]
 ) -> None:
-    """The same figures, the same severity, one ticket and one notification: also if answers were lost or refused."""
+    """Figures, severity, ticket and notification are the same, also if answers were lost."""
     run = played[fault]
     assert run.said.startswith(HANDLED)
     assert (run.done("ticket"), run.done("notification")) == (1, 1)
@@ -206,7 +206,7 @@ def test_a_conflict_is_settled_by_a_third_source(played: Mapping[str, Played]) -
 
 
 def test_what_cannot_be_done_is_reported_with_its_diagnosis(played: Mapping[str, Played]) -> None:
-    """Nobody was notified, and the agent says so, and what it did before."""
+    """The agent reports that no notification was sent, the diagnosis, and what it did before."""
     run = played["notify-forbidden"]
     assert run.said.startswith("notify failed: ")
     assert (
@@ -224,7 +224,7 @@ async def test_without_recovery_a_drifted_unit_makes_a_wrong_report(stage: Stage
 
 
 async def test_a_fault_that_does_not_exist_is_named(stage: Stage) -> None:
-    """The user learns which ones there are."""
+    """An unknown fault is answered with the names of those that exist."""
     run = await stage.play("unknown", goal_with("no-such"))
     assert "There is no fault 'no-such'; there are logs-renamed, " in run.said
 

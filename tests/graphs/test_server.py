@@ -57,7 +57,7 @@ async def test_the_guarded_agent_streams_two_tasks(client: LangGraphClient, serv
 
 
 async def test_the_unguarded_agent_books_a_guess(client: LangGraphClient, server: Server) -> None:
-    """The same model without guards: full fare, and an end of the run while calls are open."""
+    """The same model without guards pays the full fare, and ends while calls are open."""
     thread = await new_thread(client)
     await client.runs.wait(
         thread, "unguarded_agent", input={"tasks": [book("Dublin", "Una"), book("Vienna", "Una")]}
@@ -116,7 +116,7 @@ async def test_a_parked_run_takes_the_external_result_when_it_is_resumed(
 async def test_news_for_a_parked_thread_does_not_hide_the_external_result(
     client: LangGraphClient,
 ) -> None:
-    """A user who writes while the embassy works gets an answer, and the visa is told when it is there."""
+    """A user who writes while the embassy works gets an answer, and the visa is shown when it is there."""
     thread = await new_thread(client)
     await client.runs.wait(
         thread, "guarded_agent", input={"tasks": ["Request a visa for Peru for Mia"]}

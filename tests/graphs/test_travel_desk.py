@@ -23,7 +23,7 @@ GOALS = [
 
 @pytest.fixture
 def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the desk notes what it did; no real model is in reach."""
+    """Return the file of the desk's effects; no real model is in reach."""
     path = tmp_path / "effects.jsonl"
     monkeypatch.setenv("ASYNCGUARD_DESK_EFFECTS", str(path))
     monkeypatch.delenv("ASYNCGUARD_DESK_TRACE", raising=False)
@@ -34,7 +34,7 @@ def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _run(agent: str, goals: list[str]) -> VirtualRun[dict[str, Any]]:
     async def run() -> dict[str, Any]:
         state: dict[str, Any] = await getattr(load_desk(), agent).ainvoke({"tasks": goals})
-        await asyncio.sleep(5)  # what is under way goes on
+        await asyncio.sleep(5)  # what is under way continues
         return state
 
     return run_virtual(run())
@@ -86,7 +86,7 @@ def test_a_single_task_needs_no_ids(effects: Path) -> None:
 
 
 def test_an_external_answer_arrives_while_another_task_goes_on(effects: Path) -> None:
-    """Without a thread nobody could resume a parked run: it waits for the embassy."""
+    """Without a thread a run cannot be resumed, so that it waits for the embassy."""
     state = _run("guarded_agent", ["Request a visa for Peru for Cy", GOALS[0]]).result
     assert "visa of Cy for Peru is V-" in state["messages"][-1].content
     assert state["report"]["tasks"][0]["calls"] == {"done": 1}

@@ -37,7 +37,7 @@ async def test_a_second_client_waits_its_turn(client: LangGraphClient, server: S
 async def test_a_second_client_interrupts(
     client: LangGraphClient, server: Server, point: str
 ) -> None:
-    """Interrupted in the middle of a step: the next run finds what is under way and nobody is booked twice."""
+    """The next run of an interrupted thread continues its calls, and books nothing twice."""
     thread = await new_thread(client)
     first, second = f"Ida{point[:4]}", f"Ivo{point[:4]}"
     run = await client.runs.create(
@@ -83,7 +83,7 @@ async def test_an_interrupted_run_does_not_repeat_what_may_happen_once(
 
 
 async def test_a_second_client_is_refused(client: LangGraphClient, server: Server) -> None:
-    """Rejected: the second caller is told, the first caller's run is not touched."""
+    """The second caller is refused, and the first caller's run is not touched."""
     thread = await new_thread(client)
     run = await client.runs.create(
         thread, "guarded_agent", input={"tasks": [book("Lisbon", "Ria")]}

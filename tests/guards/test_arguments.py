@@ -64,7 +64,7 @@ def test_a_broken_schema_is_explained(given_values: dict[str, Any], words: str) 
 
 
 def test_missing_values_belong_to_clarification() -> None:
-    """With that guard on, a missing top-level value alone is left to it, and other problems are still told."""
+    """With that guard on, a missing top-level value alone is left to it, and other problems are still reported."""
     assert Scene(ORDER).judge(arguments.judge, "order", {"item": "tea"}) == ADMIT
     verdict = rejection(
         Scene(ORDER, config=OFF).judge(arguments.judge, "order", {"item": "tea"}), "arguments"
@@ -178,7 +178,7 @@ def test_an_operand_of_nobody() -> None:
     for verdict in verdicts:
         assert "order#1" in rejection(verdict, "arguments").reason
     other = scene.judge(arguments.judge, "order", {"item": ref("order#4"), "count": 1}, task="t2")
-    assert "is no earlier call of this task" in rejection(other, "arguments").reason
+    assert "is not an earlier call of this task" in rejection(other, "arguments").reason
 
 
 @pytest.mark.parametrize("outcome", [ev.Outcome.FAILED, ev.Outcome.IN_DOUBT])
@@ -200,7 +200,7 @@ def test_an_operand_of_a_rejected_call() -> None:
 
 
 def test_a_pointer_starts_with_a_slash() -> None:
-    """A pointer that could never resolve is refused before anybody waits for it."""
+    """A pointer that cannot be resolved is refused at once."""
     scene = Scene(ORDER)
     scene.start("order", {"item": "tea", "count": 1})
     verdict = scene.judge(arguments.judge, "order", {"item": ref("order#1", "items/0"), "count": 1})

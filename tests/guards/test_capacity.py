@@ -64,7 +64,7 @@ def test_a_released_call_keeps_its_place() -> None:
     assert scene.ledger.open_count() == 3
     rejection(scene.judge(capacity.judge, "x", {"n": 4}), "capacity")
     assert scene.ledger.open_count() == 4
-    for limit in (3, 2, 1):  # also where the thread goes on under a smaller limit
+    for limit in (3, 2, 1):  # also where the thread continues under a smaller limit
         scene.board.config = GuardConfig(limits=Limits(max_pending=limit))
         for key in (waiting, held):
             assert capacity.judge(scene.again(key, approved=True), scene.board) == ADMIT
@@ -104,7 +104,7 @@ def test_operands_are_weighed_when_they_are_known() -> None:
 
 @pytest.mark.parametrize("switch", [True, False])
 def test_the_switch(switch: bool) -> None:
-    """Off, nothing is refused."""
+    """With the guard off nothing is refused."""
     config = GuardConfig.none(capacity=switch, limits=Limits(max_pending=1))
     scene = Scene(TOOL, config=config)
     scene.start("x")

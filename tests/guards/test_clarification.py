@@ -45,7 +45,7 @@ def test_a_missing_value_may_come_from_a_pending_call() -> None:
 
 
 def test_without_the_ledger_nobody_knows_of_pending_calls() -> None:
-    """With the ledger switched off the advice is to ask."""
+    """With the ledger switched off the advice is to ask the user."""
     scene = Scene(CRM, config=GuardConfig(ledger=False))
     scene.start("crm", {"city": "Oslo"})
     assert rejection(scene.judge(clarification.judge, "crm", {}), "clarification").on == ()
@@ -175,7 +175,7 @@ def test_an_operand_counts_as_present() -> None:
 
 
 def test_what_an_operand_became_is_not_judged() -> None:
-    """At release a tool's own 'n/a' stands where the reference was: nobody invented it."""
+    """A tool's own 'n/a', put in at release for a reference, is not taken for a stand-in."""
     scene = Scene(pure("crm", "city", city="string"))
     source = scene.start("crm", {"city": "Oslo"})
     key = scene.defer("crm", (source,), {"city": {"from_call": "crm#1", "pointer": ""}})

@@ -35,7 +35,7 @@ def test_all_done() -> None:
 
 @pytest.mark.parametrize("state", ["proposed", "deferred", "held", "queued", "pending"])
 def test_open_calls_make_the_answer_interim(state: str) -> None:
-    """Whatever an open call waits for, the run waits, too, and nobody is nudged meanwhile."""
+    """The run waits for an open call, in any state, and no task is nudged meanwhile."""
     scene = both_done()
     blocker = scene.start("x", {"n": 1})
     key = scene.propose("x", {"n": 2}, task="t2").call.key
@@ -81,7 +81,7 @@ def test_an_untouched_task_is_named_once() -> None:
 
 
 def test_a_new_run_may_nudge_again() -> None:
-    """At most one nudge per task and run."""
+    """A task is nudged at most once a run."""
     scene = Scene(TOOL)
     judged(scene)
     scene.apply(ev.RunStarted, run="r2", epoch="e1")
@@ -155,7 +155,7 @@ def test_a_plain_conversation_needs_no_tool() -> None:
 
 @pytest.mark.parametrize("state", [TaskState.STOPPED, TaskState.CLOSED])
 def test_an_ended_task_is_nobodys_business(state: TaskState) -> None:
-    """Neither untouched nor with a rejected call."""
+    """An ended task gets no nudge, whether untouched or with a rejected call."""
     scene = Scene(TOOL)
     scene.reject("x")
     for task in ("t1", "t2"):

@@ -41,7 +41,7 @@ def test_what_is_always_asked() -> None:
 
 @pytest.mark.parametrize("name", [name for name, _ in GUARDS])
 def test_each_switch_moves_its_guard_only(name: str) -> None:
-    """Off among all, and on alone."""
+    """A guard is left out when its switch alone is off, and asked when its switch alone is on."""
     everything = names(GuardConfig())
     assert names(GuardConfig().with_switches({name: False})) == [
         other for other in everything if other != name
@@ -71,7 +71,7 @@ programs = st.lists(
 
 
 def collide(one: CallRecord, other: CallRecord) -> bool:
-    """Whether swapping two calls could be noticed, worked out apart from the guards."""
+    """Return True if the order of two calls matters, computed apart from the guards."""
 
     def meet(left: frozenset[str] | None, right: frozenset[str] | None) -> bool:
         return any(overlap(x, y) for x in left or () for y in right or ())
@@ -111,7 +111,7 @@ class Runner:
                 pytest.fail(f"nothing is wrong with this call: {verdict}")
 
     def check_alone(self, key: str) -> None:
-        """What is issued collides with nothing earlier that has not ended, and with nothing that runs."""
+        """Check that an issued call collides with no earlier open call and with none that runs."""
         ledger = self.scene.ledger
         record = ledger.record(key)
         for other in ledger.calls():
@@ -151,12 +151,12 @@ def test_order_is_kept_and_nothing_waits_for_ever(
 def test_order_is_kept_in_many_programs(
     declared: list[tuple[Any, Any]], program: Program, choices: list[int]
 ) -> None:
-    """The same over many more programs."""
+    """Order is kept in many more programs."""
     check_order(declared, program, choices)
 
 
 def check_order(declared: list[tuple[Any, Any]], program: Program, choices: list[int]) -> None:
-    """Plays a program and looks at what ran when."""
+    """Play a program and check the order of its calls."""
     specs = [
         ToolSpec(name=f"x{n}", reads=reads, writes=writes)
         for n, (reads, writes) in enumerate(declared)

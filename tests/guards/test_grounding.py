@@ -76,7 +76,7 @@ def test_it_cannot_fire_without_an_earlier_open_call(state: str) -> None:
     ],
 )
 def test_grounded_values_pass(given_values: dict[str, Any]) -> None:
-    """What was said, what the schema names (also behind references and branches), and operands."""
+    """Values that were said, values of the schema (also below references) and operands pass."""
     scene = told()
     scene.start("find", {"id": "C-17"})
     assert scene.judge(grounding.judge, "find", given_values) == ADMIT
@@ -102,7 +102,7 @@ def test_values_beside_the_schema_are_guesses(given_values: dict[str, Any]) -> N
 
 
 def test_what_an_operand_became_is_not_judged() -> None:
-    """At release the substituted result stands in the arguments; it is not in the evidence yet, and is no guess."""
+    """An operand's result that is put in at release is not yet evidence, and not a guess."""
     scene = told()
     slow = scene.start("find", {"id": "C-17"})
     source = scene.start("find", {"id": "C-17", "limit": 20})
@@ -142,7 +142,7 @@ steps = st.lists(
 def test_it_never_fires_in_serial_execution(
     messages: list[list[tuple[str, dict[str, Any]]]],
 ) -> None:
-    """Whatever the values: if each message's results are awaited before the next message, no call is refused."""
+    """No call is refused if each message's results are awaited, whatever the values."""
     scene = Scene(TOOL)
     for number, calls in enumerate(messages):
         proposals = [
@@ -154,7 +154,7 @@ def test_it_never_fires_in_serial_execution(
 
 @pytest.mark.parametrize("switch", ["grounding", "ledger"])
 def test_the_switch(switch: str) -> None:
-    """Off, guesses pass; without the ledger nobody knows that a call is pending."""
+    """Off, guesses pass; without the ledger pending calls are unknown."""
     for on in (True, False):
         config = GuardConfig.none(grounding=True, ledger=True).with_switches({switch: on})
         scene = Scene(TOOL, config=config)

@@ -24,7 +24,7 @@ def test_a_tool_stays_in_its_task() -> None:
 
 
 def test_a_tool_for_no_task() -> None:
-    """An empty scope is a scope."""
+    """A tool with an empty scope belongs to no task."""
     rejection(Scene(ToolSpec(name="x", tasks=frozenset())).judge(scope.judge, "x"), "scope")
 
 
@@ -38,7 +38,7 @@ def test_an_unknown_task_is_answered_with_the_known() -> None:
 
 @pytest.mark.parametrize("state", [TaskState.STOPPED, TaskState.CLOSED])
 def test_an_ended_task_takes_no_calls(state: TaskState) -> None:
-    """Neither a stopped nor a closed one; opened again it does."""
+    """A stopped or closed task is refused calls; a reopened one is not."""
     scene = Scene(ANY)
     scene.stop_task("t1", state)
     assert state.value in rejection(scene.judge(scope.judge, "any"), "scope").reason
@@ -72,7 +72,7 @@ def test_other_calls_are_no_duplicates(tool: str, values: dict[str, object], tas
 
 
 def test_of_two_equal_calls_the_earlier_stays() -> None:
-    """Also in one message, also at release, and whichever is judged first."""
+    """The earlier of two equal calls stays, also in one message, at release, and in any order."""
     scene = Scene(ANY)
     first = scene.propose("any", {"n": 1}, message="m")
     second = scene.propose("any", {"n": 1}, message="m")
@@ -82,7 +82,7 @@ def test_of_two_equal_calls_the_earlier_stays() -> None:
 
 @pytest.mark.parametrize("outcome", [ev.Outcome.DONE, ev.Outcome.FAILED])
 def test_a_call_that_ended_may_be_made_again(outcome: ev.Outcome) -> None:
-    """Polling and trying again are no duplicates."""
+    """A call that ended may be made again, for polling or as another try."""
     scene = Scene(ANY)
     scene.end(scene.start("any", {"n": 1}), outcome)
     assert scene.judge(duplicate.judge, "any", {"n": 1}) == ADMIT

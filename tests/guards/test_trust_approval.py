@@ -1,4 +1,4 @@
-"""Trust and approval: what a person has to see first."""
+"""Trust and approval: calls that a person has to see first."""
 
 import pytest
 
@@ -15,7 +15,7 @@ BOTH = ToolSpec(name="both", approval=True, destructive=True)
 
 
 def verdict(tool: str, tainted: bool, config: GuardConfig | None = None, **values: bool) -> Verdict:
-    """What all guards together say about a call."""
+    """Return the joint verdict of all guards on a call."""
     scene = Scene(WIPE, READ, BUY, BOTH, config=config)
     scene.board.tainted = tainted
     return scene.admit(scene.propose(tool, **values), enabled(scene.board.config))
@@ -43,7 +43,7 @@ def test_destruction_in_a_tainted_context(
 
 
 def test_a_declared_approval_is_asked_for_whatever_is_off() -> None:
-    """It is the developer's word: no switch turns it off, and a person's yes settles it."""
+    """It is the developer's word: no switch turns it off, and a person's yes approves it."""
     for config in (GuardConfig(), GuardConfig.none()):
         assert "buy" in approval(verdict("buy", tainted=False, config=config), "approval").approval
         assert verdict("buy", tainted=False, config=config, approved=True) == ADMIT
@@ -67,6 +67,6 @@ def test_nobody_is_asked_about_a_call_that_is_wrong_or_early() -> None:
 
 
 def test_the_switch() -> None:
-    """Off, destruction is not asked about."""
+    """With the guard off destruction is not asked about."""
     approval(verdict("wipe", tainted=True, config=GuardConfig.none(trust=True)), "trust")
     assert verdict("wipe", tainted=True, config=GuardConfig.none()) == ADMIT

@@ -1,4 +1,4 @@
-"""A process with a journal that does what it reads from standard input, and prints what came of it, as JSON lines."""
+"""A process with a journal that executes commands from standard input and prints JSON lines."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ def say(answer: object) -> None:
 
 
 async def main(target: str) -> None:
-    """Open the journal and obey."""
+    """Open the journal and execute the commands."""
     journal = open_journal(target)
     say(journal.process_id)
     for line in sys.stdin:
@@ -48,7 +48,7 @@ async def main(target: str) -> None:
 
 
 def fork(journal: object, key: str) -> object:
-    """What a forked child hears from its parent's journal, and its number; it stays alive for a while."""
+    """Fork, use the parent's journal in the child; return the child's process id and the error."""
     reading, writing = os.pipe()
     child = os.fork()
     if child:

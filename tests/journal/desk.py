@@ -1,4 +1,4 @@
-"""Intents and journals for tests, and a process of its own that does what it is told."""
+"""Intents and journals for tests, and a process of its own that executes commands."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def journal_at(file: Path, *, ahead: float = 0.0) -> SqlJournal:
 
 
 async def entered(journal: SqlJournal, session: str = "s") -> list[Signal]:
-    """Enter a thread; the list grows with its mail."""
+    """Enter a thread; signals that come for it are appended to the list."""
     mail: list[Signal] = []
     await journal.acquire(session, session, (), mail.append)
     return mail
@@ -73,20 +73,20 @@ class Actor:
             stream.close()
 
     def tell(self, *command: str) -> None:
-        """Have it do something."""
+        """Send a command."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
 
     def hear(self) -> Any:
-        """Its next answer."""
+        """Return the next answer."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, f"the process ended with {self._process.wait()}"
         return json.loads(line)
 
     def ask(self, *command: str) -> Any:
-        """What it answers to a command."""
+        """Send a command and return its answer."""
         self.tell(*command)
         return self.hear()
 

@@ -1,4 +1,4 @@
-"""The rules as a table: what is known of an attempt, and what is answered and written."""
+"""The rules of the begin policy as a table: known facts, answer, and what is written."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ ASK = Intent(
     fingerprint="f",
 )
 KNOWN = Facts(
-    process_id="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival=""
+    process_id="me", ended=False, holder="me", recorded=None, signals=(), followed=False, rival=""
 )
 
 
@@ -69,13 +69,13 @@ def recorded(
 
 
 def mail(kind: SignalKind, *, attempt: int = 1, content: object = None) -> Signal:
-    """Something that was told of the call."""
+    """Return a signal about the call."""
     return Signal(kind=kind, key="k", attempt=attempt, content=content)
 
 
 def not_happened(*, again: bool) -> Known:
-    """The answer for what did not happen."""
-    text = "Somebody looked, and found that it did not happen."
+    """Return the answer for an effect that did not happen."""
+    text = "A person checked, and it did not happen."
     return Known(
         result=Failure(
             symptom=Symptom(error="not_happened", message=text, started=False, transient=again)
@@ -96,7 +96,7 @@ OTHER = Lost(process_id="other", other=True)
 
 
 def answered() -> Known:
-    """The verdict on an attempt that asked, and has another one behind it."""
+    """Return the verdict on an attempt that asked a person and is followed by another one."""
     symptom = Symptom(error="interrupt", message="A person was asked, and answered.", started=False)
     return Known(result=Failure(symptom=symptom))
 
@@ -168,27 +168,32 @@ def answered() -> Known:
         (ASK, replace(KNOWN, recorded=ENDED, rival="pay#0"), Known(result=DONE), NOTHING),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(HAPPENED,)),
-            Known(result=Success(content="x")),
-            NOTHING,
-        ),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(DENIED,)), not_happened(again=False), NOTHING),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(RETRY,)), not_happened(again=True), NOTHING),
-        (
-            ASK,
-            replace(KNOWN, recorded=ENDED, mail=(DENIED, HAPPENED)),
+            replace(KNOWN, recorded=INTENT, signals=(HAPPENED,)),
             Known(result=Success(content="x")),
             NOTHING,
         ),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(replace(RETRY, attempt=2),)),
+            replace(KNOWN, recorded=INTENT, signals=(DENIED,)),
+            not_happened(again=False),
+            NOTHING,
+        ),
+        (ASK, replace(KNOWN, recorded=INTENT, signals=(RETRY,)), not_happened(again=True), NOTHING),
+        (
+            ASK,
+            replace(KNOWN, recorded=ENDED, signals=(DENIED, HAPPENED)),
+            Known(result=Success(content="x")),
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=INTENT, signals=(replace(RETRY, attempt=2),)),
             Lost(process_id="other"),
             NOTHING,
         ),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(mail(SignalKind.DELIVERY),)),
+            replace(KNOWN, recorded=INTENT, signals=(mail(SignalKind.DELIVERY),)),
             Lost(process_id="other"),
             NOTHING,
         ),
@@ -204,9 +209,9 @@ def test_an_intent_is_answered_by_what_is_known(
 @pytest.mark.parametrize(
     ("intent", "facts", "said"),
     [
-        (ASK, replace(KNOWN, ended=True), "taken for dead"),
-        (replace(ASK, remote=True), replace(KNOWN, ended=True), "taken for dead"),
-        (ASK, replace(KNOWN, ended=True, recorded=ENDED), "taken for dead"),
+        (ASK, replace(KNOWN, ended=True), "declared dead"),
+        (replace(ASK, remote=True), replace(KNOWN, ended=True), "declared dead"),
+        (ASK, replace(KNOWN, ended=True, recorded=ENDED), "declared dead"),
         (ASK, replace(KNOWN, holder="other"), "another process"),
         (ASK, replace(KNOWN, holder=""), "another process"),
         (ASK, replace(KNOWN, holder="other", recorded=ENDED), "another process"),
@@ -228,7 +233,7 @@ def test_an_intent_is_answered_by_what_is_known(
         (
             ASK,
             replace(
-                KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), mail=(HAPPENED,)
+                KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), signals=(HAPPENED,)
             ),
             "other arguments",
         ),
@@ -237,11 +242,11 @@ def test_an_intent_is_answered_by_what_is_known(
     ],
 )
 def test_a_refusal_says_why_and_writes_nothing(intent: Intent, facts: Facts, said: str) -> None:
-    """Every refusal."""
+    """Every refusal has a reason and writes nothing."""
     verdict, write = judge(intent, facts)
     assert isinstance(verdict, Refused)
     assert said in verdict.reason
-    assert verdict.fenced is (said in ("taken for dead", "another process"))
+    assert verdict.fenced is (said in ("declared dead", "another process"))
     assert write is NOTHING
 
 
@@ -272,5 +277,5 @@ def test_an_ended_attempt_without_a_result_is_an_error() -> None:
 def test_what_is_in_doubt(
     state: CallState, resolution: str, latest: Recorded | None, expected: bool
 ) -> None:
-    """Its thread said so, or it was lost with its process and must not be repeated; a resolution ends it."""
+    """A call is in doubt by its thread's word or after a loss, until a resolution ends it."""
     assert in_doubt(state, resolution, latest) is expected

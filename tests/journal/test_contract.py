@@ -1,4 +1,4 @@
-"""The journals that ship keep the contract, and the contract catches journals that do not."""
+"""The journals of the library keep the contract, and the contract finds journals that do not."""
 
 import asyncio
 import contextlib
@@ -34,13 +34,13 @@ from asyncguard.testing.conformance.journal.fixture import DONE
 
 
 async def test_the_journal_in_a_file_keeps_the_contract(file: Path) -> None:
-    """All rules on SQLite."""
+    """All rules of the contract hold on SQLite."""
     await check_journal(lambda: open_journal(file))
 
 
 @pytest.mark.slow
 async def test_the_journal_in_a_server_keeps_the_contract(postgres_url: str) -> None:
-    """All rules on PostgreSQL; twice, as a database is used again."""
+    """All rules of the contract hold on PostgreSQL, also in a database that is used again."""
     for _ in range(2):
         await check_journal(lambda: open_journal(postgres_url))
 
@@ -61,7 +61,7 @@ class Unwritten(Broken):
 
 
 class Trusting(Broken):
-    """Does not compare fingerprints."""
+    """Ignores fingerprints."""
 
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
@@ -71,7 +71,7 @@ class Trusting(Broken):
 
 
 class Generous(Broken):
-    """Does not look for equal calls in doubt."""
+    """Ignores equal calls in doubt."""
 
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
@@ -81,7 +81,7 @@ class Generous(Broken):
 
 
 class Unfenced(Broken):
-    """Lets anybody begin."""
+    """Lets a fenced process begin."""
 
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
@@ -101,7 +101,7 @@ class Repeating(Broken):
 
 
 class Timid(Broken):
-    """Takes everything of a dead process for lost, by not answering with Fresh twice."""
+    """Never answers with Fresh twice, so that a dead process's calls are all lost."""
 
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
@@ -132,7 +132,7 @@ class Hasty(Broken):
         self.told += ((key, attempt, result),)
 
     async def flush(self) -> None:
-        """Waits for nothing."""
+        """Return at once."""
 
     async def begin(self, intent: Intent) -> Verdict:
         for told in self.told:
@@ -167,7 +167,7 @@ class Overwriting(Broken):
 
 
 class Uncounted(Broken):
-    """All processes have one number."""
+    """Gives all processes the same fencing token."""
 
     async def acquire(
         self,
@@ -183,7 +183,7 @@ class Uncounted(Broken):
 
 
 class Suspicious(Broken):
-    """Takes everybody who had a thread for one who may go on."""
+    """Reports a lease as stolen although its former holder has left or died."""
 
     async def acquire(
         self,
@@ -199,14 +199,14 @@ class Suspicious(Broken):
 
 
 class Speechless(Broken):
-    """Does not tell of a last step."""
+    """Does not report the last stored step."""
 
     def release(self, session: str, *, ending: str = "") -> None:
         super().release(session)
 
 
 class Unaware(Broken):
-    """Does not go beyond what the state tells."""
+    """Gives a fencing token that may be lower than the one in the state."""
 
     async def acquire(
         self,
@@ -221,7 +221,7 @@ class Unaware(Broken):
 
 
 class Deaf(Broken):
-    """Loses mail that comes later."""
+    """Loses signals that come later."""
 
     async def acquire(
         self,
@@ -241,7 +241,7 @@ class Deaf(Broken):
 
 
 class Amnesic(Broken):
-    """Loses mail that was there before."""
+    """Loses signals that were there before."""
 
     async def acquire(
         self,
@@ -261,7 +261,7 @@ class Amnesic(Broken):
 
 
 class Stammering(Broken):
-    """Hands each piece of mail over twice."""
+    """Hands each signal over twice."""
 
     async def acquire(
         self,
@@ -280,7 +280,7 @@ class Stammering(Broken):
 
 
 class Careless(Broken):
-    """Takes any token."""
+    """Accepts any token."""
 
     def deliver(self, token: str, content: Any) -> None:
         with contextlib.suppress(CallerError):
@@ -288,7 +288,7 @@ class Careless(Broken):
 
 
 class Willing(Broken):
-    """Resolves anything."""
+    """Resolves any call."""
 
     def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
         try:
@@ -305,7 +305,7 @@ class Silent(Broken):
 
 
 class Contented(Broken):
-    """Takes what was resolved for settled."""
+    """Omits resolved calls from the unfinished ones."""
 
     async def unfinished(self, session: str) -> Collection[str]:
         found = await super().unfinished(session)
@@ -373,7 +373,7 @@ async def test_a_broken_journal_is_caught(
 
 
 class Shared(Broken):
-    """All processes are one."""
+    """Has one process id for all processes."""
 
     process_id = "one"
 

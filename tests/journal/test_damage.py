@@ -130,7 +130,7 @@ def test_a_schema_that_is_no_text_is_named_as_damage(
     "seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))]
 )
 def test_random_damage_is_an_error_of_ours_or_none(seed: int, whole: bytes, tmp_path: Path) -> None:
-    """Cut off, overwritten, sprinkled."""
+    """A file that was cut off, overwritten or sprinkled raises our error or none."""
     chance, data = random.Random(seed), bytearray(whole)
     place, length = chance.randrange(len(data)), chance.randrange(1, 2000)
     match seed % 3:
@@ -157,7 +157,7 @@ def test_what_is_no_journal_is_refused(data: bytes, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_journal(tmp_path: Path) -> None:
-    """Neither for commands nor for agents."""
+    """Neither commands nor agents accept a folder as a journal."""
     _tried(tmp_path)
 
 

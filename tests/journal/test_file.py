@@ -1,4 +1,4 @@
-"""The journal's file: who may read it, what it costs when it is broken, and what a forged row can do."""
+"""The journal's file: its access rights, damage to it, and the harm that a forged row can do."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from tests.journal.desk import ROOT, entered, intent, journal_at
 
 
 def raw(file: Path, *statements: str) -> list[tuple[Any, ...]]:
-    """What somebody else does to the file; the rows of the last statement."""
+    """Execute statements as another program does; return the rows of the last one."""
     connection = sqlite3.connect(file, isolation_level=None)
     rows: list[tuple[Any, ...]] = []
     for statement in statements:
@@ -62,7 +62,7 @@ async def test_only_its_owner_can_read_it(file: Path) -> None:
 
 
 async def test_it_is_flushed_at_each_commit(file: Path) -> None:
-    """WAL and ``synchronous = FULL``: an intent is on the disk and not only in its cache."""
+    """WAL and ``synchronous = FULL`` are set: an intent is on the disk, not only in its cache."""
     journal = open_journal(file)
     found = journal._writer.submit(
         lambda store: (
@@ -88,13 +88,13 @@ def test_an_address_says_where(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
     "target", ["", "sqlite://", ":memory:", "sqlite:///:memory:", "mysql://h/x", "sqlite:///a?b=c"]
 )
 def test_an_address_that_is_none_is_refused(target: str) -> None:
-    """With what to write instead, and before anything is made."""
+    """An invalid address is refused before a file is made; the error shows a valid one."""
     with pytest.raises(CallerError, match="file"):
         open_journal(target)
 
 
 def test_none_is_made_where_none_is_wanted(file: Path) -> None:
-    """An operator who mistypes a path must not look at an empty journal."""
+    """No journal is created for a reader: a mistyped path must not show an empty journal."""
     with pytest.raises(JournalError, match="no journal at"):
         open_journal(file, create=False)
     assert not file.exists()
@@ -103,7 +103,7 @@ def test_none_is_made_where_none_is_wanted(file: Path) -> None:
 
 
 def test_a_folder_is_no_file(file: Path) -> None:
-    """It says so."""
+    """An error says that the path is a folder."""
     with pytest.raises(JournalError, match="is a folder"):
         open_journal(file.parent)
 
@@ -112,7 +112,7 @@ def test_a_folder_is_no_file(file: Path) -> None:
     "content", [b"not a database at all, but long enough to be read as one" * 20, b"\x00" * 4096]
 )
 def test_a_file_of_another_kind_is_left_alone(file: Path, content: bytes) -> None:
-    """It says what to do, and the file is as it was."""
+    """An error says what to do about a file of another kind, and the file stays unchanged."""
     file.write_bytes(content)
     with pytest.raises(JournalError, match="of its own"):
         open_journal(file)
@@ -120,7 +120,7 @@ def test_a_file_of_another_kind_is_left_alone(file: Path, content: bytes) -> Non
 
 
 def test_another_database_is_left_alone(file: Path) -> None:
-    """A checkpoint is no place for a journal."""
+    """The file of a checkpointer is refused: a journal needs a database of its own."""
     raw(file, "CREATE TABLE checkpoints (x)")
     with pytest.raises(JournalError, match="database of its own"):
         open_journal(file)
@@ -128,7 +128,7 @@ def test_another_database_is_left_alone(file: Path) -> None:
 
 
 def test_a_newer_version_is_left_alone(file: Path) -> None:
-    """Not a byte is written: who wrote it goes on with it."""
+    """A file of a newer version is refused and stays unchanged, byte by byte."""
     open_journal(file).close()
     raw(
         file,
@@ -142,7 +142,7 @@ def test_a_newer_version_is_left_alone(file: Path) -> None:
 
 
 async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) -> None:
-    """Its threads are numbered from now on, and whoever had them is dead."""
+    """The threads of the first version get fencing tokens, and their processes are dead."""
     with sqlite3.connect(file) as connection:
         for statement in schema.MIGRATIONS[0]:
             serial = "INTEGER PRIMARY KEY"
@@ -188,7 +188,7 @@ async def test_an_older_version_is_brought_up_to_date(
 
 
 async def test_a_full_disk_begins_nothing(file: Path) -> None:
-    """The intent is refused with an error that says so; when there is room again, it goes on."""
+    """The intent is refused with an error that says so; when there is room again, it continues."""
     journal = open_journal(file)
     await entered(journal)
     limit = "PRAGMA max_page_count = {}"
@@ -202,7 +202,7 @@ async def test_a_full_disk_begins_nothing(file: Path) -> None:
 
 
 async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) -> None:
-    """The thread was taken all the same, and nobody would ever give it free."""
+    """A process that is cancelled while it acquires a thread releases it again."""
     journal, other = open_journal(file), open_journal(file)
     for number in range(20):
         entering = asyncio.ensure_future(
@@ -216,16 +216,16 @@ async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) ->
         await asyncio.wait([entering])
         if not entering.cancelled():
             journal.release(f"s{number}")
-    await journal.flush()  # a release is queued; nobody has waited for it yet
+    await journal.flush()  # the releases are queued
     for number in range(20):
         await other.acquire(f"s{number}", f"t{number}", (), lambda _: None)
     journal.close()
-    assert journal._upkeep._entered == {}
+    assert journal._maintenance._threads == {}
     other.close()
 
 
 async def test_an_outcome_that_found_no_room_is_written_when_there_is(file: Path) -> None:
-    """The effect has happened: this process tries again, and whoever asks meanwhile waits."""
+    """The process retries a write that found no room; callers that ask meanwhile see it running."""
     journal = open_journal(file)
     await entered(journal)
     limit = "PRAGMA max_page_count = {}"
@@ -244,7 +244,7 @@ async def test_an_outcome_that_found_no_room_is_written_when_there_is(file: Path
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_was_removed_begins_nothing(file: Path, replaced: bool) -> None:
-    """A row in a file that nobody will find again protects nothing."""
+    """No call begins after the journal's file was removed, as its row would protect nothing."""
     journal = open_journal(file)
     asyncio.run(entered(journal))
     file.unlink()
@@ -269,7 +269,7 @@ def test_a_file_that_was_removed_is_not_looked_at_again(file: Path, replaced: bo
 
 
 def test_a_damaged_file_begins_nothing(file: Path) -> None:
-    """It says so, and does not invent an answer."""
+    """A damaged file is reported, and its calls get no answer."""
     open_journal(file).close()
     size = file.stat().st_size
     with file.open("r+b") as handle:
@@ -280,7 +280,7 @@ def test_a_damaged_file_begins_nothing(file: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_not_used(file: Path) -> None:
-    """Neither one that may only be read, nor one in such a folder."""
+    """A file that is read-only or lies in a read-only folder is not used."""
     open_journal(file).close()
     code = (
         "import os, sys\n"
@@ -314,7 +314,7 @@ def test_a_file_that_cannot_be_written_is_not_used(file: Path) -> None:
 async def test_a_transaction_that_somebody_holds_is_an_error_in_the_end(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It waits, and does not wait for ever."""
+    """A transaction waits for a lock for a limited time, and raises then."""
     monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 0.05)
     journal = open_journal(file)
     holder = sqlite3.connect(file, isolation_level=None)
@@ -329,7 +329,7 @@ async def test_a_transaction_that_somebody_holds_is_an_error_in_the_end(
 async def test_a_locked_file_is_a_named_error_within_one_wait(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A frozen process keeps it locked: all who ask are told together, without waiting one after the other."""
+    """A frozen process keeps the file locked: all callers get the error after one wait."""
     monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 0.5)
     journal = open_journal(file)
     await entered(journal)
@@ -341,7 +341,7 @@ async def test_a_locked_file_is_a_named_error_within_one_wait(
     assert all(isinstance(answer, JournalLockedError) for answer in answers), answers
     assert (
         time.monotonic() - began < 2.5
-    )  # the first has a wait of its own, and one may be behind the upkeep's
+    )  # the first waits itself, and one may wait for the upkeep's attempt
     assert all("let that process go on, or end it" in str(answer) for answer in answers)
     holder.close()
     assert journal.entries() == []
@@ -385,7 +385,7 @@ FORGED = {
 
 @pytest.mark.parametrize("statement", FORGED.values(), ids=FORGED.keys())
 async def test_a_forged_row_harms_its_call_only(file: Path, statement: str) -> None:
-    """It is an error that names the call; the next call goes on, and so does the thread."""
+    """It is an error that names the call; the next call continues, and so does the thread."""
     journal = open_journal(file)
     await entered(journal)
     for key in ("k", "other"):
@@ -404,7 +404,7 @@ async def test_a_forged_row_harms_its_call_only(file: Path, statement: str) -> N
 
 
 async def test_a_forged_epoch_leads_nowhere(file: Path) -> None:
-    """A path in its place neither makes nor removes a file."""
+    """A path in place of a process id neither makes nor removes a file."""
     journal = open_journal(file)
     victim = file.parent / "victim"
     victim.write_text("kept")
@@ -458,7 +458,7 @@ async def test_an_attempt_of_a_living_process_is_not_ended_by_its_thread(file: P
 
 
 async def test_what_ended_long_ago_is_removed_on_opening(file: Path) -> None:
-    """After thirty days, and looked for once a day; what is in doubt stays."""
+    """Calls that ended thirty days ago are removed, once a day; calls in doubt stay."""
     journal = open_journal(file)
     for key, state in (("done", CallState.DONE), ("doubt", CallState.IN_DOUBT)):
         await journal.begin(intent(key, remote=True))
@@ -477,7 +477,7 @@ async def test_what_ended_long_ago_is_removed_on_opening(file: Path) -> None:
 
 
 def test_nothing_readable_is_kept_of_a_token(file: Path) -> None:
-    """Who reads the file cannot deliver with what stands there."""
+    """The file does not hold a token with which a reader could deliver."""
     journal = open_journal(file)
     asyncio.run(journal.begin(intent(remote=True, token="secret-token")))
     journal.close()

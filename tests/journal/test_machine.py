@@ -1,6 +1,7 @@
-"""Everything at once, in any order: several processes on one file, which begin, end, die, tell and take over.
+"""Random interleavings of several processes on one file, which begin, end, die and take over.
 
-The model knows what really happened: who was told to begin, and which outcome came first. The journal must agree.
+The model knows what really happened: which process was allowed to begin, and which outcome came
+first. The journal must agree.
 """
 
 import asyncio
@@ -71,9 +72,9 @@ class World(RuleBasedStateMachine):
         self.seats: list[SqlJournal] = []
         self.dead: set[str] = set()
         self.begun: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
-        """Epochs that were told to begin an attempt."""
+        """Processes that were allowed to begin an attempt."""
         self.outcomes: dict[tuple[str, int], Result] = {}
-        """What came first."""
+        """First outcome of each attempt."""
         self.late: set[tuple[str, int]] = set()
         """Attempts of calls that succeeded after a failure was written."""
         self.told: list[tuple[SignalKind, str, Any]] = []
@@ -82,15 +83,15 @@ class World(RuleBasedStateMachine):
         self.used: set[str] = set()
         """Tokens that delivered; a real one is never issued again."""
         self.owner: str | None = None
-        """Epoch that entered the thread last."""
+        """Process that entered the thread last."""
         self.holder: str | None = None
-        """The same, until it leaves or dies."""
+        """The same process, until it leaves or dies."""
         self.mail: list[Signal] = []
-        """What the process that entered last has got."""
+        """Signals of the process that entered last."""
 
     @initialize()
     def open(self) -> None:
-        """Three processes."""
+        """Start three processes."""
         self.seats = [self._journal() for _ in range(3)]
 
     def _journal(self) -> SqlJournal:
@@ -101,7 +102,7 @@ class World(RuleBasedStateMachine):
 
     @rule(seat=SEATS)
     def enter(self, seat: int) -> None:
-        """A thread goes to one process: the one that has it, or the next if that is dead or left."""
+        """Enter the thread: refused while another process that lives holds it."""
         journal = self.seats[seat]
         mail: list[Signal] = []
         try:
@@ -115,7 +116,7 @@ class World(RuleBasedStateMachine):
 
     @rule(seat=SEATS)
     def leave(self, seat: int) -> None:
-        """Given free, the thread is anybody's; who does not have it gives nothing free."""
+        """Release the thread; a process that does not hold it releases nothing."""
         journal = self.seats[seat]
         journal.release("s")
         if self.holder == journal.process_id:
@@ -159,13 +160,13 @@ class World(RuleBasedStateMachine):
                 assert result == outcome or resolved or late, (
                     f"{result} is known, {outcome} came first"
                 )
-            case Running(epoch=epoch):
-                assert begun[-1] == epoch
-                assert epoch not in self.dead
+            case Running(process_id=process_id):
+                assert begun[-1] == process_id
+                assert process_id not in self.dead
                 assert outcome is None
-            case Lost(epoch=epoch):
-                assert begun[-1] == epoch
-                assert epoch in self.dead
+            case Lost(process_id=process_id):
+                assert begun[-1] == process_id
+                assert process_id in self.dead
                 assert outcome is None
                 assert not EFFECTS[key].repeatable
             case Refused():
@@ -202,13 +203,13 @@ class World(RuleBasedStateMachine):
         state=st.sampled_from([CallState.DONE, CallState.IN_DOUBT, CallState.FAILED]),
     )
     def settle(self, seat: int, key: str, state: CallState) -> None:
-        """What the thread makes of it."""
+        """Record the final state of a call, as its thread does."""
         self.seats[seat].record_final_state(key, state)
         self.seats[seat].entries(key="-")  # written by then
 
     @rule(seat=SEATS, token=st.sampled_from(["a1", "a2", "b1", "c1", "d1", "d2", "x"]))
     def deliver(self, seat: int, token: str) -> None:
-        """Each token once, whoever brings it."""
+        """Deliver a result; each token is accepted once, from any process."""
         try:
             self.seats[seat].deliver(token, token)
         except UnknownTokenError:
@@ -225,7 +226,7 @@ class World(RuleBasedStateMachine):
         kind=st.sampled_from([SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY]),
     )
     def resolve(self, seat: int, key: str, kind: SignalKind) -> None:
-        """Only what is in doubt."""
+        """Resolve a call; only a call in doubt can be resolved."""
         journal = self.seats[seat]
         before = {entry.key: entry.state for entry in journal.entries()}
         told = [entry.signals for entry in journal.entries(key=key)]
@@ -240,7 +241,7 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.seats)
     @rule(seat=SEATS, goodbye=st.booleans())
     def die(self, seat: int, goodbye: bool) -> None:
-        """A process ends, with or without a word, and another one starts."""
+        """End a process, orderly or not, and start another one."""
         journal = self.seats[seat]
         self.dead.add(journal.process_id)
         if self.holder == journal.process_id:
@@ -252,7 +253,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost(self) -> None:
-        """All that was told stands in the journal, in order, and whoever holds the thread has got it."""
+        """Each signal is in the journal, in order, and the lease holder has received it."""
         if not self.seats:
             return
         entries = self.seats[0].entries()
@@ -265,13 +266,13 @@ class World(RuleBasedStateMachine):
             assert own == told, f"{told} was told of {key}, and {own} is written"
         if self.holder is not None:
             journal = next(each for each in self.seats if each.process_id == self.holder)
-            journal._upkeep.mail_was_sent()
+            journal._maintenance.signals_were_sent()
             for _ in range(2):  # the round after the first has looked
                 journal.entries(key="-")
             assert len(self.mail) == sum(map(len, written.values())), "mail was lost or came twice"
 
     def teardown(self) -> None:
-        """End everything."""
+        """End all processes."""
         for journal in self.seats:
             journal.close()
         self.loop.close()
@@ -279,7 +280,7 @@ class World(RuleBasedStateMachine):
 
 
 def machine(examples: int, steps: int) -> None:
-    """Run the world."""
+    """Return the state machine."""
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     run_state_machine_as_test(
         World,
@@ -293,11 +294,11 @@ def machine(examples: int, steps: int) -> None:
 
 
 def test_a_world_of_processes_agrees_with_its_journal() -> None:
-    """A short look, in every run of the tests."""
+    """Few histories of processes agree with their journal; runs with every test run."""
     machine(6, 20)
 
 
 @pytest.mark.full
 def test_many_worlds_of_processes_agree_with_their_journals() -> None:
-    """A long one."""
+    """Many histories of processes agree with their journal."""
     machine(150, 50)

@@ -1,4 +1,4 @@
-"""What is done between requests: signs of life for held threads, and mail for whoever takes it, whatever that does."""
+"""Maintenance between requests: lease renewals, and signals to receivers that may raise."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from asyncguard.journal.sql.sqlite import SqliteStore
 
 
 class Times:
-    """Two clocks that stand still until they are told."""
+    """Two clocks that a test moves."""
 
     now = 1000.0
 
@@ -37,10 +37,10 @@ def store(file: Path, times: Times) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def enter(upkeep: Maintenance, store: SqliteStore, session: str) -> None:
+def enter(maintenance: Maintenance, store: SqliteStore, session: str) -> None:
     """Enter a thread as the journal does."""
     with_transaction(store, lambda: acquire(store, session, ""))
-    upkeep.entered(session, lambda _: None, [], 0)
+    maintenance.thread_acquired(session, lambda _: None, [], 0)
 
 
 def signs(store: SqliteStore) -> dict[str, float]:
@@ -51,38 +51,38 @@ def signs(store: SqliteStore) -> dict[str, float]:
 def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
     store: SqliteStore, times: Times
 ) -> None:
-    """A run that waits for long is not taken for gone; one that died inside is."""
-    upkeep = Maintenance(None, clock=times)
+    """A lease is renewed in time while it is held, and not after it was released."""
+    maintenance = Maintenance(None, clock=times)
     for session in ("held", "entered", "let go"):
-        enter(upkeep, store, session)
+        enter(maintenance, store, session)
     for session in ("held", "let go", "never entered"):
-        upkeep.hold(session)
-    upkeep.unhold("let go")
+        maintenance.start_renewing(session)
+    maintenance.stop_renewing("let go")
     times.now += RENEWAL - 0.1
-    upkeep.work(store)
+    maintenance.work(store)
     assert set(signs(store).values()) == {1000.0}
     times.now += 0.1
-    upkeep.work(store)
+    maintenance.work(store)
     assert signs(store) == {"held": 1000.0 + RENEWAL, "entered": 1000.0, "let go": 1000.0}
-    upkeep.left("held")
+    maintenance.thread_released("held")
     times.now += RENEWAL
-    upkeep.work(store)
+    maintenance.work(store)
     assert signs(store)["held"] == 1000.0 + RENEWAL
 
 
 def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteStore) -> None:
-    """An idle journal in a file wakes nobody up."""
-    upkeep = Maintenance(None)
-    assert upkeep.pause() is None
-    enter(upkeep, store, "s")
-    assert upkeep.pause() == LOOK
-    upkeep.left("s")
-    assert upkeep.pause() is None
+    """An idle journal in a file makes no rounds."""
+    maintenance = Maintenance(None)
+    assert maintenance.pause() is None
+    enter(maintenance, store, "s")
+    assert maintenance.pause() == LOOK
+    maintenance.thread_released("s")
+    assert maintenance.pause() is None
     assert Maintenance(1.0).pause() == 1.0
 
 
 def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, without what the mail says."""
+    """A receiver that raises is logged without the signal's content; others get their signals."""
     got: list[Signal] = []
 
     def receive(mail: Signal) -> None:
@@ -93,14 +93,14 @@ def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCapt
         Signal(kind=SignalKind.DELIVERY, key=key, attempt=1, content="hunter2")
         for key in ("a", "b")
     ]
-    Maintenance(None).entered("s", receive, mail, 2)
+    Maintenance(None).thread_acquired("s", receive, mail, 2)
     assert got == mail
     assert len(caplog.records) == 2
     assert "hunter2" not in caplog.text
 
 
 def test_a_transaction_that_fails_is_undone(store: SqliteStore) -> None:
-    """The next one can begin."""
+    """A transaction that fails is rolled back, and the next one can begin."""
 
     def half() -> None:
         acquire(store, "s", "")

@@ -1,4 +1,4 @@
-"""Two processes on one file: killed, stopped, forked, and both alive."""
+"""Two processes on one file: killed, stopped, forked, or both alive."""
 
 import gc
 import os
@@ -73,7 +73,7 @@ async def test_a_stopped_process_is_fenced_when_its_thread_is_taken(file: Path) 
 
 
 async def test_a_process_that_left_or_died_is_not_one_that_may_go_on(file: Path) -> None:
-    """However long it was silent: only who was stopped in the middle can store something late."""
+    """The lease of a process that left or died is not stolen; only a stopped one stores late."""
     left, killed = journal_at(file), Actor(file)
     await entered(left, "left")
     left.release("left")
@@ -94,7 +94,7 @@ async def test_a_process_that_left_or_died_is_not_one_that_may_go_on(file: Path)
 
 
 async def test_a_clock_that_was_set_back_locks_nobody_out(file: Path) -> None:
-    """A sign of life from far in the future is no sign."""
+    """A sign of life from far in the future is ignored."""
     ahead = journal_at(file, ahead=3600.0)
     await entered(ahead)
     journal = journal_at(file)
@@ -104,7 +104,7 @@ async def test_a_clock_that_was_set_back_locks_nobody_out(file: Path) -> None:
 
 
 async def test_a_process_that_was_taken_for_dead_begins_nothing_more(file: Path) -> None:
-    """Its lock was taken from it, somebody wrote that down, and from then on it is refused, alive or not."""
+    """A process whose lock was removed is declared dead, and refused from then on, alive or not."""
     journal, other = journal_at(file), journal_at(file)
     await entered(journal)
     assert isinstance(await journal.begin(intent("before")), Fresh)
@@ -115,7 +115,7 @@ async def test_a_process_that_was_taken_for_dead_begins_nothing_more(file: Path)
     for remote in (False, True):
         refused = await journal.begin(intent("after", remote=remote))
         assert isinstance(refused, Refused)
-        assert "taken for dead" in refused.reason
+        assert "declared dead" in refused.reason
     with pytest.raises(JournalError, match="declared dead"):
         await entered(journal)
     assert await other.begin(intent("before", remote=True)) == Lost(process_id=journal.process_id)
@@ -126,7 +126,7 @@ async def test_a_process_that_was_taken_for_dead_begins_nothing_more(file: Path)
 
 
 def test_a_forked_child_neither_writes_nor_keeps_its_parent_alive(file: Path) -> None:
-    """It is told to open the journal anew; and the parent counts as dead once it is, whatever its child does."""
+    """A forked child must reopen the journal; its parent counts as dead once it is."""
     with Actor(file) as actor:
         child, said = actor.ask("fork")
         try:
@@ -142,7 +142,7 @@ def test_a_forked_child_neither_writes_nor_keeps_its_parent_alive(file: Path) ->
 
 
 def test_many_open_a_new_file_at_once(file: Path) -> None:
-    """One makes the tables, the others wait for them."""
+    """One process makes the tables of a new file, the others wait for it."""
     with ThreadPoolExecutor(6) as pool:
         journals = list(pool.map(lambda _: open_journal(file), range(6)))
     assert len({journal.id for journal in journals}) == 1
@@ -156,7 +156,7 @@ def test_many_open_a_new_file_at_once(file: Path) -> None:
     "end", ["", "sys.exit(3)", "raise KeyboardInterrupt", "threading.Thread(target=sleep).start()"]
 )
 def test_an_interpreter_that_exits_ends_the_journal(file: Path, end: str) -> None:
-    """Without being closed: nothing hangs, nothing warns, what was queued is written, and the process has ended."""
+    """Without a close nothing hangs or warns, queued writes are done, and the process has ended."""
     code = (
         "import sys, threading, time\n"
         "from asyncguard.journal.open import open_journal\n"
@@ -185,7 +185,7 @@ def test_an_interpreter_that_exits_ends_the_journal(file: Path, end: str) -> Non
 
 
 async def test_a_journal_that_nobody_has_any_more_ends_itself(file: Path) -> None:
-    """Its thread, its connection and its lock go with it."""
+    """A journal that is garbage collected ends its thread, its connection and its lock."""
     journal = open_journal(file)
     epoch = journal.process_id
     await entered(journal)

@@ -1,4 +1,4 @@
-"""The journal in PostgreSQL: a server that goes away, connections that break, and processes that are lost or frozen."""
+"""The journal in PostgreSQL: a server that goes away, broken connections, dead processes."""
 
 import asyncio
 import os
@@ -8,13 +8,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.results import Success
+from asyncguard.core.results import Failure, Success
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, Verdict
@@ -48,11 +50,19 @@ def cut(url: str) -> None:
         )
 
 
+async def comes_back(journal: SqlJournal, before: str) -> None:
+    """Wait until a journal that lost its connection has a new process id."""
+    give_up = time.monotonic() + 10.0
+    while journal.process_id == before and time.monotonic() < give_up:  # noqa: ASYNC110 - its thread connects
+        await asyncio.sleep(0.02)
+    assert journal.process_id != before
+
+
 @pytest.mark.parametrize("crash", [Server.stop, Server.kill])
 async def test_a_server_that_comes_back_is_found_again(
     postgres_server: Server, crash: object
 ) -> None:
-    """While it is away nothing begins; then the process goes on under a new epoch with its threads and attempts."""
+    """Nothing begins while the server is away; then the process continues with a new id."""
     with opened(postgres_server.url()) as (journal,):
         epoch = journal.process_id
         await entered(journal)
@@ -86,7 +96,7 @@ async def test_what_was_written_outlives_a_crash_of_the_server(postgres_server: 
 async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_more(
     postgres_url: str,
 ) -> None:
-    """Another process saw its lock free: the thread and the attempts are not carried on, but outcomes still count."""
+    """Another process saw its lock free: the thread and the attempts are not continued, but outcomes still count."""
     with opened(postgres_url, 2) as (journal, other):
         await entered(journal)
         await journal.begin(intent("k"))
@@ -105,19 +115,33 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
         assert isinstance(await journal.begin(intent("k2")), Fresh)
 
 
+async def test_an_attempt_that_was_given_up_still_runs_after_a_lost_connection(
+    postgres_url: str,
+) -> None:
+    """Its tool has not ended with the connection, so the "no" of a probe does not count yet."""
+    symptom = Symptom(error=ErrorCode.TIMEOUT, message="No answer within 1 s.", running=True)
+    with opened(postgres_url, 2) as (journal, other):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        await journal.end("k", 1, Failure(symptom=symptom))
+        before = journal.process_id
+        cut(postgres_url)
+        await comes_back(journal, before)
+        (entry,) = other.entries()
+        assert entry.attempts[-1].process_id == journal.process_id
+        answer = await other.begin(intent("k", remote=True))
+        assert answer == Known(result=Failure(symptom=symptom))
+        journal.close()
+        answer = await other.begin(intent("k", remote=True))
+        assert answer == Known(result=Failure(symptom=replace(symptom, running=False)))
+
+
 async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
-    """One that runs a long call must not be taken for dead because nobody asked it anything."""
+    """An idle process reconnects on its own, so that it is not declared dead during a long call."""
     with opened(postgres_url, 2) as (journal, other):
         before = journal.process_id
         cut(postgres_url)
-
-        def wait() -> None:
-            give_up = time.monotonic() + 10.0
-            while journal.process_id == before and time.monotonic() < give_up:
-                time.sleep(0.02)
-
-        await asyncio.to_thread(wait)
-        assert journal.process_id != before
+        await comes_back(journal, before)
         assert other.gone([journal.process_id]) == frozenset()
 
 
@@ -155,7 +179,7 @@ async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(
 
 
 async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: str) -> None:
-    """As after seconds in which a busy machine did not let the process go on: the server ends what stands idle."""
+    """The server ends an idle session, as on a busy machine, and its transaction is run again."""
     with opened(postgres_url) as (journal,):
         await entered(journal)
         lost: list[bool] = []
@@ -171,7 +195,7 @@ async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: 
 
 
 class Broken(PostgresStore):
-    """A connection that breaks right after a commit: nobody here knows that it lasted."""
+    """A connection that breaks right after a commit, so that its outcome is unknown here."""
 
     armed = False
 
@@ -212,7 +236,7 @@ async def test_an_intent_whose_commit_got_lost_is_taken_back(postgres_url: str) 
 async def test_mail_is_announced_and_found_without_announcement(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notification brings it within a look; one that got lost costs a few seconds, and no mail."""
+    """A notification brings it within a look; one that got lost costs a few seconds, and no signal."""
     for lost in (False, True):
         if lost:
             monkeypatch.setattr(PostgresStore, "notify", lambda _: None)
@@ -262,7 +286,7 @@ def test_a_newer_version_and_another_schema_are_left_alone(postgres_url: str) ->
 
 
 def test_an_address_that_leads_nowhere_is_told_without_its_password() -> None:
-    """Neither what cannot be reached nor what cannot be read repeats a secret."""
+    """The error for an unreachable or unreadable address repeats no secret."""
     for url in (
         "postgresql://u:hunter2@127.0.0.1:1/d",
         "postgresql://u:hunter2@[::1/d",
@@ -290,7 +314,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_forked_child_does_not_keep_a_dead_process_alive(postgres_url: str) -> None:
-    """It has the socket of its parent, and with it the lock; the parent goes on without noticing, and dies."""
+    """It has the socket of its parent, and with it the lock; the parent continues without noticing, and dies."""
     command = [sys.executable, "-c", FORKING, postgres_url]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""The writer thread: one commit for many, and nobody suffers for another."""
+"""The writer thread: one commit for many requests, whose failures stay apart."""
 
 import asyncio
 import queue
@@ -16,7 +16,7 @@ from asyncguard.journal.sql.writer import Rounds, WriterThread
 
 
 class FakeStore:
-    """Remembers what lasted; a value that starts with ``bad`` cannot be committed."""
+    """A store that records its commits; a value that starts with ``bad`` cannot be committed."""
 
     id, epoch, pulse = "id", "epoch", None
 
@@ -88,7 +88,7 @@ def running(
 
 @contextmanager
 def one_batch(writer: WriterThread) -> Iterator[None]:
-    """What is submitted inside comes to the writer at once."""
+    """Submit what the block submits to the writer in one batch."""
     begun, gate = threading.Event(), threading.Event()
 
     def block(_: Store) -> None:
@@ -113,7 +113,7 @@ def test_what_waits_is_committed_together() -> None:
 
 
 def test_a_request_that_fails_is_undone_alone() -> None:
-    """The others of its batch last; an error of ours comes as it is, any other as a journal's with its cause."""
+    """A request that fails is undone; others of its batch last. Foreign errors are wrapped."""
     store = FakeStore()
     odd = ZeroDivisionError("odd")
     with running(store) as writer:
@@ -139,7 +139,7 @@ def test_a_request_that_fails_is_undone_alone() -> None:
 
 
 def test_a_commit_that_fails_is_tried_request_by_request() -> None:
-    """What fills the disk fails; what was in one transaction with it lasts."""
+    """A batch that cannot be committed is retried by request: only the one that fails is lost."""
     store = FakeStore()
     with running(store) as writer:
         with one_batch(writer):
@@ -150,7 +150,7 @@ def test_a_commit_that_fails_is_tried_request_by_request() -> None:
 
 
 def test_a_connection_that_breaks_fails_all_at_once() -> None:
-    """Each of them trying on its own would keep everybody waiting for a server that is gone."""
+    """A broken connection fails all requests at once, as each retry would wait for the server."""
     store = FakeStore()
     store_error = ConnectionLostError("gone")
     with running(store) as writer:
@@ -189,7 +189,7 @@ def test_a_transaction_that_lost_its_server_before_its_commit_is_run_once_more(
 
 
 def test_what_follows_a_commit_comes_before_the_answer() -> None:
-    """And what it raises goes to whoever asked, and to nobody else."""
+    """A follow-up of a commit runs before the answer; its error is the answer of its request."""
     seen: list[str] = []
 
     def broken(_: str) -> None:
@@ -207,7 +207,7 @@ def test_what_follows_a_commit_comes_before_the_answer() -> None:
 
 
 def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
-    """It is as if it had never been made."""
+    """A request that was cancelled in time is not run."""
     store = FakeStore()
     with running(store) as writer:
         with one_batch(writer):
@@ -219,7 +219,7 @@ def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
 
 
 async def test_what_nobody_waits_for_keeps_its_place() -> None:
-    """What goes with the next transaction is run before what was asked for after it, and behind what was before."""
+    """A request that nothing awaits keeps its place among the others."""
     store = FakeStore()
     with running(store) as writer:
         with one_batch(writer):
@@ -233,7 +233,7 @@ async def test_what_nobody_waits_for_keeps_its_place() -> None:
 
 
 async def test_a_flush_waits_for_what_was_posted() -> None:
-    """For all of it, however many batches that takes, and for nothing that goes along some time."""
+    """A flush waits for all posted requests, in any number of batches, but not for later ones."""
     store = FakeStore()
     with running(store) as writer:
         await writer.flush()
@@ -250,7 +250,7 @@ async def test_a_flush_waits_for_what_was_posted() -> None:
 
 
 def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> None:
-    """What the writer thread says, it knows by then: a flush in that very moment asks for no transaction."""
+    """An answer of the writer thread includes earlier posts: a flush then needs no transaction."""
     waited: list[bool] = []
 
     def flush(_: object) -> None:  # runs on the writer thread, within the answer
@@ -273,7 +273,7 @@ def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> No
 def test_what_nobody_waits_for_says_in_the_log_that_it_failed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Also after the end; what came with it lasts."""
+    """A failed request that nothing awaits is logged, also after the end; its batch lasts."""
     store = FakeStore()
     failed: list[str] = []
     with running(store) as writer:
@@ -296,7 +296,7 @@ def test_what_nobody_waits_for_says_in_the_log_that_it_failed(
 
 
 class Busy(queue.SimpleQueue[Any]):
-    """Somebody asks for more in the moment in which the writer takes something."""
+    """A queue on which another request is put while the writer takes one."""
 
     more: Callable[[], None] | None = None
 
@@ -311,7 +311,7 @@ class Busy(queue.SimpleQueue[Any]):
 
 @pytest.mark.parametrize("idle", [False, True])
 def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool) -> None:
-    """What goes with the next transaction goes behind what was queued before it, also then."""
+    """A request for the next transaction runs after those that were queued before it."""
     store = FakeStore()
     writer = WriterThread(store, Rounds(pause=lambda: 0.05, work=lambda _: None))  # type: ignore[arg-type]
     busy = writer._queue = Busy()
@@ -337,7 +337,7 @@ def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool)
 
 
 async def test_an_answer_that_nobody_hears_harms_nobody() -> None:
-    """Of a coroutine that was cancelled meanwhile, or whose loop is gone; one that was cancelled before is not run."""
+    """An answer whose coroutine was cancelled, or whose loop is gone, is dropped."""
     store = FakeStore()
     begun, gate = threading.Event(), threading.Event()
 
@@ -389,7 +389,7 @@ def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFix
 
 
 def test_an_error_that_nobody_foresaw_is_answered_and_not_the_end() -> None:
-    """Of the database's driver, say: whoever asked hears of it."""
+    """An unforeseen error, as of the database's driver, is the answer of its request alone."""
 
     class Odd(FakeStore):
         def commit(self) -> None:
@@ -401,7 +401,7 @@ def test_an_error_that_nobody_foresaw_is_answered_and_not_the_end() -> None:
 
 
 def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect of ours ends the thread; whoever asks is told, and nobody hangs."""
+    """A defect ends the writer thread; later requests raise and do not wait."""
 
     def fail(_: Store) -> None:
         raise ZeroDivisionError
@@ -419,7 +419,7 @@ def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    """A damaged row breaks the look after leases and mail, which is logged, and not the thread."""
+    """A damaged row breaks the look after leases and signals, which is logged, not the thread."""
 
     def fail(_: Store) -> None:
         raise ZeroDivisionError
@@ -435,7 +435,7 @@ def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCapt
 
 
 def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:
-    """Nothing is left running."""
+    """An error on opening is raised to the caller, and no thread is left running."""
     store = FakeStore()
     store.error = JournalError("no such file")
     writer = WriterThread(store, Rounds(pause=lambda: None, work=lambda _: None))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Runs told event by event, folded by the real ledger and shown to real observers."""
+"""Runs built event by event, folded by the real ledger and shown to real observers."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -81,7 +81,7 @@ def test_values_are_plain_json_of_the_stated_unit(told: list[Details]) -> None:
 
 
 def test_every_attribute_of_every_event_has_a_place_in_its_record() -> None:
-    """Whoever adds an attribute to an event has to say how it is logged."""
+    """A new attribute of an event must have a field in its record."""
     for event in ev.EVENT_TYPES:
         names = {item.name for item in FIELDS[event.kind]}
         for item in dataclasses.fields(event):
@@ -162,7 +162,7 @@ def test_substituted_operands_are_told_by_flag_and_size() -> None:
 
 
 def test_the_running_time_is_from_first_start_to_end() -> None:
-    """Retries are in it."""
+    """The running time includes retries."""
     story = Story()
     story.begin(trip="go")
     (key,) = story.at(1).turn(("trip", "book"))
@@ -174,7 +174,7 @@ def test_the_running_time_is_from_first_start_to_end() -> None:
 
 
 def test_text_in_the_place_of_a_code_is_redacted() -> None:
-    """Somebody's sentence is no class of an error."""
+    """A text in place of an error's class is redacted."""
     story = Story()
     story.begin(trip="go")
     (key,) = story.turn(("trip", "book"))
@@ -230,5 +230,5 @@ _odd = st.recursive(
 
 @given(_odd)
 def test_any_payload_becomes_json(value: object) -> None:
-    """What JSON does not know becomes text, not an error."""
+    """A value that JSON does not know becomes text, not an error."""
     json.dumps(plain(value), allow_nan=False)

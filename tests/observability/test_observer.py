@@ -64,7 +64,7 @@ def test_every_event_reaches_every_observer_in_order() -> None:
 def test_an_observer_that_raises_is_removed_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is called until it raises, the others and the run go on, and the log says so once without its message."""
+    """It is called until it raises, the others and the run continue, and the log says so once without its message."""
     seen: list[str] = []
 
     def broken(details: Details) -> None:
@@ -149,6 +149,6 @@ async def coroutine_function(details: Details) -> None:
 
 @pytest.mark.parametrize("observer", [coroutine_function, AsyncCallable(), "a string"])
 def test_what_cannot_observe_is_refused_at_once(observer: Callable[[Details], None]) -> None:
-    """Coroutine functions, which nobody would await, and things that cannot be called."""
+    """Coroutine functions, which would not be awaited, and non-callable values are refused."""
     with pytest.raises(CallerError, match=r"plain function|not callable"):
         ObserverSet([observer])

@@ -118,7 +118,7 @@ def test_payloads_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_none_is_no_identifier() -> None:
-    """What a model writes where a task belongs may be anything; only tasks that there are are named."""
+    """A model may write anything as a task; only existing tasks are logged by name."""
     story = Story()
     story.begin()
     story.tell(ev.TaskOpened, task="trip", goal="Book.")

@@ -244,7 +244,7 @@ def test_a_run_without_duration_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_call_that_outlives_its_run_is_drawn_in_the_next(tmp_path: Path) -> None:
-    """It goes on at the edge of one picture and comes from the edge of the other; the pause between is not drawn."""
+    """It continues at the edge of one picture and comes from the edge of the other; the pause between is not drawn."""
 
     def tell(story: Story) -> None:
         story.begin(main="go")
@@ -283,7 +283,7 @@ def test_a_held_call_is_drawn_differently(tmp_path: Path) -> None:
 
 
 def test_an_empty_trace_says_so(tmp_path: Path) -> None:
-    """A head without events is no error."""
+    """An empty trace is drawn as a sentence and is not an error."""
     assert render_timeline(traced(tmp_path, lambda story: None)) == "The trace holds no events.\n"
 
 
@@ -305,7 +305,7 @@ def test_any_run_fits_its_width(
 def test_many_runs_fit_their_width(
     tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int
 ) -> None:
-    """The same over many more runs."""
+    """Many more random runs fit their width."""
     check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
 
 
@@ -346,7 +346,7 @@ def step(story: Story, dice: random.Random, pending: list[str]) -> None:
 
 
 def test_events_that_are_told_twice_do_no_harm(tmp_path: Path) -> None:
-    """A run that goes on from an older state tells again what the state had forgotten."""
+    """A run that continues from an older state tells again what the state had forgotten."""
     trace = trip_trace(tmp_path)
     twice = Trace(head=trace.head, rows=tuple(row for row in trace.rows for _ in range(2)))
     once, again = (render_timeline(item, width=80).splitlines() for item in (trace, twice))

@@ -73,7 +73,7 @@ def test_a_file_cut_anywhere_after_the_head_is_readable_and_drawable(
 
 
 def test_a_continued_file_is_one_time_line(tmp_path: Path) -> None:
-    """A later process has another engine clock; the wall clock tells how much later it went on."""
+    """A later process has another engine clock; the wall clock tells how much later it continued."""
     path = tmp_path / "run.jsonl"
     path.write_text(HEAD + row(at=1000.0, wall=50.0) + '{"event":"tur')
     with TraceFile(path, wall=lambda: 53.0) as file:

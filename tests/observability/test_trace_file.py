@@ -66,7 +66,7 @@ def test_the_set_of_observers_introduces_the_configuration(tmp_path: Path) -> No
 
 
 def test_each_line_is_in_the_file_at_once(tmp_path: Path) -> None:
-    """What was observed survives the process: nothing waits in a buffer."""
+    """Each event is in the file at once, so that it survives the process."""
     file = TraceFile(tmp_path / "run.jsonl")
     story = Story(file)
     story.begin()

@@ -29,7 +29,7 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_steps_compares_both_front_ends_with_create_agent() -> None:
-    """Each front end stands beside its reference, with a ratio and a target."""
+    """Each adapter stands beside its reference, with a ratio and a target."""
     measured = rows("steps", "--steps", "3", "--repeats", "1")
     found = {row["subject"]: row for row in measured if row["case"].startswith("3 steps")}
     assert found["build_agent"]["reference"] == "create_agent"
@@ -80,7 +80,7 @@ def test_an_unknown_section_is_refused_by_name() -> None:
 
 
 def test_help_names_every_section() -> None:
-    """What can be measured is told without measuring it."""
+    """The help names all sections without measuring anything."""
     done = run("--help")
     assert done.returncode == 0
     assert all(

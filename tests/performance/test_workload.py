@@ -1,4 +1,4 @@
-"""The bounds and virtual schedules that real runs are compared with."""
+"""Bounds and virtual schedules with which real runs are compared."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ PATH = Path(__file__).parents[2] / "benchmark" / "performance" / "workload.py"
 
 
 def load() -> ModuleType:
-    """Loads the file by path, as its folder is no package."""
+    """Load the file by its path, as its folder is not a package."""
     spec = importlib.util.spec_from_file_location("performance_workload", PATH)
     assert spec is not None
     assert spec.loader is not None
@@ -37,7 +37,7 @@ WORKLOADS = st.integers(1, 4).flatmap(
 
 
 def test_equal_calls_make_barrier_and_asynchrony_alike() -> None:
-    """Where every call takes as long, all tasks march in step: 4 x (50 + 100) ms and the final turn."""
+    """With equal latencies all tasks march in step: 4 x (50 + 100) ms and the final turn."""
     even = WORKLOAD.fixed(tasks=3, links=4, tool=0.1, model=0.05)
     assert even.critical_path() == pytest.approx(0.65)
     assert even.barrier() == pytest.approx(0.65)

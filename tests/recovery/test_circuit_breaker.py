@@ -1,4 +1,4 @@
-"""Circuit breakers: when calls of a failing tool are let through."""
+"""Circuit breakers: the conditions under which calls of a failing tool are let through."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ def test_an_answer_between_failures_starts_the_count_anew() -> None:
 
 
 def test_one_call_probes_after_the_cooldown() -> None:
-    """Not a moment earlier, and none beside it."""
+    """Exactly one call probes, and not before the cooldown has passed."""
     circuit = _opened(at=5.0)
     assert not admits(circuit, 34.9, COOLDOWN)[0]
     admitted, probing = admits(circuit, 35.0, COOLDOWN)
@@ -113,7 +113,7 @@ def _failing(*causes: str, at: float = 0.0) -> Circuit:
 
 
 def test_failures_of_one_cause_hold_nobody_else_back() -> None:
-    """What is wrong may be those arguments alone: all others go through, and their answers do not wake it."""
+    """Failures of one set of arguments hold back only calls with these arguments."""
     circuit = _failing(*["bad"] * LIMIT)
     assert not admits(circuit, 0.0, COOLDOWN, "bad")[0]
     assert admits(circuit, 0.0, COOLDOWN, "good") == (True, circuit)
@@ -195,7 +195,7 @@ def test_an_open_circuit_never_admits_before_its_cooldown(at: Reached, pause: fl
 
 @given(at=reached(), waits=st.lists(st.floats(0, COOLDOWN, exclude_max=True), max_size=5))
 def test_exactly_one_call_probes(at: Reached, waits: list[float]) -> None:
-    """However many ask within a cooldown of the probe, nobody follows it before it has ended."""
+    """Any number of calls may ask; none follows the probe before it has ended."""
     circuit = at.circuit
     while circuit.state is CircuitState.CLOSED:
         circuit = after_failure(circuit, at.now, LIMIT)
@@ -210,7 +210,7 @@ def test_exactly_one_call_probes(at: Reached, waits: list[float]) -> None:
 
 @given(at=reached())
 def test_an_answer_closes_and_a_failed_probe_opens(at: Reached) -> None:
-    """From wherever; and a closed circuit has fewer failures than the limit."""
+    """An answer closes any circuit; a closed one has fewer failures than the limit."""
     assert after_success(at.circuit) == Circuit()
     failed = after_failure(at.circuit, at.now, LIMIT)
     assert failed.failures == at.circuit.failures + 1

@@ -1,4 +1,4 @@
-"""Comparing sources: who is believed, and when nobody is."""
+"""Comparison of sources: which answer is believed, and the ties in which none is."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -117,7 +117,7 @@ def test_one_alone_is_taken_and_none_is_a_tie() -> None:
 
 
 def test_a_majority_outvotes_who_is_trusted() -> None:
-    """More than half, not just the largest group: two of four decide nothing."""
+    """More than half is a majority; the largest group, as two of four, decides nothing."""
     trusted = _said("t", 9, trusted=True)
     assert _whole(trusted, _said("a", 1), _said("b", 1)).value == 1
     verdict = _whole(trusted, _said("a", 1), _said("b", 1), _said("c", 2))
@@ -162,7 +162,7 @@ def test_the_latest_counts_if_all_dates_can_be_ordered(
 
 
 def test_a_date_that_the_caller_knows_goes_before_the_answer_s() -> None:
-    """And only if dates are declared to count."""
+    """The caller's date counts first, and only if dates are declared to count."""
     one, other = (
         _said("a", {"v": 1, "at": "2026-05-05"}, date="2020-01-01"),
         _said("b", {"v": 2, "at": "2026-01-01"}),
@@ -185,7 +185,7 @@ def test_of_those_that_agree_the_latest_represents_the_latest_side() -> None:
 
 
 def test_of_those_that_agree_a_trusted_one_speaks() -> None:
-    """What was not compared comes from where it is believed."""
+    """Among sources that agree, the rest of the answer comes from a trusted one."""
     verdict = compare(
         (_said("a", {"v": 1}), _said("b", {"v": 1, "w": 2}, trusted=True)), ("/v",), None
     )
@@ -193,13 +193,13 @@ def test_of_those_that_agree_a_trusted_one_speaks() -> None:
 
 
 def test_no_pointer_is_an_error() -> None:
-    """Otherwise any two answers would agree."""
+    """Without a pointer an error is raised, as any two answers would agree."""
     with pytest.raises(CallerError, match="at least one JSON pointer"):
         compare((_said("a", 1), _said("b", 2)), (), None)
 
 
 def test_a_malformed_pointer_leads_nowhere() -> None:
-    """It compares nothing, so it decides nothing."""
+    """A malformed pointer compares and decides nothing."""
     assert compare((_said("a", {"v": 1}), _said("b", {"v": 1})), ("v",), None).how is Comparison.TIE
 
 
@@ -232,7 +232,7 @@ def _of(candidates: Sequence[Candidate]) -> Verdict:
 def test_the_order_of_candidates_does_not_matter(
     data: st.DataObject, crowd: list[Candidate]
 ) -> None:
-    """Nobody wins by being asked first."""
+    """The order in which the sources were asked does not change the verdict."""
     assert _of(data.draw(st.permutations(crowd))) == _of(crowd)
 
 
@@ -240,7 +240,7 @@ def test_the_order_of_candidates_does_not_matter(
 def test_more_agreement_never_turns_a_decision_over(
     crowd: list[Candidate], trusted: bool, date: str
 ) -> None:
-    """Whoever joins the chosen side, whatever its date and trust, the same is said."""
+    """A candidate that agrees with the chosen value changes nothing, whatever its date or trust."""
     before = _of(crowd)
     assume(before.chosen is not None)
     after = _of([*crowd, Candidate(source="z", value=before.value, trusted=trusted, date=date)])
@@ -263,7 +263,7 @@ def test_an_undated_supporter_can_only_take_the_date_out_of_play(crowd: list[Can
 
 @given(one=bodies, other=bodies, trusted=st.booleans())
 def test_a_tie_is_symmetric(one: dict[str, Any], other: dict[str, Any], trusted: bool) -> None:
-    """Who is called what does not break it, and it chooses nobody."""
+    """A tie does not depend on the names of the sources, and chooses none of them."""
     verdict = _of([_said("a", one, trusted=trusted), _said("b", other, trusted=trusted)])
     swapped = _of([_said("b", one, trusted=trusted), _said("a", other, trusted=trusted)])
     assert (verdict.how is Comparison.TIE) is (swapped.how is Comparison.TIE)
@@ -274,7 +274,7 @@ def test_a_tie_is_symmetric(one: dict[str, Any], other: dict[str, Any], trusted:
 
 @given(crowd=crowds)
 def test_everybody_is_named_once(crowd: list[Candidate]) -> None:
-    """Agreeing, differing or apart; and the reason holds no value."""
+    """Every source is named once: agreeing, differing or apart; the reason holds no value."""
     verdict = _of(crowd)
     named = [*verdict.agreeing, *verdict.differing, *verdict.apart]
     assert sorted(named) == sorted(candidate.source for candidate in crowd)

@@ -1,4 +1,4 @@
-"""Diagnosis: which hazard a symptom means, by which rule, on what evidence."""
+"""Diagnosis: the hazard that a symptom means, the rule that says so, and its evidence."""
 
 import sqlite3
 from dataclasses import replace
@@ -228,7 +228,7 @@ def test_only_the_tool_can_say_that_nothing_began(started: bool) -> None:
     ],
 )
 def test_failures(symptom: Symptom | None, rule: str, hazard: HazardKind) -> None:
-    """Each by its rule."""
+    """Each failure is diagnosed by its own rule."""
     found = diagnose(_seen(symptom=symptom))
     assert (found.rule, found.hazard) == (rule, hazard)
 
@@ -247,7 +247,7 @@ def test_failures(symptom: Symptom | None, rule: str, hazard: HazardKind) -> Non
 def test_a_refusal_is_told_by_arguments_and_live_contract(
     fit: bool, differs: bool | None, hazard: HazardKind, confidence: float
 ) -> None:
-    """Who broke the contract: the caller, the tool, or something in between."""
+    """A refused call's arguments and the live contract tell whether caller or tool is at fault."""
     found = diagnose(
         _seen(symptom=_failed(status=400), arguments_fit=fit, contract_differs=differs)
     )
@@ -256,7 +256,7 @@ def test_a_refusal_is_told_by_arguments_and_live_contract(
 
 
 def test_missing_permission_is_told_and_not_transient() -> None:
-    """Nobody should repeat it, or change the arguments."""
+    """A missing permission is diagnosed, and neither transient nor a refusal of the arguments."""
     symptom = _status(403)
     assert not is_transient(symptom)
     assert not refused(symptom)
@@ -323,7 +323,7 @@ def test_a_renamed_field_with_another_unit_is_a_change_of_units() -> None:
 
 
 def test_units_are_found_in_nested_fields_and_lists() -> None:
-    """And a field that gets its first unit has not changed it."""
+    """Nested units are found, and a field that gets its first unit has not changed it."""
     nested = {"properties": {"legs": {"type": "array", "items": _schema(distance="km")}}}
     other = {"properties": {"legs": {"type": "array", "items": _schema(distance="mi")}}}
     bare = {"properties": {"legs": {"type": "array", "items": _schema(distance=None)}}}
@@ -335,7 +335,7 @@ def test_units_are_found_in_nested_fields_and_lists() -> None:
 
 
 def test_evidence_names_fields_and_sources() -> None:
-    """One sentence each, none twice."""
+    """Each piece of evidence is one sentence, and none is repeated."""
     found = diagnose(_seen(_K.BOUNDS, _K.BOUNDS, disagreeing=("registry", "archive")))
     assert found.evidence == (
         "/price is outside the declared limits",
@@ -350,7 +350,7 @@ def test_evidence_names_fields_and_sources() -> None:
 
 
 def test_the_users_rule_is_asked_first() -> None:
-    """What it says stands; what it leaves goes to the table."""
+    """The user's rule is asked first; a case that it leaves open goes to the table."""
     own = Diagnosis(hazard=_H.CONFLICT, rule="own", evidence=("quota",), confidence=1.0)
     seen = _seen(symptom=_failed(status=503))
     assert diagnose(seen, lambda each: own if each.tool == "quote" else None) is own
@@ -412,7 +412,7 @@ observations = st.builds(
 @given(seen=observations)
 @example(seen=_seen(_K.TYPE, symptom=_failed(), contract_differs=True))
 def test_promises_for_every_observation(seen: Observation) -> None:
-    """An answer always, no value in it; what passes is execution and no refusal; a failure is told by itself alone."""
+    """Each observation has a diagnosis without values; a transient failure is not a refusal."""
     found = diagnose(seen)
     assert found.evidence
     assert 0 < found.confidence <= 1

@@ -1,4 +1,4 @@
-"""Cases: what is known of a call, put together from its record; whatever tools say, a case comes of it."""
+"""Failure cases, built from the record of a call, whatever tools say."""
 
 import json
 from dataclasses import asdict
@@ -76,7 +76,7 @@ def book(*more: ToolSpec, **declaration: Any) -> Casebook:
 
 
 def probe(content: Any, *, tries: int = 1, error: str | None = None) -> Finding:
-    """What a probe said, and when."""
+    """Return the finding of a probe."""
     return Finding(aim=Aim.PROBE, tool="check", content=content, error=error, tries=tries)
 
 
@@ -134,7 +134,7 @@ def test_only_the_tool_can_say_that_nothing_has_begun(
 
 
 def test_a_strange_answer_of_an_effect_is_not_safe() -> None:
-    """It has happened."""
+    """A strange answer of an effect is not safe to repeat, as the effect has happened."""
     for effect in (EffectClass.AT_MOST_ONCE, EffectClass.PROBED):
         case = book(effect=effect, probe="check").build(
             record_of(), CallObservation(content="ok"), None
@@ -220,13 +220,13 @@ def test_what_was_tried_and_refused_is_not_bound_again() -> None:
     ],
 )
 def test_what_is_no_contract_is_none(told: str | None) -> None:
-    """Nothing is bound to it, and nobody stumbles over it."""
+    """An invalid contract is ignored: nothing is bound to it, and nothing raises."""
     contract = read_contract(told, frozenset({"key"}))
     assert contract is None or (contract.parameters, contract.returns) == (None, None)
 
 
 def test_arguments_that_the_runtime_fills_in_are_no_part_of_a_contract() -> None:
-    """Nobody would find a value for them among the model's."""
+    """Arguments that the runtime fills in are left out of a contract."""
     spec = ToolSpec(
         name="pay", effect=EffectClass.KEYED, key_argument="key", token_argument="token"
     )
@@ -283,7 +283,7 @@ FINDINGS = st.builds(
 
 @given(st.data())
 def test_whatever_tools_say_there_is_a_case_and_a_decision(data: st.DataObject) -> None:
-    """Contracts that lie, probes that babble, sources that answer junk: the run goes on, within the five hazards."""
+    """Contracts that lie, probes that babble, sources that answer junk: the run continues, within the five hazards."""
     books = book(
         *(ToolSpec(name=name, effect=EffectClass.PURE) for name in ("describe", "b", "v", "check")),
         contract="describe",
@@ -308,6 +308,6 @@ def test_whatever_tools_say_there_is_a_case_and_a_decision(data: st.DataObject) 
 
 
 def test_a_failure_comes_back_from_the_state_as_it_was() -> None:
-    """What a restart reads is the symptom of before."""
+    """A failure read from the state after a restart is the same symptom."""
     told = json.loads(json.dumps(asdict(RESET)))
     assert Symptom(**{**told, "mro": tuple(told["mro"])}) == RESET

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tenacity import RetryCallState
 
 from asyncguard.config import RECOVERY_NAMES, GuardConfig, Limits, Timing
 from asyncguard.core.calls import Call
-from asyncguard.core.events import Aim, Outcome, RecoveryAction
+from asyncguard.core.events import Aim, CallFound, CallStarted, Outcome, RecoveryAction
 from asyncguard.core.faults import (
     Anomaly,
     AnomalyKind,
@@ -23,7 +24,7 @@ from asyncguard.core.faults import (
 )
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord, Finding
-from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
+from asyncguard.core.tool_spec import Fallback, Retry, Source, ToolSpec
 from asyncguard.recovery.consensus import Candidate, Consensus
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.failure_case import CallObservation, Case, Probed
@@ -31,7 +32,6 @@ from asyncguard.recovery.policy import (
     FAILED,
     STRANGE,
     Row,
-    back_off,
     decide,
     lost_outcome,
 )
@@ -58,7 +58,7 @@ LIVE = Contract(parameters={"type": "object"}, returns=None)
 
 
 def bound(*, firm: bool = True, decided: bool = True) -> Consensus:
-    """What sources came to."""
+    """Return a consensus of sources."""
     own = Candidate(source="t", value=1, trusted=False, date=None)
     return Consensus(
         decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",)
@@ -309,7 +309,7 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
 
 
 def comes_to(decided: Recovery) -> Aim | Outcome:
-    """What follows, in one word."""
+    """Return the aim or outcome that follows."""
     return decided.then.aim if isinstance(decided.then, Attempt) else decided.then.outcome
 
 
@@ -339,7 +339,7 @@ def test_no_row_is_untested(table: tuple[Row, ...], failed: bool) -> None:
     "switch", [name for name in RECOVERY_NAMES if name != "breaker"]
 )  # the breaker is asked by the engine, not by the table
 def test_an_action_that_is_off_is_never_decided(switch: str) -> None:
-    """By any row; and some row would have decided it."""
+    """No row decides an action that is off, although one of them would have."""
     off = replace(CONFIG, **{switch: False})
     actions = {"refresh": {A.REFRESH, A.REBIND}}.get(
         switch, {A(switch)} if switch in list(A) else set()
@@ -369,14 +369,14 @@ def test_all_switched_off_everything_ends_as_it_came() -> None:
     "case", [Given(symptom=RESET), Given(anomaly=_UNREADABLE)], ids=["failed", "unreadable"]
 )
 def test_budgets_of_run_and_task_end_retries(case: Given, spent: Spent) -> None:
-    """Reached, nothing is repeated."""
+    """Nothing is repeated once a budget is used up."""
     config = replace(CONFIG, limits=Limits(max_run_retries=3, max_task_retries=2))
     assert decide(case.case(), config, Spent(run=2, task=1)).action is A.RETRY
     assert decide(case.case(), config, spent).action is A.ASK
 
 
 def test_a_call_that_has_been_recovered_often_enough_ends() -> None:
-    """Whatever could still be asked; results that are known are accepted all the same."""
+    """A call that was recovered often enough asks no more; known results are accepted."""
     limit = (A.CROSS_CHECK,) * CONFIG.limits.max_recoveries
     for case, action, reason, then in ROWS:
         decided = decide(replace(case, recoveries=limit).case(), CONFIG, NOTHING)
@@ -403,7 +403,7 @@ def test_a_list_is_told_as_json() -> None:
 
 
 def test_an_answer_that_is_passed_on_although_it_is_strange_is_doubtful() -> None:
-    """So nothing is computed from it."""
+    """A strange answer that is passed on is doubtful, so that nothing is computed from it."""
     then = decide(
         Given(effect=EffectClass.AT_MOST_ONCE, anomaly=_UNREADABLE).case(), CONFIG, NOTHING
     ).then
@@ -452,7 +452,7 @@ EVERYTHING = {**TOLD, **SIBLING, **VERIFIER, **SOURCE}
 
 @given(st.data())
 def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.DataObject) -> None:
-    """Neither the tool nor a sibling is called, unless the tool said that nothing had begun, or the probe said so."""
+    """Neither tool nor sibling is called, unless the tool or its probe denied that it began."""
     effect = data.draw(st.sampled_from([EffectClass.AT_MOST_ONCE, EffectClass.PROBED]))
     symptom = data.draw(st.none() | SYMPTOMS)
     probed = data.draw(
@@ -483,23 +483,52 @@ def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.Data
 # -- timing and lost processes -------------------------------------------------------------------------------------
 
 
+def delay_of(case: Given, config: GuardConfig = CONFIG) -> float:
+    """Return the wait that the policy decides for a case."""
+    then = decide(case.case(), config, NOTHING).then
+    assert isinstance(then, Attempt)
+    return then.delay
+
+
 def test_a_back_off_doubles_and_has_a_limit() -> None:
-    """1, 2, 4 s ... up to the longest, and what a server asked for goes before it."""
-    waits = [
-        back_off(RESET, Given(symptom=RESET, tries=n).case().record, CONFIG) for n in (1, 2, 3, 20)
-    ]
-    assert waits == [1.0, 2.0, 4.0, 30.0]
-    record = Given(symptom=BUSY).case().record
-    assert back_off(replace(BUSY, retry_after=7.5), record, CONFIG) == 7.5
-    assert back_off(replace(BUSY, retry_after=-1.0), record, CONFIG) == 0.0
+    """It is 1, 2, 4 s ... up to the longest; a wait that the server asks for replaces it."""
+    many = replace(CONFIG, limits=Limits(max_attempts=5000))
+    waits = [delay_of(Given(symptom=RESET, tries=n), many) for n in (1, 2, 3, 20, 4000)]
+    assert waits == [1.0, 2.0, 4.0, 30.0, 30.0]
+    assert delay_of(Given(symptom=replace(BUSY, retry_after=7.5))) == 7.5
+    assert delay_of(Given(symptom=replace(BUSY, retry_after=-1.0))) == 0.0
 
 
 def test_the_jitter_is_the_same_in_a_replay() -> None:
     """It is drawn from key and attempt."""
     config = replace(CONFIG, timing=Timing(retry_initial=1.0, retry_jitter=0.5))
-    record = Given(symptom=RESET).case().record
     drawn = int.from_bytes(hashlib.sha256(b"k|1").digest()[:8], "big") / 2**64
-    assert back_off(RESET, record, config) == pytest.approx(1.0 + drawn * 0.5)
+    assert delay_of(Given(symptom=RESET), config) == pytest.approx(1.0 + drawn * 0.5)
+
+
+def test_the_time_since_the_first_attempt_begins_with_the_process() -> None:
+    """The clock of the process that made earlier attempts was another one."""
+    seen: list[tuple[int, float | None]] = []
+
+    def stop(state: RetryCallState) -> bool:
+        seen.append((state.attempt_number, state.seconds_since_start))
+        return False
+
+    given = replace(Given(symptom=RESET), spec={"retry": Retry(stop=stop)}).case()
+    for number, (process, at) in enumerate([("old", 9000.0), ("new", 3.0), ("new", 7.0)], start=1):
+        start = CallStarted(n=number, at=at, key="k", attempt=number, tool="t", epoch=process)
+        found = CallFound(n=number, at=at + 1, key="k", aim=Aim.ANSWER, tool="t", content={})
+        given.record.history.extend((start, found))
+    assert decide(given, CONFIG, NOTHING).action is A.RETRY
+    assert seen == [(3, 5.0)]
+
+
+def test_an_unreadable_answer_counts_as_an_attempt() -> None:
+    """With one attempt allowed, nothing is tried again, whatever the answer looked like."""
+    once = replace(CONFIG, limits=Limits(max_attempts=1))
+    case = Given(anomaly=_UNREADABLE)
+    assert decide(case.case(), CONFIG, NOTHING).action is A.RETRY
+    assert decide(case.case(), once, NOTHING).action is not A.RETRY
 
 
 @pytest.mark.parametrize(

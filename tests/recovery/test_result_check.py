@@ -1,4 +1,4 @@
-"""Inspection: what is wrong with an answer, and what is not."""
+"""Inspection of answers: the anomalies that are found, and what is not one."""
 
 import json
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def found(value: Any, spec: ToolSpec = SPEC) -> list[tuple[AnomalyKind, str]]:
 
 
 def test_an_answer_as_declared_has_no_anomalies() -> None:
-    """Neither order nor an integer for a number nor a null where it is declared is one."""
+    """Another order, an integer for a number, and a declared null are not anomalies."""
     assert found(GOOD) == []
     assert (
         found({**dict(reversed(GOOD.items())), "total": 12, "note": None, "stops": [{"km": 4}]})
@@ -85,7 +85,7 @@ def test_each_violation_has_its_kind_and_place(
 
 
 def test_a_renamed_field_is_missing_and_unexpected() -> None:
-    """Both sides of a rename are told."""
+    """Both sides of a rename are reported."""
     renamed = {("sum" if name == "total" else name): value for name, value in GOOD.items()}
     assert set(found(renamed)) == {
         (AnomalyKind.MISSING, "/total"),
@@ -97,7 +97,7 @@ def test_a_renamed_field_is_missing_and_unexpected() -> None:
     "text", ["The total is 12.50.", '{"total": 12.5, "sta', '{"total": 1, "total": 2}', "{'a': 1}"]
 )
 def test_a_text_that_is_no_json_is_unreadable(text: str) -> None:
-    """Prose, a document that breaks off, and one that gives a field twice are no JSON."""
+    """Prose, a document that breaks off, and one that gives a field twice are not JSON."""
     assert found(text) == [(AnomalyKind.UNREADABLE, "")]
 
 
@@ -126,7 +126,7 @@ def test_another_unit_in_the_answer_is_seen(beside: dict[str, Any]) -> None:
 
 
 def test_a_field_that_is_called_unit_may_be_a_ward() -> None:
-    """A declared field whose text is no unit of the kind is no anomaly, even beside a single number."""
+    """A declared text field called unit may hold other texts than a unit of that kind."""
     fields = {"dose": {"type": "number", "unit": "mg"}, "unit": {"type": "string"}}
     spec = ToolSpec(name="dose", result_schema={"type": "object", "properties": fields})
     assert [found({"dose": 5, "unit": unit}, spec) for unit in ("cardiology", "C", "mg")] == [
@@ -148,13 +148,13 @@ def test_a_field_that_is_called_unit_may_be_a_ward() -> None:
     ],
 )
 def test_the_declared_unit_in_another_spelling_is_no_anomaly(beside: dict[str, Any]) -> None:
-    """Nor is a unit that belongs to nothing that is declared."""
+    """Another spelling of the unit, or a unit of an undeclared field, is not an anomaly."""
     spec = ToolSpec(name="quote", result_schema={**SCHEMA, "additionalProperties": True})
     assert found({**GOOD, **beside}, spec) == []
 
 
 def test_invariants_see_arguments_and_result() -> None:
-    """What a rule says becomes a finding; a rule that raises is one, too, without what it raised."""
+    """A rule's message becomes a finding, and so does a rule that raises, without its message."""
 
     def adds_up(arguments: Mapping[str, Any], result: Any) -> str | None:
         return (
@@ -198,7 +198,7 @@ def test_content_blocks_and_data_are_read() -> None:
     "schema", [{"type": "strin"}, {"$ref": "#/$defs/Gone"}, {"type": "string", "pattern": "("}]
 )
 def test_a_broken_declaration_is_refused(schema: dict[str, Any]) -> None:
-    """Before the first call, with the tool's name."""
+    """A broken declaration is refused before the first call, with the tool's name."""
     with pytest.raises(DeclarationError, match="quote"):
         prepare(ToolSpec(name="quote", result_schema=schema))
     prepare(SPEC)
@@ -214,7 +214,7 @@ SECRET = "S3CR3T"
     )
 )
 def test_messages_hold_no_values(value: Any) -> None:
-    """Whatever is wrong, the words name fields and limits only."""
+    """The messages name fields and limits only, whatever is wrong."""
     for name in ("total", "status", "stops", "note", "extra"):
         for item in inspect(SPEC, {}, read_answer({**GOOD, name: value})):
             assert SECRET not in item.message

@@ -56,7 +56,7 @@ EUR, CENT = counted(unit="EUR"), counted(unit="cent")
 def test_units_that_both_declare_are_converted(
     answer: Any, own: Any, wanted: Any, value: Any
 ) -> None:
-    """And told, in words; whether the value keeps within the declared limits is asked afterwards."""
+    """Values are converted if both units are declared; the conversion is described."""
     found = read(answer, own, wanted)
     assert (found.answer.value, found.problems) == (value, ())
     assert any("converted" in change for change in found.changes)
@@ -80,7 +80,7 @@ def test_units_that_both_declare_are_converted(
 def test_where_no_unit_changes_the_answer_stays_as_it_came(
     answer: Any, own: Any, wanted: Any
 ) -> None:
-    """Also that of a tool that declares nothing of the field: it was named because it can stand in."""
+    """The answer stays if no unit changes, also if the tool declares nothing of the field."""
     found = read(answer, own, wanted)
     assert (found.answer.value, found.changes, found.problems) == (answer, (), ())
 
@@ -112,7 +112,7 @@ def test_a_unit_that_only_the_naming_tool_declares_is_assumed_and_told() -> None
 
 
 def test_the_units_of_a_declaration_are_listed() -> None:
-    """For an answer in whose place nothing is declared."""
+    """The units of a declaration are listed for an answer without a declaration of its own."""
     assert units_told(CENT) == "price in cent"
     assert units_told({"type": "array", "items": EUR}) == "price in EUR"
     assert units_told({"type": "number", "unit": "ms"}) == "the answer in ms"

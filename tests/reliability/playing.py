@@ -1,4 +1,4 @@
-"""What tests of the proof share."""
+"""Shared types of the reliability tests."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What killed agents decided, put beside each other."""
+"""Decisions of killed agents, compared with each other."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def test_decisions_are_written_down_and_read(tmp_path: Path, monkeypatch: Any) -
 
 
 def test_rows_are_counted_by_front_end() -> None:
-    """Once for each case, however often it was asked there."""
+    """A row counts once a case, however often it was asked there."""
     lost = ("facts", "in doubt", "lost")
     results = [
         played("build_agent", lost, ("others", "in doubt", "lost")),
@@ -44,7 +44,7 @@ def test_rows_are_counted_by_front_end() -> None:
 
 
 def test_two_fates_of_equal_facts_are_told() -> None:
-    """A front end that decided for itself would be found."""
+    """An adapter that decided for itself would be found."""
     results = [
         played("build_agent", ("facts", "squash", "x")),
         played("middleware", ("facts", "in doubt", "y")),

@@ -64,7 +64,7 @@ def test_lines_of_many_processes_have_one_order(tmp_path: Path) -> None:
     "damage", [lambda lines: lines[1:], lambda lines: [*lines, lines[0]]], ids=["gap", "twice"]
 )
 def test_a_log_with_a_gap_is_no_evidence(damage: object, tmp_path: Path) -> None:
-    """Somebody removed or copied a line."""
+    """A log in which a line was removed or copied is refused."""
     path = tmp_path / "log"
     for _ in range(3):
         EffectLog(path, 0).add(What.OPEN)
@@ -95,7 +95,7 @@ def test_a_probe_that_says_no_closes_older_sessions(tmp_path: Path) -> None:
 
 
 def test_a_service_declines_once(tmp_path: Path) -> None:
-    """And serves the second request, whoever makes it."""
+    """A service declines one request and serves the second, also from another process."""
     path = tmp_path / "log"
     first = World(EffectLog(path, 0), CLASSES, frozenset({"put/a"}))
     with pytest.raises(DeclinedError):
@@ -146,7 +146,7 @@ def test_the_deterministic_cases_are_complete() -> None:
 
 
 def test_a_thousand_kills_are_of_agents_as_the_readme_shows_them() -> None:
-    """At least three hundred in each front end, on both databases, beside what a plain agent and broken builds get."""
+    """At least three hundred in each adapter, on both databases, beside what a plain agent and broken builds get."""
     parts = [
         part
         for part in PARTS.values()
@@ -166,7 +166,7 @@ def test_a_thousand_kills_are_of_agents_as_the_readme_shows_them() -> None:
 
 
 def test_an_approval_is_killed_at_each_point_around_it() -> None:
-    """Before the question is stored, while it is out, between answer and effect, after it; each class and front end."""
+    """The process is killed before, during and after the question, and after the effect."""
     made = {(case.point, case.effect, case.build) for case in PARTS["shown-answers"].cases(0)}
     points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C11)
     assert made >= {
@@ -175,7 +175,7 @@ def test_an_approval_is_killed_at_each_point_around_it() -> None:
 
 
 def test_the_desk_declares_all_classes_and_one_tool_nothing() -> None:
-    """What the judge expects of each tool is what stands above it; without a declaration a call may begin once."""
+    """Each tool is declared with the class that the judge expects; one tool declares nothing."""
     specs = specs_of(as_tools(desk.ALL))
     assert {name: specs[name].effect.value for name in desk.CLASSES} == {
         n: e.value for n, e in desk.CLASSES.items()

@@ -1,4 +1,4 @@
-"""The judge: nothing speaks against a sound case, and each promise is found broken where it is."""
+"""The judge: it finds nothing in a sound case, and each promise that is broken."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -27,7 +27,7 @@ from tests.reliability.histories import (
 
 
 def test_nothing_speaks_against_a_sound_case() -> None:
-    """The base of all that follows."""
+    """The judge finds nothing in a sound case, on which all other cases are built."""
     assert judge(sound()) == []
     assert effects(sound()) == {"a1": 1, "a1s": 1}
     assert in_doubt(sound()) == 0
@@ -94,13 +94,13 @@ def told_of(*answers: str) -> Evidence:
 
 
 def refused_without_reason() -> Evidence:
-    """The payment was not begun, and nobody said no."""
+    """Return evidence in which the payment was not begun, without a refusal that explains it."""
     told = [*EVENTS[:2], {"kind": "call_rejected", "n": 3, "key": "k1"}]
     return replace(sound(), calls=thread_calls(told), journal=(), lines=())
 
 
 def failed_after_its_effect() -> Evidence:
-    """The line was cut after the effect; the payment is told as failed, so the model may well pay once more."""
+    """The line was cut after the effect; the payment is reported as failed, so the model may well pay once more."""
     cut = (*LINES[:3], line(4, What.FAILED, tool="pay", item="a1", note="lost"))
     told = [*EVENTS[:3], retired(4, "k1", "failed"), {"kind": "call_squashed", "n": 5, "key": "k2"}]
     return replace(sound(), lines=cut, calls=thread_calls(told), journal=())
@@ -253,7 +253,7 @@ def test_a_doubt_with_a_reason_is_no_violation() -> None:
 
 @pytest.mark.parametrize("effect", ["pure", "idempotent", "keyed", "probed"])
 def test_a_doubt_is_needless_where_the_class_lets_one_find_out(effect: str) -> None:
-    """The call is counted, also if the doubt was settled later; that of an at-most-once call never is."""
+    """The call is counted, also if the doubt was resolved later; that of an at-most-once call never is."""
     evidence = in_doubt_as(effect)
     assert [call.label for call in needless_doubts(evidence)] == ["pay#1"]
     settled = replace(
@@ -293,7 +293,7 @@ def test_an_approval_that_comes_to_nothing_is_found_in_build_agent() -> None:
 
 
 def test_what_another_process_had_begun_is_told_of_late() -> None:
-    """The heir learns of the dependent call before it has the operand's result: it was begun in order all the same."""
+    """The successor learns of the dependent call early: it was begun in order all the same."""
     begun = replace(SHIPPED, attempts=(replace(SHIPPED.attempts[0], pid=99),))
     late = with_events(retired(9, "k1", "done"), changed=4)
     assert judge(late) != []
@@ -302,7 +302,7 @@ def test_what_another_process_had_begun_is_told_of_late() -> None:
 
 
 def test_a_doubt_that_was_settled_is_no_violation() -> None:
-    """In doubt, then done: one end."""
+    """A call that was in doubt and then done has one end."""
     evidence = with_events(
         retired(4, "k1", "in_doubt"), {**retired(5, "k1", "done")}, started(7, "k2"), changed=4
     )
@@ -324,7 +324,7 @@ def test_a_doubt_that_was_settled_is_no_violation() -> None:
 def test_a_doubt_that_a_delivery_settled_has_a_reason(
     settled: bool, delivered: bool, pid: int, excused: bool
 ) -> None:
-    """The process died before it could say that the work went on outside; then its result came."""
+    """The process died before it could say that the work continued outside; then its result came."""
     rows = row("k1", "pay", "a1", "R3/pay/a1")
     evidence = with_row(0, replace(rows, attempts=(replace(rows.attempts[0], pid=pid),)))
     ends = [retired(4, "k1", "in_doubt"), *([retired(5, "k1", "done")] if settled else [])]
@@ -354,7 +354,7 @@ def test_a_doubt_that_a_delivery_settled_has_a_reason(
 def test_a_call_of_a_lost_message_is_another_call(
     effect: str, call_id: str, pid: int, excused: bool
 ) -> None:
-    """A call without effect begins before its message is stored; made anew after a kill, it may end without running."""
+    """A call without effect of a message that was lost with its process may end without running."""
     made = deepcopy(EVENTS[0])
     made["call"]["call_id"] = call_id
     squashed = {"kind": "call_squashed", "n": 2, "key": "k1"}
@@ -381,7 +381,7 @@ DEAD = 99
 
 
 def book(*lines: tuple[What, dict[str, Any]]) -> Evidence:
-    """A probed call that is told as failed, with these lines of the outside world."""
+    """A probed call that is reported as failed, with these lines of the outside world."""
     events = [
         {
             "kind": "call_proposed",
@@ -409,7 +409,7 @@ NO: tuple[What, dict[str, Any]] = (What.PROBED, {"note": "no"})
 
 
 def fails(evidence: Evidence) -> bool:
-    """Whether the failure is held against the runtime."""
+    """Return True if the failure is held against the runtime."""
     return any("told as failed" in violation.text for violation in judge(evidence))
 
 
@@ -443,7 +443,7 @@ def test_other_probed_calls_may_not_be_given_up(
 
 
 def test_a_worker_may_have_made_a_call_for_an_agent_that_died() -> None:
-    """The heir learns of it before it has the operand's result; the log of the outside world tells the order."""
+    """The successor learns of it before it has the operand's result; the log of the outside world tells the order."""
     late = with_events(retired(9, "k1", "done"), changed=4)
     workers = replace(late, case={"workers": 2})
     assert any(violation.promise == "P5" for violation in judge(late))
@@ -464,7 +464,7 @@ def lagging(place: int, **changes: Any) -> Evidence:
 
 
 def test_a_journal_may_lag_behind_the_last_step_of_a_run() -> None:
-    """Its process died before it had told the journal, and the run was over: nobody entered the thread again."""
+    """The process died before it wrote to the journal, and its thread was not entered again."""
     assert judge(lagging(1)) == []
 
 

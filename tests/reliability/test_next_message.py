@@ -197,7 +197,7 @@ STOPPED = (OPEN, BEGUN, SPOKE, NO)
 def stopped(
     *told: Told, effect: str = "probed", case: dict[str, Any] = GOES_ON, pid: int = DEAD
 ) -> Evidence:
-    """The payment was begun by this process and is told as failed."""
+    """The payment was begun by this process and is reported as failed."""
     base = in_doubt_after(DEAD)
     assert base.journal is not None
     failed = [*EVENTS[:3], {"kind": "call_retired", "n": 4, "key": "k1", "outcome": "failed"}]

@@ -18,7 +18,7 @@ FEW = [
 
 @pytest.mark.parametrize(("point", "effect"), FEW, ids=lambda value: value.value)
 def test_a_killed_agent_keeps_its_promises(point: Point, effect: Effect, play: Play) -> None:
-    """The process dies at the point, another one goes on, and the judge finds nothing."""
+    """The process dies at the point, another one continues, and the judge finds nothing."""
     played = play(
         Case(name=f"fast-{point}-{effect}", part="points-sqlite", point=point, effect=effect)
     )
@@ -30,7 +30,7 @@ def test_a_killed_agent_keeps_its_promises(point: Point, effect: Effect, play: P
     "broken", [Broken.INTENT, Broken.DEDUP, Broken.FINGERPRINT], ids=lambda value: value.value
 )
 def test_a_broken_build_is_found_out(broken: Broken, play: Play) -> None:
-    """What is switched off shows as the violation that it exists to prevent."""
+    """A build with a protection switched off shows the violation that it prevents."""
     forks = broken is Broken.FINGERPRINT
     point = Point.C8 if forks else Point.C7
     case = Case(
@@ -47,7 +47,7 @@ def test_a_broken_build_is_found_out(broken: Broken, play: Play) -> None:
 
 
 def test_a_plain_agent_runs_an_effect_twice(play: Play) -> None:
-    """The same kill, the same tools, no journal: what is proved of the guarded agent is not in the nature of things."""
+    """The same kill with the same tools and without a journal repeats an effect."""
     case = Case(
         name="fast-plain",
         part="plain-sync",
@@ -73,7 +73,7 @@ def test_an_agent_that_stores_nothing_refuses_effects(play: Play) -> None:
 
 
 def test_killed_at_drawn_instants_it_keeps_its_promises(play: Play) -> None:
-    """A mixture of classes, four kills."""
+    """An agent with tools of several classes survives four kills."""
     played = play(Case(name="fast-random", part="random-sqlite", kills=4, seed=7))
     assert played.violations == []
     assert played.kills >= 1

@@ -50,7 +50,7 @@ def test_tools_are_known_after_a_death_between_model_and_guard(build: Build, pla
 
 @GUARDED
 def test_the_next_message_resumes_a_thread(build: Build, play: Play) -> None:
-    """What had begun is told as what it is, though the user has said something else meanwhile."""
+    """A call that had begun is reported as it ended, although a new message resumed the thread."""
     played = play(shown("next", build, point=Point.C7, effect=Effect.KEYED, goes_on=True))
     assert played.violations == []
 
@@ -93,7 +93,7 @@ def test_an_approval_survives(point: Point, build: Build, play: Play) -> None:
 def test_a_broken_build_is_found_out(
     broken: Broken, promise: str, build: Build, play: Play
 ) -> None:
-    """What is switched off shows as the violation that it exists to prevent."""
+    """A build with a protection switched off shows the violation that it prevents."""
     effect = Effect.KEYED if broken is Broken.FORGOTTEN else Effect.AT_MOST_ONCE
     asks = broken is Broken.UNASKED
     played = play(
@@ -113,7 +113,7 @@ def test_it_keeps_them_beside_other_middleware(beside: Beside, play: Play) -> No
 
 
 def test_the_same_tools_in_a_plain_agent_act_twice(play: Play) -> None:
-    """The same functions and the same kill; nothing asks a journal."""
+    """The same functions and the same kill without a journal repeat an effect."""
     played = play(shown("plain", Build.PLAIN, point=Point.C7, effect=Effect.AT_MOST_ONCE))
     assert played.doubled >= 1
 

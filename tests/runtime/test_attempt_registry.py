@@ -1,4 +1,4 @@
-"""What was begun in this process is not begun again."""
+"""An attempt that began in this process is not begun a second time."""
 
 from asyncguard.core.faults import Symptom
 from asyncguard.core.results import Failure, Interrupted, Result, Success
@@ -17,7 +17,7 @@ def test_an_unknown_call_is_not_taken_over() -> None:
 
 
 def test_an_ended_attempt_answers_at_once() -> None:
-    """Whoever takes over is told how it ended, under the number of the attempt."""
+    """A take-over of an attempt that ended gets its outcome at once, with the attempt's number."""
     begun, first, second = AttemptRegistry(), list[Completion](), list[Completion]()
     done = begun.start(
         "k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append
@@ -28,7 +28,7 @@ def test_an_ended_attempt_answers_at_once() -> None:
 
 
 def test_a_running_attempt_tells_only_who_waits_by_then() -> None:
-    """The branch that is left is not told."""
+    """A running attempt reports to the latest branch that waits, not to the one that was left."""
     begun, first, second = AttemptRegistry(), list[Completion](), list[Completion]()
     done = begun.start(
         "k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append
@@ -39,7 +39,7 @@ def test_a_running_attempt_tells_only_who_waits_by_then() -> None:
 
 
 def test_a_question_is_asked_anew() -> None:
-    """An attempt that ended with an interrupt had no effect and answers for nothing."""
+    """An attempt that ended with an interrupt had no effect and is made again."""
     begun = AttemptRegistry()
     begun.start("k", number=2, tool="ask", fingerprint="f", arguments={}, receive=lambda _: None)(
         _end(Interrupted(error=RuntimeError()))

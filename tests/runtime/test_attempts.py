@@ -1,4 +1,4 @@
-"""Attempts as front ends get them: everything that running a tool needs is in the value, and nothing of the thread."""
+"""Attempts as adapters get them: values that hold all that running a tool needs, and no session."""
 
 import asyncio
 import dataclasses
@@ -59,7 +59,7 @@ class Shelf:
         self.jobs[job.key] = job
 
     def cancel(self, key: str) -> bool:
-        """Nothing runs."""
+        """Do nothing."""
         return False
 
     def pending(self) -> Collection[str]:
@@ -67,18 +67,18 @@ class Shelf:
         return tuple(self.jobs)
 
     def poll(self) -> None:
-        """Nothing ends."""
+        """Do nothing."""
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Nothing is carried on."""
+        """Recover nothing."""
         return {}
 
     def health(self) -> Health:
-        """Always well."""
+        """Report to be well."""
         return Health(alive=True, pending=len(self.jobs))
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
 class Thread:
@@ -121,7 +121,7 @@ class Thread:
 
     @property
     def job(self) -> Job:
-        """What the executor was given last."""
+        """Last job that was given to the executor."""
         return self.shelf.jobs[self.record.key]
 
     def make_again(self, tool: str = "") -> None:
@@ -145,7 +145,7 @@ def test_an_attempt_says_what_is_to_be_run() -> None:
 
 
 def test_an_attempt_of_a_sibling_has_its_arguments() -> None:
-    """What the model called stays known, so that nothing of its request is used for the sibling."""
+    """An attempt by a sibling names the tool that the model called, too."""
     thread = Thread("look")
     thread.make_again("find")
     attempt = thread.attempts[-1]
@@ -164,7 +164,7 @@ def test_an_attempt_stays_as_it_was_prepared() -> None:
 
 
 def test_an_attempt_holds_nothing_of_the_thread() -> None:
-    """Neither its session nor the record of its call, so no front end can reach them through it."""
+    """An attempt holds neither session nor call record, so that no adapter can reach them."""
     (attempt,) = Thread("order").attempts
     held = [getattr(attempt, field.name) for field in dataclasses.fields(attempt)]
     assert not [value for value in held if isinstance(value, Session | CallRecord | Engine)]
@@ -255,14 +255,14 @@ def _in_the_journal(thread: Thread) -> None:
 def test_an_attempt_knows_whether_the_call_may_have_begun_before(
     before: Callable[[Thread], Any], begun: bool
 ) -> None:
-    """A front end that cannot run the call reports it as lost only if it may have begun."""
+    """An attempt knows if the call may have begun before: only then is it reported as lost."""
     thread = Thread("pay")
     before(thread)
     assert attempt_of(thread.session, thread.record).begun_before is begun
 
 
 def test_a_late_answer_settles_the_doubt_about_its_own_attempt() -> None:
-    """The answer of an attempt that was given up comes to the thread without the front end knowing the thread."""
+    """The answer of an attempt that was given up comes to the thread without the adapter knowing the thread."""
     thread = Thread("pay")
     (attempt,) = thread.attempts
     lost = Failure(symptom=Symptom(error="TimeoutError", message="No answer.", running=True))

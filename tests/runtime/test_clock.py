@@ -28,7 +28,7 @@ def test_pauses_double_up_to_the_longest() -> None:
 
 
 def test_one_look_is_made_after_the_patience() -> None:
-    """What came in the last pause is not missed, and a pause of the same length is not doubled."""
+    """A last look follows the end of the patience; a pause of the longest length is not doubled."""
 
     async def wait() -> list[float]:
         return await looked(Backoff(first=0.4, longest=0.4, patience=1.0))
@@ -37,7 +37,7 @@ def test_one_look_is_made_after_the_patience() -> None:
 
 
 def test_without_patience_it_is_never_over() -> None:
-    """What has to come is waited for as long as it takes."""
+    """Without a limit the pauses never end."""
 
     async def wait() -> list[float]:
         return await looked(Backoff(first=0.001, longest=3600.0))

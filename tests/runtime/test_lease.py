@@ -1,4 +1,4 @@
-"""The lease of a thread: how a process takes it from the journal, keeps it, and gives it free."""
+"""The lease of a thread: a process acquires, renews and releases it by the journal."""
 
 import asyncio
 from collections.abc import Collection, Iterator
@@ -43,7 +43,7 @@ class Clock:
 
 
 class Tenant:
-    """What a session is to its lease, with a note of everything that the lease told it."""
+    """A lease's session, which records everything that the lease reports."""
 
     def __init__(self, thread: str, namespace: str) -> None:
         self.thread, self.namespace = thread, namespace
@@ -74,14 +74,14 @@ class Process:
 
 
 class Unreadable(SqlJournal):
-    """A journal that fails after it gave the thread to the process."""
+    """A journal that fails after it has leased the thread to the process."""
 
     async def unfinished(self, session: str) -> Collection[str]:
         raise JournalError("The disk is gone.")
 
 
 class JournalOf(Protocol):
-    """Opens a journal on the test's file, as one process more does."""
+    """A factory of journals on the test's file, each of one process more."""
 
     def __call__(self, kind: type[SqlJournal] = SqlJournal) -> SqlJournal: ...
 
@@ -117,7 +117,7 @@ def one_call(*, paid: bool = False) -> tuple[Ledger, str]:
 
 
 def intent(key: str) -> Intent:
-    """Return what the journal is told before the first attempt of a call."""
+    """Return the intent of the first attempt of a call."""
     return Intent(
         session="thread",
         namespace="",
@@ -144,7 +144,7 @@ async def test_a_thread_is_taken_once(journal_of: JournalOf) -> None:
 
 
 async def test_a_thread_that_was_folded_anew_is_asked_about_again(journal_of: JournalOf) -> None:
-    """What the journal knows of the calls is read again; the thread is no new one, and no attempt was fenced."""
+    """A refolded thread is read from the journal again, without a new lease or a fenced attempt."""
     process = Process(journal_of())
     await process.lease.acquire("t")
     process.tenant.ledger, key = one_call()
@@ -156,7 +156,7 @@ async def test_a_thread_that_was_folded_anew_is_asked_about_again(journal_of: Jo
 
 
 async def test_two_processes_do_not_hold_one_thread(journal_of: JournalOf) -> None:
-    """The second one is refused until the first gives the thread free, and gets a higher number then."""
+    """The second one is refused until the first releases the thread, and gets a higher number then."""
     first, second = Process(journal_of()), Process(journal_of())
     await first.lease.acquire("t")
     with pytest.raises(ThreadBusyError):
@@ -176,7 +176,7 @@ async def test_two_processes_do_not_hold_one_thread(journal_of: JournalOf) -> No
 async def test_an_agent_that_is_a_tool_is_a_thread_of_its_own(
     journal_of: JournalOf, name: str, callers: str, others: str, *, busy: bool
 ) -> None:
-    """It has the caller's name of the thread in common with its caller; threads without a name have nothing."""
+    """An agent inside a tool has a thread of its own, with its caller's thread id."""
     caller, other = Process(journal_of(), "caller", callers), Process(journal_of(), "other", others)
     await caller.lease.acquire(name)
     if busy:
@@ -210,7 +210,7 @@ async def test_mail_goes_to_the_tenant(journal_of: JournalOf) -> None:
 async def test_the_journal_is_told_of_calls_that_the_state_has_settled(
     journal_of: JournalOf,
 ) -> None:
-    """A process stored the end of a call and died before it told the journal: the next one tells it."""
+    """A process stored the end of a call and died before it wrote to the journal: the next one writes it."""
     first, second = Process(journal_of()), Process(journal_of())
     second.tenant.ledger, key = one_call(paid=True)
     await first.lease.acquire("t")
@@ -287,7 +287,7 @@ async def test_a_thread_is_given_free_once(journal_of: JournalOf) -> None:
 
 
 async def test_without_a_journal_no_thread_is_taken() -> None:
-    """It is this process's alone."""
+    """Without a journal no lease is needed."""
     process = Process(None)
     assert await process.lease.acquire("t") is None
     async with process.lease.acquisition(again=True) as wanted:

@@ -1,6 +1,7 @@
-"""Ledger, executor and journal together, in any order: a process that dies at any moment, and the one that follows it.
+"""Ledger, executor and journal together: a process that dies at any moment, and its successor.
 
-The shop outside is the model: it counts what really happened, outlives the processes, and knows what it answered.
+The shop outside is the model: it counts what really happened, outlives the processes, and knows
+what it answered.
 """
 
 import asyncio
@@ -86,25 +87,25 @@ BROKEN = Failure(symptom=Symptom(error="OSError", message="The line went dead.")
 
 
 class Shop:
-    """What is outside of all processes."""
+    """A shop outside of all processes."""
 
     def __init__(self) -> None:
         self.happened: Counter[tuple[str, int]] = Counter()
         """Effects, by key and attempt."""
         self.answers: defaultdict[str, list[str]] = defaultdict(list)
-        """What was answered to a call."""
+        """Answers to each call."""
         self.known: set[str] = set()
         """Calls whose answers were on disk before their process died, if it did."""
         self.retries: Counter[str] = Counter()
-        """How often a person wanted a call made again."""
+        """Number of retries of a call that a person asked for."""
 
     def times(self, key: str) -> int:
-        """How often the effect of a call happened."""
+        """Return how often the effect of a call happened."""
         return sum(count for (found, _), count in self.happened.items() if found == key)
 
 
 class Process:
-    """One life: engine, executor, session and journal, and the attempts that run in it."""
+    """One process: engine, executor, session and journal, and the attempts that run in it."""
 
     def __init__(self, shop: Shop, file: Path, number: int, stored: list[dict[str, Any]]) -> None:
         self.shop, self.stored = shop, stored
@@ -142,16 +143,16 @@ class Process:
         return tool
 
     def die(self) -> None:
-        """SIGKILL: nothing more is written, and nobody answers."""
+        """Die as by SIGKILL: nothing more is written or answered."""
         self.journal.die()
         self.running.clear()
 
     def store(self) -> None:
-        """A checkpoint."""
+        """Store a checkpoint."""
         self.stored += json.loads(json.dumps(self.session.drain_events()))
 
     async def calm(self) -> None:
-        """Until the journal has answered all, everybody has heard it, and what runs waits for the test."""
+        """Wait until the journal has answered and the running attempts wait for the test."""
         for _ in range(100):
             self.journal.entries(key="-")
             for _ in range(8):
@@ -163,7 +164,7 @@ class Process:
         raise AssertionError("a call neither runs nor ends")
 
     async def drive(self) -> Step:
-        """What the nodes do until the model is due, or a call has to end."""
+        """Run the nodes until the model is due, or a call has to end."""
         session = self.session
         while True:
             await self.calm()
@@ -200,7 +201,7 @@ class World(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """The first process, and a thread of two tasks."""
+        """Start the first process, with a thread of two tasks."""
         self._start()
         self.session.record.run_started("run")  # names the journal, as each run does
         for task in TASKS:
@@ -223,7 +224,7 @@ class World(RuleBasedStateMachine):
 
     @rule(wishes=WISHES)
     def speak(self, wishes: list[tuple[str, str, int]]) -> None:
-        """The model has its turn."""
+        """Let the model have its turn."""
         if self.step is not Step.MODEL:
             return
         self._say(wishes)
@@ -249,7 +250,7 @@ class World(RuleBasedStateMachine):
 
     @rule(pick=PICKS, how=st.sampled_from([None, None, REFUSED, BROKEN]))
     def end(self, pick: int, how: Failure | None) -> None:
-        """A tool answers: it did its work, did not begin it, or nobody knows."""
+        """Let a tool answer: it did its work, did not begin, or does not know."""
         if self.now.running:
             self._answer(pick, how)
             self.step = self._run(self.now.drive())
@@ -282,12 +283,12 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def checkpoint(self) -> None:
-        """A super-step ends here."""
+        """End a super-step."""
         self.now.store()
 
     @rule()
     def die(self) -> None:
-        """The process is killed while everything rests; another one goes on from the last checkpoint."""
+        """The process is killed while everything rests; another one continues from the last checkpoint."""
         self.now.die()
         self._start()
 
@@ -350,7 +351,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def what_is_told_as_not_done_was_not_done(self) -> None:
-        """By a refusal, the user or anybody: the model would do it again."""
+        """A call reported as not done did not happen, as the model would make it again."""
         for state in (CallState.FAILED, CallState.CANCELLED, CallState.SQUASHED):
             repeatable = ("look",) if state is not CallState.FAILED else ("look", "keep", "book")
             for record in self.session.ledger.in_state(state):
@@ -359,7 +360,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def results_are_those_of_the_shop(self) -> None:
-        """What the thread knows was answered to this call."""
+        """The result of each call is an answer of the shop to that call."""
         for record in self.session.ledger.calls():
             if record.state is CallState.DONE and not record.delivered:
                 known = [*self.shop.answers[record.key], f"found {record.key}", CONFIRMED]
@@ -433,12 +434,12 @@ class World(RuleBasedStateMachine):
 
 
 def _settled(state: CallState) -> CallState:
-    """A state as far as two lives agree on it: what one resolved, another that replays it finds done."""
+    """Reduce a state to what two processes agree on; a resolved doubt counts as done."""
     return CallState.DONE if state is CallState.RESOLVED else state
 
 
 def machine(examples: int, steps: int) -> None:
-    """Play many worlds."""
+    """Return a state machine."""
     run_state_machine_as_test(
         World,
         settings=settings(
@@ -451,11 +452,11 @@ def machine(examples: int, steps: int) -> None:
 
 
 def test_a_thread_comes_through_all_its_processes() -> None:
-    """A few worlds."""
+    """A thread ends correctly in a few random worlds."""
     machine(60, 30)
 
 
 @pytest.mark.full
 def test_threads_come_through_all_their_processes() -> None:
-    """Many worlds."""
+    """A thread ends correctly in many random worlds."""
     machine(400, 50)

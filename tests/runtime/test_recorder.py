@@ -33,7 +33,7 @@ def _name(function: ast.expr) -> str:
 
 
 def built_events(source: str) -> Iterator[tuple[int, str]]:
-    """Yields line and name of every event that a source builds, or hands to something that might build it."""
+    """Yield line and name of every event that a source builds or passes to a builder."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -144,7 +144,7 @@ def test_error_codes_in_events_are_plain_text() -> None:
 
 
 def test_an_illegal_event_changes_nothing() -> None:
-    """What the ledger refuses is not kept for the state, and takes no number."""
+    """An event that the ledger refuses is not kept for the state and uses no number."""
     session = _session("a")
     session.drain_events()
     (call,) = session.ledger.calls()

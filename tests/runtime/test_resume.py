@@ -56,7 +56,7 @@ def test_every_fate_is_carried_out_or_left_to_the_caller() -> None:
 
 
 def test_lost_calls_end_or_are_queued_again_in_one_module() -> None:
-    """Who wants to know what becomes of a call looks in one place."""
+    """The end of lost calls is decided in one module."""
     found = {
         path.relative_to(LIBRARY).as_posix()
         for path in LIBRARY.rglob("*.py")
@@ -75,7 +75,7 @@ def test_lost_calls_end_or_are_queued_again_in_one_module() -> None:
     ],
 )
 def test_the_check_finds_a_call_that_ends_elsewhere(source: str) -> None:
-    """The check is not blind."""
+    """The check finds a call that is ended in another module."""
     assert list(lost_calls(source))
 
 
@@ -244,7 +244,7 @@ def test_every_fate_can_be_carried_out_where_the_table_gives_it(why: Why) -> Non
         session, record = in_state(facts.state)
         answer = Answer(content="an answer", text="an answer", failed=False)
         given = Circumstances(
-            hands=Wrappers(), answers={record.key: answer}, told="because of that"
+            hands=Wrappers(), answers={record.key: answer}, message="because of that"
         )
         CARRIED_OUT[fate](
             Case(session=session, record=record, facts=facts, given=given, reason="because of that")

@@ -1,4 +1,4 @@
-"""What a session holds is changed by its methods alone: the source is read for writes from outside."""
+"""Sessions are changed by their own methods alone: the source is searched for other writes."""
 
 import ast
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def _chain(node: ast.expr) -> list[str]:
 
 
 def _targets(node: ast.AST) -> Iterator[ast.expr]:
-    """Yields what a statement or a call changes."""
+    """Yield the targets that a statement or a call changes."""
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             for target in targets:
@@ -73,7 +73,7 @@ def _parts(tree: ast.Module) -> frozenset[str]:
 
 
 def writes(source: str) -> list[tuple[int, str]]:
-    """Finds the places at which a source changes an attribute of a session, or what an attribute holds."""
+    """Find the places at which a source changes an attribute of a session, or an object in one."""
     tree = ast.parse(source)
     parts = _parts(tree)
     found = []
@@ -134,7 +134,7 @@ def test_the_check_finds_a_write(source: str) -> None:
     "source",
     [
         "session.engine.circuits.pop(tool, None)",
-        "session.live.bar(key, told)",
+        "session.live.bar(key, message)",
         "session.board.evidence.add(task, text)",
         "self._session = session",
         "handlers.state = state",
@@ -142,5 +142,5 @@ def test_the_check_finds_a_write(source: str) -> None:
     ids=["the engine's", "method", "evidence", "own attribute", "another object"],
 )
 def test_the_check_leaves_other_writes_alone(source: str) -> None:
-    """What is shared by all sessions, or has methods of its own, is not meant."""
+    """Writes to shared objects, and calls of methods, are not reported."""
     assert writes(source) == []

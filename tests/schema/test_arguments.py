@@ -1,4 +1,4 @@
-"""The check of arguments: which schemas compile, and what it says of values and operands."""
+"""The check of arguments: schemas that compile, and the verdicts on values and operands."""
 
 import math
 from typing import Any
@@ -68,7 +68,7 @@ def test_data_in_a_schema_is_no_reference() -> None:
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
 def test_operands_below_branches(keyword: str) -> None:
-    """An operand below several branches fits each of them: it is no mismatch and no double match."""
+    """An operand below several branches fits each of them, without a mismatch or double match."""
     branches = [object_schema("a", a="string"), object_schema("a", a="integer")]
     check = compile_schema({keyword: branches})
     assert check({"a": ref("x#1")}) == ()
@@ -76,14 +76,14 @@ def test_operands_below_branches(keyword: str) -> None:
 
 
 def test_operands_below_a_negation() -> None:
-    """What is forbidden cannot be known before the value is."""
+    """A negation is not checked against an operand, whose value is unknown."""
     check = compile_schema({"not": {"properties": {"a": {"const": 1}}, "required": ["a"]}})
     assert check({"a": 1})
     assert check({"a": ref("x#1")}) == ()
 
 
 def test_the_clearest_branch_is_explained() -> None:
-    """Of several forms the one that fits best is talked about."""
+    """The explanation is about the form that fits best."""
     branches = [object_schema("kind", "n", kind={"const": "a"}, n="integer"), {"type": "null"}]
     check = compile_schema({"properties": {"x": {"anyOf": branches}}})
     (problem,) = check({"x": {"kind": "a", "n": "1"}})

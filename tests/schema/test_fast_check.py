@@ -101,7 +101,7 @@ SCHEMAS = st.recursive(
 @given(SCHEMAS, VALUES)
 @settings(max_examples=100)
 def test_a_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
-    """What surely fits is valid, whatever the schema."""
+    """A value that the quick check accepts is valid, whatever the schema."""
     check_quick_yes(schema, value)
 
 
@@ -109,7 +109,7 @@ def test_a_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
 @given(SCHEMAS, VALUES)
 @settings(max_examples=5_000)
 def test_every_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
-    """The same over many more schemas and values."""
+    """Many more schemas and values give no wrong yes."""
     check_quick_yes(schema, value)
 
 
@@ -218,7 +218,7 @@ def test_what_is_not_understood_has_no_quick_check(schema: Any) -> None:
     ],
 )
 def test_limits_are_exact(schema: Any, right: Any, wrong: Any) -> None:
-    """What lies on a limit fits, what lies beyond is left to the validator."""
+    """A value on a limit fits, one beyond it is left to the validator."""
     fits = compile_fast_check(schema)
     assert fits is not None
     assert fits(right)

@@ -107,7 +107,7 @@ def test_every_node_has_a_pointer(document: Any) -> None:
 
 @given(documents)
 def test_the_pointer_of_a_path_leads_back(document: Any) -> None:
-    """What is written for a path is read as that path, whatever its names hold."""
+    """The pointer written for a path is read as that path, whatever its names hold."""
 
     def walk(value: Any, path: tuple[str | int, ...]) -> None:
         assert value_at(document, pointer_of(path)) == value

@@ -1,6 +1,7 @@
-"""The ways on which output of a source that nobody trusts reaches a model, each as tools, declarations and first steps.
+"""Channels by which output of an untrusted source reaches a model.
 
-In every one of them the tool that the model calls may itself be trusted: the order comes from somewhere on the way.
+Each consists of tools, declarations and first steps. The tool that the model calls may itself be
+trusted: the order comes from somewhere on the way.
 """
 
 import json
@@ -24,20 +25,20 @@ _TASKS = ({"id": "a", "goal": "Read x."}, {"id": "b", "goal": "Watch y."})
 
 @dataclass(frozen=True, kw_only=True)
 class Channel:
-    """One way, for one text."""
+    """A channel for one text."""
 
     tools: Sequence[BaseTool]
-    """Who says something."""
+    """Tools, of which one returns the text."""
     specs: Sequence[ToolSpec]
-    """How they are declared."""
+    """Declarations of the tools."""
     steps: Sequence[Step]
-    """What the model does first."""
+    """First steps of the model."""
     tasks: Sequence[Mapping[str, str]] = ()
     """Tasks, if they are several."""
     tokens: list[str] = field(default_factory=list)
     """Filled with the tokens of external calls."""
     delivered: Any = None
-    """What is delivered for them."""
+    """Content that is delivered for the tokens."""
 
 
 def _call(name: str, **arguments: Any) -> Step:
@@ -49,7 +50,7 @@ def _trusted(name: str, **declaration: Any) -> ToolSpec:
 
 
 def result(text: str) -> Channel:
-    """A result, directly behind its call."""
+    """Return the text as a result, directly after its call."""
     return Channel(
         tools=[scripted_tool("read", [text])], specs=[pure("read")], steps=[_call("read")]
     )
@@ -82,7 +83,7 @@ def pieces(text: str) -> Channel:
 
 
 def late(text: str) -> Channel:
-    """A result that arrives long after the placeholder, while another task goes on."""
+    """A result that arrives long after the placeholder, while another task continues."""
     tools = [scripted_tool("read", [text], latency=50.0), scripted_tool("look", ["nothing"])]
     both = calls(("read", {"task_id": "a"}), ("look", {"task_id": "b"}))
     return Channel(tools=tools, specs=[pure("read"), _trusted("look")], steps=[both], tasks=_TASKS)

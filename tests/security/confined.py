@@ -1,8 +1,8 @@
-"""A process in which tools are called with hostile arguments, and which tells what of the outside they touched.
+"""Process in which tools get hostile arguments and an audit hook records what they touch.
 
-Run as ``python -m tests.security.confined WHAT CALLS_PER_TOOL SEED`` in the folder of the checkout, with WHAT one of
-``executors``, ``travel`` and ``incidents``. An audit hook sees every file, socket, process, import and piece of code
-that the interpreter opens, whoever asks for it. Prints one JSON object.
+Run as ``python -m tests.security.confined WHAT CALLS_PER_TOOL SEED`` in the folder of the checkout,
+with WHAT one of ``executors``, ``travel`` and ``incidents``. An audit hook sees every file, socket,
+process, import and piece of code that the interpreter opens, in any module. Prints one JSON object.
 """
 
 import asyncio
@@ -175,7 +175,7 @@ def arguments_for(
 
 @dataclass(kw_only=True)
 class Told:
-    """What a run tells."""
+    """Report of a run."""
 
     calls: int = 0
     reached: int = 0
@@ -186,7 +186,7 @@ class Told:
     slow: str = ""
 
     def timed(self, name: str, arguments: Any, call: Callable[[], Any]) -> None:
-        """Make one call; what it raises is told."""
+        """Make one call and record what it raises."""
         began = time.perf_counter()
         try:
             self.reached += "Invalid arguments" not in str(call())
@@ -214,7 +214,7 @@ def executors(count: int, chance: random.Random, watch: Watch) -> Told:
     for (
         tools,
         tasks,
-    ) in worlds:  # what is loaded lazily is loaded by right calls, before anybody watches
+    ) in worlds:  # right calls load lazily loaded modules before the watch begins
         for task in tasks[:30]:
             executor = Executor(tools, task.initial_state)
             for gold in task.gold:
@@ -326,7 +326,7 @@ def _graph(name: str) -> Any:
 
 
 def _within(folder: str, port: int | None = None) -> Callable[[str, tuple[Any, ...]], bool]:
-    """What may be touched: files in a folder, and one port of the loopback interface."""
+    """Return a filter that allows files in a folder and one port of the loopback interface."""
     home = os.path.realpath(folder) + os.sep
 
     def allowed(event: str, arguments: tuple[Any, ...]) -> bool:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 NONCE = "5ec2e7ba5e"
-"""The secret of every thread of these tests; the forgers know it, which nobody outside ever should."""
+"""Secret of every thread of these tests; the forgers know it, unlike a real attacker."""
 LABELS = ("dig#1", "fetch#1", "look#1", "fail#1", "order#1", "pay#1", "wire#1", "stamp#1", "book#1")
 
 _PLAIN = (
@@ -83,7 +83,7 @@ _STRUCTURED: tuple[Mapping[str, object], ...] = (
 
 
 def _spaced(text: str, chance: random.Random) -> str:
-    """With characters in it that nobody sees."""
+    """Insert an invisible character."""
     place = chance.randrange(len(text) + 1)
     return (
         text[:place]
@@ -93,12 +93,12 @@ def _spaced(text: str, chance: random.Random) -> str:
 
 
 def _wide(text: str, chance: random.Random) -> str:
-    """In the wide forms of the same letters."""
+    """Write the text in the wide forms of its letters."""
     return "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text)
 
 
 def _similar(text: str, chance: random.Random) -> str:
-    """With letters of another script that look alike."""
+    """Replace letters by letters of another script that look alike."""
     return text.translate(str.maketrans("aceopxy", "асеорху"))  # noqa: RUF001 - that is the point
 
 

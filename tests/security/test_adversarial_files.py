@@ -91,7 +91,7 @@ def hostile_options(address: str) -> dict[str, list[str]]:
 def test_a_resumed_file_names_no_host(
     way: str, server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever names it, the file is refused, though the user grants the model; the key stays here."""
+    """A file that names a host in any way is refused, although the user grants the model."""
     file = tmp_path / "e.jsonl"
     file.write_text(
         json.dumps({"command": [*MODEL, *hostile_options(server.base_url)[way]]}) + "\n"

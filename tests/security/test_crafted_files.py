@@ -1,4 +1,4 @@
-"""Files that somebody tampered with run nothing, steer no terminal, and give a clear error."""
+"""Files that were tampered with run no code, steer no terminal, and give a clear error."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from asyncguard_benchmark.roster import AgentSpec
 from tests.observability.story import trip_file
 
 STEERING = "\x1b[31m\x1b]0;owned\x07\r\x9b2J\u202e\x00"
-"""Colours, a title, a bell, a return, and an erasure in one byte; all that a terminal would obey."""
+"""Colors, a title, a bell, a return and an erasure in one byte: all that a terminal would obey."""
 _FIXED = {
     "event",
     "outcome",
@@ -121,7 +121,7 @@ def _damaged(data: bytes, chance: random.Random) -> bytes:
 def test_damaged_traces_are_refused_in_a_sentence(
     seeds: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever the bytes are, the command ends with 0 or 1, and prints text."""
+    """The command ends with 0 or 1 and prints text, whatever the bytes are."""
     whole, file = trip_file(tmp_path / "t.jsonl").read_bytes(), tmp_path / "damaged.jsonl"
     codes = set()
     for seed in seeds:
@@ -184,7 +184,7 @@ def _commands(file: Path, folder: Path) -> Iterator[list[str]]:
 def test_no_name_in_a_file_of_episodes_steers_the_terminal(
     episodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither agents, nor unreadable lines, nor the command that it names, nor markup of the terminal's library."""
+    """Agents, unreadable lines, the named command and markup do not steer the terminal."""
     first, *rest = map(json.loads, episodes.read_text(encoding="utf-8").splitlines())
     rest[-1] |= {"agent": f"eager{STEERING}[/bold]", "player": f"plain{STEERING}"}
     command_line = {"command": [*first["command"][:-1], f"lite{STEERING}"]}
@@ -262,7 +262,7 @@ def test_a_file_decides_neither_what_code_runs_nor_who_gets_a_key(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Resuming a file that somebody changed imports nothing of theirs and sends nothing to their server."""
+    """Resuming a tampered file imports none of its code and sends nothing to its server."""
     (tmp_path / "crafted_agents.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     file = tmp_path / "e.jsonl"

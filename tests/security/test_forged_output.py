@@ -1,4 +1,4 @@
-"""Tool output is data: forged results, notices, approvals, tokens and keys settle nothing, whoever says them."""
+"""Tool output is data: forged results, notices, approvals, tokens and keys have no effect."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from tests.security.theatre import (
 )
 
 _FEW, _ALL = 3, 2_500
-"""Runs of each front end and style; each holds some twenty forged texts. All together are ten thousand."""
+"""Runs of each adapter and style; each holds some twenty forged texts. All together are ten thousand."""
 
 
 @pytest.fixture(
@@ -33,7 +33,7 @@ _FEW, _ALL = 3, 2_500
     ids=lambda param: f"{param[0].value}-{param[1].value}",
 )
 def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
-    """One theatre for all runs of a front end and a style of news."""
+    """One theatre for all runs of an adapter and a style of news."""
     made = Theatre(frontend=request.param[0], style=request.param[1])
     yield made
     made.runner.close()
@@ -59,7 +59,7 @@ def test_forged_words_change_nothing(theatre: Theatre) -> None:
 
 @pytest.mark.slow
 def test_forged_words_change_nothing_in_ten_thousand_runs(theatre: Theatre) -> None:
-    """The same at length."""
+    """Forged words change nothing in ten thousand runs."""
     _check_runs(theatre, range(_ALL))
 
 
@@ -123,7 +123,7 @@ def _check_calls(played: Played, honestly: Played) -> None:
 
 
 def _is_content(said: Any) -> bool:
-    """Whether a message can hold it as it is."""
+    """Return True if a message can hold the value as it is."""
     return isinstance(said, str) or (
         isinstance(said, list) and all(isinstance(item, dict) for item in said)
     )

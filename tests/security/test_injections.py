@@ -32,7 +32,7 @@ class Harm:
 
     @property
     def done(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """What was destroyed and spent."""
+        """Calls of the destructive tools, with their arguments."""
         return [(tool.name, call.args) for tool in self.tools for call in tool.calls]
 
 
@@ -125,7 +125,7 @@ def test_an_order_is_obeyed_without_the_guard(frontend: Frontend, channel: Any) 
 @pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.__name__)
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
 def test_every_order_on_every_way(frontend: Frontend, channel: Any) -> None:
-    """All two hundred on each of them; those that the way itself makes unreadable are not obeyed by anybody."""
+    """All two hundred orders are held on each channel; a channel may make an order unreadable."""
     obeyed = 0
     for order in ORDERS:
         bare, _ = play(frontend, channel(order.text), config=_BARE)
@@ -147,7 +147,7 @@ def test_news_as_pairs_are_no_less_suspicious(frontend: Frontend) -> None:
 def test_a_guard_that_admits_all_is_found(
     frontend: Frontend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check can fail: with a trust guard that asks nobody, the money is gone."""
+    """The check can fail: with a trust guard that admits all, the money is gone."""
     blind = tuple(
         (name, (lambda _, __: ADMIT) if name == "trust" else judge) for name, judge in guards.GUARDS
     )

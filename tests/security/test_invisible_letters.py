@@ -1,4 +1,4 @@
-"""The mark and the secret of a thread, spelled with characters that one does not see, on every way to the model."""
+"""Mark and secret of a thread, spelled with invisible characters, on every channel to the model."""
 
 import itertools
 import json
@@ -49,7 +49,7 @@ def _forged() -> Iterator[str]:
 
 
 def _seen(agent: Agent) -> str:
-    """What the model was sent, as a reader sees it, but for the runtime's own delimiters."""
+    """Return the model's input as a reader sees it, without the runtime's own delimiters."""
     texts = [
         str(message.content) for request in agent.model.requests for message in request.messages
     ]
@@ -98,7 +98,7 @@ def test_every_character_without_ink_is_seen_through() -> None:
 
 @pytest.mark.parametrize("character", _TRIED, ids=ascii)
 def test_error_texts_carry_neither(agent_of: AgentOf, character: str) -> None:
-    """The words of an exception are the tool's words."""
+    """The text of an exception carries neither mark nor secret."""
     read = scripted_tool("read", [ValueError(" and ".join(_split(character)))])
     agent = agent_of(
         ScriptedChatModel(script(calls(("read", {})))),
@@ -155,7 +155,7 @@ def _texts_joined(agent: Agent) -> str:
 
 
 def test_deliveries_and_late_results_carry_neither(agent_of: AgentOf) -> None:
-    """What comes through the inbox, and what a notification tells."""
+    """Deliveries and notifications of late results carry neither mark nor secret."""
     mark, secret = _split("\u115f")
     inbox = Inbox()
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def confined(what: str, count: int, seed: int = 1) -> dict[str, Any]:
-    """What a part tells that was played in a process with an audit hook."""
+    """Play a part in a process with an audit hook and return its report."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.security.confined", what, str(count), str(seed)],
         cwd=ROOT,
@@ -67,7 +67,7 @@ def test_the_watch_sees_what_is_touched() -> None:
     "path", ["../../../../etc/passwd", "/home/ana/../../../etc/passwd", "/etc/../etc/passwd"]
 )
 def test_the_root_of_a_simulated_tree_is_its_top(path: str) -> None:
-    """Whoever goes up from the root stays there, and finds the tree's own file."""
+    """A path that goes up from the root stays there, and leads to the simulated file."""
     executor = Executor(
         FILES.tools,
         {"cwd": "/home/ana", "tree": {"etc": {"passwd": "simulated"}, "home": {"ana": {}}}},
@@ -76,7 +76,7 @@ def test_the_root_of_a_simulated_tree_is_its_top(path: str) -> None:
 
 
 def test_half_a_character_is_refused_and_changes_nothing() -> None:
-    """JSON can say it and UTF-8 cannot: the call is refused before it leaves a text that nobody can store."""
+    """A text that UTF-8 cannot encode is refused before it is stored."""
     executor = Executor(FILES.tools, {"cwd": "/", "tree": {}})
     assert "half a character" in executor.call("echo", {"text": "\ud800", "file": "a"})
     assert executor.public_state() == {"cwd": "/", "tree": {}}
@@ -99,7 +99,7 @@ def test_half_characters_are_found_anywhere(value: Any, half: bool) -> None:
 
 
 def test_a_number_that_no_tool_can_reckon_with_is_an_error_of_the_call() -> None:
-    """It is told to the agent; the run goes on."""
+    """A number that a tool cannot compute with is an error of the call; the run continues."""
     from asyncguard_benchmark.hazards.domains.lending import TOOLSET
 
     told = Executor(TOOLSET.tools, {}).call("instalment", {"owed": 10**400, "months": 1})

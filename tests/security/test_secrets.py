@@ -1,4 +1,4 @@
-"""What users, models and tools write is in no log that was not asked for it; tokens and nonces are in none at all."""
+"""Logs hold no content of users, models or tools unless enabled, and never a token or nonce."""
 
 import asyncio
 import io
@@ -47,7 +47,7 @@ IN_NO_EVENT = {
     CANARIES[n]
     for n in (0, *range(2, 8), 9, 17, 19, 24, *range(26, 30), 40, *range(42, 46), *range(47, 50))
 }
-"""Said by observers, callers, users and models, or by tools that nobody asked: no event tells of it."""
+"""Secrets that appear in no event: those of observers, callers, users, models and unasked tools."""
 TASKS = ("a", "b")
 
 
@@ -68,7 +68,7 @@ class Sinks:
     spans: Any = None
 
     def observers(self) -> list[Any]:
-        """Everything that asyncguard offers, and an observer that breaks with a secret in its error."""
+        """Return all observers of asyncguard, and one that fails with a secret in its error."""
         memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
         export = pytest.importorskip("opentelemetry.sdk.trace.export")
         provider = pytest.importorskip("opentelemetry.sdk.trace").TracerProvider(
@@ -277,7 +277,7 @@ def _answer(question: Mapping[str, Any]) -> Any:
 
 
 def _mistakes(office: Office) -> str:
-    """What is said about the mistakes of a caller."""
+    """Return the error messages of a caller's mistakes."""
     told = []
     for token, content in (
         (CANARIES[26], "x"),
@@ -292,7 +292,7 @@ def _mistakes(office: Office) -> str:
 
 
 def _look_at(journal: Path, keys: list[str], payloads: bool) -> None:
-    """Everything that a person may ask the journal."""
+    """Call every query of the journal."""
     shown = ["--payload"] if payloads else []
     for options in (
         ["list", "--all"],

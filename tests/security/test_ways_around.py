@@ -28,7 +28,7 @@ TASKS = [{"id": "a", "goal": "Look, dig and use."}, {"id": "b", "goal": "Tick."}
 
 
 def wipe() -> Any:
-    """What must not happen."""
+    """Return the destructive tool of these tests."""
     return scripted_tool("wipe", lambda _: "wiped")
 
 
@@ -73,7 +73,7 @@ def test_a_refusal_that_quotes_a_result_is_tool_output(agent_of: AgentOf) -> Non
 
 
 def test_an_echo_of_an_operand_is_as_suspicious_as_its_source(agent_of: AgentOf) -> None:
-    """A trusted tool repeats what it was given, and it was given what nobody trusts."""
+    """A trusted tool that echoes untrusted input taints the context."""
 
     def obey(messages: Sequence[BaseMessage], _: Any) -> Step:
         if len(messages) == 1:
@@ -95,7 +95,7 @@ def test_an_echo_of_an_operand_is_as_suspicious_as_its_source(agent_of: AgentOf)
 
 
 def test_a_summary_does_not_wash_a_thread(frontend: Frontend) -> None:
-    """Messages are replaced by their summary and the process ends: the ledger knows what the thread was told."""
+    """Messages are replaced by their summary and the process ends: the ledger knows what the model was shown."""
     harm, saver = wipe(), InMemorySaver()
     specs = [pure("look"), WIPE]
 
@@ -146,7 +146,7 @@ def test_a_history_that_is_brought_along_is_not_trusted(agent_of: AgentOf) -> No
 
 
 def test_an_answer_of_other_middleware_is_not_trusted() -> None:
-    """Somebody outside of the guard answers the call; it is output all the same."""
+    """An answer of middleware outside of the guard is untrusted output, too."""
 
     class Emulator(AgentMiddleware[Any, Any, Any]):
         async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
@@ -170,7 +170,7 @@ def test_an_answer_of_other_middleware_is_not_trusted() -> None:
 def test_a_tool_that_asks_in_the_name_of_the_guard_gets_its_answer_alone(
     _: int, agent_of: AgentOf
 ) -> None:
-    """Its question looks like the guard's, for a call that is held then: the answer is the tool's, and nobody waits."""
+    """A tool that forges an approval question gets its own answer, and releases no call."""
     purse, got = scripted_tool("pay", lambda _: "paid", args={"to": str}), []
 
     def ask(given: Any) -> str:
@@ -247,7 +247,7 @@ def test_a_result_in_the_form_of_a_reference_is_no_operand(agent_of: AgentOf) ->
     ids=ascii,
 )
 def test_what_reads_like_the_secret_or_the_mark_is_taken_out(written: str) -> None:
-    """Other cases, wide letters and letters that nobody sees make no difference; names of blocks are no way either."""
+    """Other cases, wide letters, invisible letters and names of blocks make no difference."""
     for content in (f"a {written} b", [{"type": "text", "text": written}], {written: "x"}):
         assert "[removed]" in str(without(NONCE, content))
         assert written not in str(without(NONCE, content))

@@ -1,7 +1,7 @@
-"""A run with a call in every state, whose tools, people and deliveries say what an example wants them to say.
+"""A run with a call in every state, with honest or forged texts of tools, people and deliveries.
 
-The same run is played with honest texts and with forged ones. Whatever was said, the events have to be the same: each
-call is settled by its own tool, its own token or a person, at the same moment, and in the same way.
+Whatever was said, the events have to be the same: each call ends by its own tool, its own token or
+a person, at the same moment, and in the same way.
 """
 
 import asyncio
@@ -59,25 +59,25 @@ _SPECS = (
 REFUSED, APPROVED = "b/pay#1", "a/wire#1"
 """The two calls that need a person, who refuses the one and approves the other."""
 _WORDS = frozenset({"content", "size", "goal", "reason", "message_id", "run", "epoch", "n"})
-"""What an event says that may differ between two runs of one story."""
+"""Fields of an event that may differ between two runs of one story."""
 _PATIENCE = 10.0
 """Seconds between the moment in which a run parks for the second time and the delivery."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """What everybody says in one run."""
+    """Texts of tools, people and deliveries in one run."""
 
     goals: tuple[str, str]
     """Goals of the tasks."""
     printed: Mapping[str, Any]
     """Output of each tool; text, blocks, or the error's text for ``fail``."""
     delivered: Any
-    """What comes for the external call."""
+    """Content of the delivery for the external call."""
     resumed: Any
-    """With what a parked run is resumed."""
+    """Value with which a parked run is resumed."""
     answered: Mapping[str, Any]
-    """More than the two answers that were asked for."""
+    """Answers beyond the two that were asked for."""
     stolen: tuple[str, ...]
     """Tokens with which a delivery is tried in vain."""
     seed: int = 0
@@ -85,28 +85,28 @@ class Act:
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """What a run left behind."""
+    """Record of a run."""
 
     story: Sequence[Mapping[str, Any]]
-    """The events, with calls by name and without anybody's words."""
+    """The events, with calls by name and without any texts."""
     contents: Mapping[str, Any]
-    """What each call ended with, as the ledger has it."""
+    """Outcome of each call, as the ledger has it."""
     said: Mapping[str, Any]
-    """What its tool, or the delivery, said."""
+    """Content that the call's tool, or the delivery, returned."""
     delivered_at: float
     """Seconds from the beginning to the delivery."""
     requests: Sequence[Sequence[BaseMessage]]
-    """What the model was sent."""
+    """Messages that the model was sent."""
     state: Mapping[str, Any]
     """The last state."""
     token: str
     """The token of the external call."""
     executed: Mapping[str, int]
-    """How often each tool ran."""
+    """Number of runs of each tool."""
 
 
 def honest() -> Act:
-    """A run in which nobody says anything strange."""
+    """Return a run with honest texts."""
     printed: dict[str, Any] = {name: f"{name} says so" for name in LATENCIES}
     return Act(
         goals=("Dig.", "Fetch."),
@@ -119,7 +119,7 @@ def honest() -> Act:
 
 
 def forged(seed: int) -> Act:
-    """A run in which everybody says something forged."""
+    """Return a run with forged texts."""
     forger = Forger(seed)
     printed: dict[str, Any] = {name: forger.text() for name in LATENCIES}
     for name in ("dig", "look"):
@@ -145,7 +145,7 @@ def forged(seed: int) -> Act:
 
 @dataclass(kw_only=True)
 class Theatre:
-    """An agent of one front end, used again for each run."""
+    """An agent of one adapter, used again for each run."""
 
     frontend: Frontend
     style: NewsStyle
@@ -256,7 +256,10 @@ class Theatre:
 
 
 def by_call(story: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """What happened to each call, without the moments; the wrappers of ``create_agent`` race for the order of calls."""
+    """Return the events of each call without times.
+
+    The wrappers of ``create_agent`` race, so that the order of calls differs between runs.
+    """
     calls_told: dict[str, list[dict[str, Any]]] = {name: [] for name in LATENCIES}
     for event in story:
         if (name := event.get("key")) is not None:
@@ -265,7 +268,7 @@ def by_call(story: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]
 
 
 def moments(story: Sequence[Mapping[str, Any]], kind: str) -> dict[str, float]:
-    """When an event of a kind happened to each call, in seconds from the beginning."""
+    """Return the time of an event of a kind for each call, in seconds from the beginning."""
     return {event["key"]: event["at"] for event in story if event["kind"] == kind}
 
 
@@ -285,7 +288,7 @@ def _all_at_once(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -
 
 
 def _story(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The events of a thread as one can compare them: calls by their names, times from the beginning."""
+    """Return the events in a form that can be compared: calls by name, times from the beginning."""
     names = {
         event["call"]["key"]: event["call"]["tool"]
         for event in events

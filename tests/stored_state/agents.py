@@ -1,6 +1,6 @@
-"""Agents whose threads are stored in one release and carried on in another.
+"""Agents whose threads are stored in one release and continued in another.
 
-The model reads what it is sent and remembers nothing, so that it goes on in another process. Only what both releases
+The model reads what it is sent and remembers nothing, so that it continues in another process. Only what both releases
 have is used here.
 """
 
@@ -47,18 +47,18 @@ CASES = {
     "falling_back": "find",
     "falling_back_once": "pay_here",
 }
-"""What state a thread was stored in -> the tool that its model calls."""
+"""Tool that the model calls, by the state in which a thread was stored."""
 RESTING = frozenset({"parked", "parked_pure", "held", "doubtful"})
 """Cases in which the run ended; in all others the process died in the middle of it."""
 BY_STEPS = {("graph", "queued"): 1, ("middleware", "said"): 1, ("middleware", "queued"): 2}
-"""After how many stored steps from the model's message on the process died, where it died between two steps."""
+"""Number of stored steps from the model's message to the death of a process between two steps."""
 _CALLED_TWICE = frozenset({"deferred"})
 SAID: list[str] = []
 """Tools that the models of this process have called."""
 
 
 def cases_of(front: str) -> list[str]:
-    """Return the cases of a front end: in the graph, a message is stored together with what was decided about it."""
+    """Return an adapter's cases: the graph stores a message together with the decisions on it."""
     return [case for case in CASES if (front, case) != ("graph", "said")]
 
 

@@ -16,7 +16,7 @@ STORES = [
 
 @pytest.fixture(params=STORES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Open a thread by front end and case."""
+    """Open a thread by adapter and case."""
     if request.param == "sqlite":
         yield lambda front, case: unpack(front, case, tmp_path)
     else:

@@ -36,17 +36,17 @@ CASES = {
     "taken_once": "pay_once",
     "answered_once": "pay_once",
 }
-"""What state an order was stored in -> the tool: nobody had taken it, its worker died, or it was answered."""
+"""Tool by the state of the order: not accepted, its worker died, or answered."""
 ROOT = Path(__file__).parents[2]
 
 
 def queue_in(folder: Path, url: str) -> str:
-    """Return where the queue is."""
+    """Return the address of the queue."""
     return url or str(folder / "calls.db")
 
 
 def journal_in(folder: Path, url: str) -> str:
-    """Return where the journal is that agent and workers share."""
+    """Return the address of the journal that agent and workers share."""
     return url or str(folder / "calls.db.journal")
 
 
@@ -57,7 +57,7 @@ async def agent_with_workers(
     """Build an agent whose calls go to workers.
 
     Args:
-        front: The front end.
+        front: The adapter.
         case: One of `CASES`.
         folder: Where effects and SQLite files are.
         url: Address of a database, empty for SQLite.

@@ -11,9 +11,9 @@ from tests.stored_state.agents import FRONT_ENDS, RESTING, TASK, THREAD, agent
 from tests.stored_state.play import open_saver
 
 TRACES = {"parked": 0, "held": 0, "doubtful": 0, "back_off": 0, "cross_checking": 0, "keyed": 9}
-"""Cases that are traced -> how the process ends: in one it dies in the middle of a call, in the others the run ends."""
+"""Exit code of the process by traced case: in one it dies in a call, in the others its run ends."""
 PLACE = ["--regimes", "fixed1", "--players", "graph", "--compositions", "S2-002,S2-003"]
-"""What the runs that were stored have in common."""
+"""Arguments that the stored runs have in common."""
 ABLATION = [
     *("--agents", "eager", "--players", "graph", "--regimes", "fixed1", "--compositions", "S2-002"),
     *("--no-wild", "--no-compliance", "--resamples", "100", "--out", "ablation"),

@@ -29,7 +29,7 @@ class Opened:
     """A stored thread, with the files and the database that belong to it."""
 
     front: str
-    """The front end that wrote it."""
+    """The adapter that wrote it."""
     case: str
     """The state that it was left in."""
     folder: Path
@@ -39,7 +39,7 @@ class Opened:
 
     @property
     def journal(self) -> str:
-        """Where the journal is."""
+        """Address of the journal."""
         return self.url or str(self.folder / "threads.db.effects")
 
     @property
@@ -60,7 +60,7 @@ class Opened:
             journal.close()
 
     async def run(self, *inputs: Any) -> str:
-        """Carry the thread on with each input, and return the texts of its last two messages.
+        """Continue the thread with each input, and return the texts of its last two messages.
 
         Args:
             *inputs: What is given to the agent, or functions that make it.
@@ -76,7 +76,7 @@ class Opened:
 
 
 Open = Callable[[str, str], Opened]
-"""From front end and case to the thread."""
+"""From adapter and case to the thread."""
 
 
 def extract(archive: Path, folder: Path) -> None:

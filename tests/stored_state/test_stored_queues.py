@@ -19,7 +19,7 @@ from tests.stored_state.stores import QUEUES, QUEUES_ON_SERVER, effects_in, extr
 
 pytestmark = pytest.mark.slow
 OLD_VERSION = "asyncguard-0.1-19afa021e8f4"
-"""What the workers of ffd2604 called themselves."""
+"""Application version of the workers of ffd2604."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 async def carried_on(place: Place, front: str, case: str, version: str = "") -> str:
-    """Carry a thread on, and return the texts of its last two messages."""
+    """Continue a thread, and return the texts of its last two messages."""
     opened = orders.agent_with_workers(front, case, place.folder, place.url, version)
     async with asyncio.timeout(60.0), opened as (agent, _):
         state = await agent.ainvoke(None, THREAD, durability="sync")
@@ -93,7 +93,7 @@ async def carried_on(place: Place, front: str, case: str, version: str = "") -> 
 
 
 def test_every_case_is_stored() -> None:
-    """Each front end and state has an archive and a dump, so that no test passes for want of one."""
+    """Each adapter and state has an archive and a dump, so that no test passes for want of one."""
     wanted = {f"{front}-{case}" for front in FRONT_ENDS for case in CASES}
     assert {each.name.removesuffix(".tar.gz") for each in QUEUES.glob("*.tar.gz")} == wanted
     assert {each.stem for each in QUEUES_ON_SERVER.glob("*.sql")} == wanted | {"schema"}
@@ -107,7 +107,7 @@ class TestStoredQueues:
     async def test_an_order_that_waited_is_carried_out_once(
         self, place: Place, front: str, case: str
     ) -> None:
-        """No worker had taken it."""
+        """An order that no worker had begun is carried out once."""
         place.fill(front, case)
         place.work()
         assert f"{CASES[case]} did order 17" in await carried_on(place, front, case)
@@ -117,7 +117,7 @@ class TestStoredQueues:
     async def test_a_repeatable_order_of_a_dead_worker_is_made_again(
         self, place: Place, front: str, case: str
     ) -> None:
-        """Under the first one's key."""
+        """The order is made again under the first worker's key."""
         place.fill(front, case)
         place.work()
         assert f"{CASES[case]} did order 17" in await carried_on(place, front, case)
@@ -136,7 +136,7 @@ class TestStoredQueues:
     async def test_an_order_that_may_not_be_repeated_is_in_doubt(
         self, place: Place, front: str
     ) -> None:
-        """Nothing can be asked."""
+        """The order is in doubt, as no probe can be asked."""
         place.fill(front, "taken_once")
         place.work()
         assert "not known whether pay_once#1 took effect" in await carried_on(
@@ -148,7 +148,7 @@ class TestStoredQueues:
     async def test_an_answer_that_was_not_read_is_read(
         self, place: Place, front: str, workers: int
     ) -> None:
-        """Whether or not there is a worker."""
+        """An answer that was not read is read, with or without a worker."""
         place.fill(front, "answered_once")
         for _ in range(workers):
             place.work()
@@ -161,7 +161,7 @@ class TestStoredQueues:
 async def test_an_order_of_another_version_is_named_with_what_to_do(
     place: Place, front: str, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Worker and agent both say which version it waits for, and nobody makes the call."""
+    """Worker and agent both name the version that the order waits for, and the call is not made."""
     monkeypatch.setattr(queue_client, "_CHECK_EVERY", 0.1)
     place.fill(front, case)
     place.work("--application-version", "next")

@@ -36,7 +36,7 @@ class TestTraces:
     def test_a_trace_says_what_it_said(
         self, front: str, case: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """As one JSON object, field for field."""
+        """A trace gives the stored JSON object, field for field."""
         assert main(["trace", str(STORED / f"{front}-{case}.jsonl"), "--json"]) == 0
         then = json.loads((STORED / f"{front}-{case}.said.json").read_text("utf-8"))
         assert holds(json.loads(capsys.readouterr().out), then)
@@ -45,7 +45,7 @@ class TestTraces:
     def test_a_trace_is_drawn(
         self, front: str, case: str, options: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """As a timeline, and line by line."""
+        """A trace is drawn as a timeline, and line by line."""
         assert main(["trace", str(STORED / f"{front}-{case}.jsonl"), "--no-color", *options]) == 0
         assert "#1" in capsys.readouterr().out
 
@@ -140,12 +140,12 @@ class TestResults:
         ids=["ablation", "hazards"],
     )
     def test_a_stored_ablation_is_reported(self, results: Path, command: list[str]) -> None:
-        """As a page."""
+        """A stored ablation is reported as a page."""
         assert bench(*command, "--out", "page.html") == 0
         assert "<html" in (results / "page.html").read_text("utf-8")
 
     def test_a_stored_ablation_is_written_as_a_document(self, results: Path) -> None:
-        """In Markdown."""
+        """A stored ablation is written as a document in Markdown."""
         assert bench("results", "ablation", "--out", "page.md") == 0
         assert "eager" in (results / "page.md").read_text("utf-8")
 
@@ -164,7 +164,7 @@ class TestResults:
     def test_the_same_ablation_again_finds_the_same(
         self, results: Path, command: list[str], found: str, kept: str
     ) -> None:
-        """From the stored episodes: none is played again."""
+        """The findings come from the stored episodes, and none is played again."""
         (file,) = results.glob(kept)
         before, then = file.read_bytes(), json.loads((results / found).read_text("utf-8"))
         (results / found).unlink()

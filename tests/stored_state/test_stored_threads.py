@@ -1,4 +1,4 @@
-"""Threads that an earlier release stored are carried on: nothing is lost, and no effect happens that must not."""
+"""Threads that an earlier release stored are continued: nothing is lost, and no effect happens that must not."""
 
 import psycopg
 import pytest
@@ -14,7 +14,7 @@ YES: Command[bool] = Command(resume=True)
 
 
 def test_every_case_is_stored() -> None:
-    """Each front end and state has an archive and a dump, so that no test passes for want of one."""
+    """Each adapter and state has an archive and a dump, so that no test passes for want of one."""
     wanted = {f"{front}-{case}" for front in FRONT_ENDS for case in cases_of(front)}
     assert {each.name.removesuffix(".tar.gz") for each in RELEASE.glob("*-*.tar.gz")} == wanted
     assert {each.stem for each in ON_SERVER.glob("*.sql")} == wanted | {SCHEMA.removesuffix(".sql")}
@@ -65,7 +65,7 @@ class TestCallsAtRest:
         assert thread.effects == []
 
     async def test_a_call_in_doubt_stays_in_doubt(self, opened: Open, front: str) -> None:
-        """The thread goes on with other work, and the doubtful call is not made again."""
+        """The thread continues with other work, and the doubtful call is not made again."""
         thread = opened(front, "doubtful")
         await thread.run(ANOTHER)
         assert [each.split()[1] for each in thread.effects] == ["17", "18"]
@@ -79,7 +79,7 @@ class TestCallsThatWereRunning:
     async def test_a_repeatable_call_is_made_again(
         self, opened: Open, front: str, case: str
     ) -> None:
-        """The second attempt has the first one's key, and nobody is asked once more."""
+        """The second attempt has the first one's key, and no person is asked again."""
         thread = opened(front, case)
         assert f"{CASES[case]} did order 17" in await thread.run(None)
         assert len(thread.effects) == 2
@@ -87,7 +87,7 @@ class TestCallsThatWereRunning:
 
     @pytest.mark.parametrize("case", ["probed", "waiting_probed"])
     async def test_a_probed_call_is_asked_about(self, opened: Open, front: str, case: str) -> None:
-        """The probe finds it."""
+        """The probe finds the effect."""
         thread = opened(front, case)
         assert "a probe found order 17" in await thread.run(None)
         assert len(thread.effects) == 1
@@ -95,7 +95,7 @@ class TestCallsThatWereRunning:
     async def test_a_call_that_may_not_be_repeated_is_in_doubt(
         self, opened: Open, front: str
     ) -> None:
-        """Nothing can be asked."""
+        """The call is in doubt, as no probe can be asked."""
         thread = opened(front, "once")
         assert "not known whether pay_once#1 took effect" in await thread.run(None)
         assert len(thread.effects) == 1
@@ -114,7 +114,7 @@ class TestCallsThatWereRunning:
         "case", [case for case in CASES if case not in ("parked", "parked_pure", "held")]
     )
     async def test_a_new_message_repeats_nothing(self, opened: Open, front: str, case: str) -> None:
-        """The user says something else instead of letting the thread go on: no effect happens that must not."""
+        """The user says something else instead of letting the thread continue: no effect happens that must not."""
         if case not in cases_of(front):
             pytest.skip("the graph has no such state")
         thread = opened(front, case)
@@ -134,7 +134,7 @@ class TestCallsThatHadNotBegun:
     async def test_a_call_that_had_not_begun_is_made_once(
         self, opened: Open, front: str, case: str
     ) -> None:
-        """Whether it had been admitted already or not."""
+        """A call that had not begun is made once, whether it had been admitted or not."""
         if case not in cases_of(front):
             pytest.skip("the graph has no such state")
         thread = opened(front, case)
@@ -167,7 +167,7 @@ class TestRecoveries:
         assert len(thread.effects) == 1
 
     async def test_a_contract_that_was_read_is_read_again(self, opened: Open, front: str) -> None:
-        """The call was refused for its arguments, and is told as failed, not as in doubt."""
+        """The call was refused for its arguments, and is reported as failed, not as in doubt."""
         text = await opened(front, "reading_contract").run(None)
         assert "unknown field: order" in text
         assert "not known whether" not in text

@@ -19,12 +19,12 @@ REFUSED = "refused.txt"
 
 @dataclass(frozen=True)
 class Ground:
-    """Where effects go, and whether the process dies."""
+    """Folder of the effects, and the death of the process."""
 
     folder: Path
     """Holds the files of effects, tokens and refusals."""
     die: bool
-    """Whether tools end the process in the middle of a call."""
+    """True if tools end the process in the middle of a call."""
 
     def effect(self, tool: str, order: str, key: str = "", *, survive: bool = False) -> str:
         """Write an effect to the disk, and die after it unless the tool survives."""

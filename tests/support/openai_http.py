@@ -1,7 +1,7 @@
-"""HTTP for the loopback server: one exchange to a connection; bodies, event streams, failures, broken connections.
+"""HTTP of the loopback server: one exchange a connection, streams, failures, broken connections.
 
-Every response closes its connection unless the server is told otherwise: clients which nobody closes would otherwise
-leave pooled sockets behind, and warnings are errors here.
+Every response closes its connection unless the server is told otherwise: clients that are never
+closed would otherwise leave pooled sockets open, and warnings are errors here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SILENT_CLIENT = 10.0
 
 
 class Service(Protocol):
-    """What answers; its methods are called from several threads at once."""
+    """Port of the service that answers; its methods are called from several threads at once."""
 
     def accept(self, path: str, headers: dict[str, str], raw: bytes) -> ModelRequest:
         """Parse, check and record a request, or raise `RefusedError`."""

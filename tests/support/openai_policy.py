@@ -1,7 +1,8 @@
-"""What a test says the model does: replies, failures, and the neutral view of the request they answer.
+"""Policies of the model in tests: replies, failures, and the neutral view of a request.
 
-A policy sees the same `ModelRequest` whichever wire format the client spoke, so one policy (and one test) serves both
-surfaces. It answers with a value; the server turns the value into the bytes of the surface that asked.
+A policy sees the same `ModelRequest` whichever wire format the client spoke, so one policy (and one
+test) serves both surfaces. It answers with a value; the server turns the value into the bytes of
+the surface that asked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Surface(StrEnum):
 
 
 class Role(StrEnum):
-    """Who speaks in a message; `developer` is folded into `SYSTEM`."""
+    """Author of a message; `developer` is folded into `SYSTEM`."""
 
     SYSTEM = "system"
     USER = "user"
@@ -35,7 +36,7 @@ class Role(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped, in the words of the chat surface."""
+    """Reason for which the model stopped, in the words of the chat surface."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -112,7 +113,7 @@ class Disconnect:
     """The connection breaks, before anything was sent or in the middle of a stream."""
 
     reply: Reply | None = None
-    """What a stream was carrying when it broke."""
+    """Reply that a stream was carrying when it broke."""
     after_events: int = 0
     """Stream events that still arrive; a request without streaming never gets any byte."""
 
@@ -125,7 +126,7 @@ class Message:
     """One message of the history, the same for both surfaces."""
 
     role: Role
-    """Who speaks."""
+    """Author of the message."""
     text: str = ""
     """All text parts joined."""
     calls: tuple[Call, ...] = ()
@@ -145,7 +146,7 @@ class ToolDeclaration:
     parameters: JsonObject
     """The JSON schema of its arguments."""
     strict: bool
-    """Whether the client asked for strict arguments."""
+    """True if the client asked for strict arguments."""
     asynchronous: bool = False
     """Declared `async` (responses surface): its calls may stay unanswered for a while."""
 
@@ -163,7 +164,7 @@ class ModelRequest:
     tools: tuple[ToolDeclaration, ...]
     """The function tools offered."""
     streaming: bool
-    """Whether the reply is sent as events."""
+    """True if the reply is sent as events."""
     body: JsonObject
     """The body as it was sent."""
 
@@ -193,7 +194,7 @@ class ScriptExhaustedError(LookupError):
 
 
 def scripted(answers: Iterable[Answer]) -> Policy:
-    """Return a policy which gives the answers in order, whoever asks; safe for concurrent clients.
+    """Return a policy which gives the answers in order to any client; safe for concurrent ones.
 
     Raises:
         ScriptExhaustedError: From the policy, once the answers are used up; the server reports it as a 500.

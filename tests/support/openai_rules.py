@@ -1,7 +1,8 @@
-"""What the service refuses: the checks which both wire formats share.
+"""Refusals of the service: the checks that both wire formats share.
 
-A stand-in that accepts more than the real service lets a broken history pass every test and fail in production, so
-these checks are as strict as the service is. Each refusal carries the parameter that the service would name.
+A stand-in that accepts more than the real service lets a broken history pass every test and fail in
+production, so these checks are as strict as the service is. Each refusal carries the parameter that
+the service would name.
 """
 
 from __future__ import annotations

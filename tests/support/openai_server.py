@@ -77,9 +77,9 @@ class RecordedRequest:
     body: JsonObject
     """The parsed JSON; empty when it was none."""
     view: ModelRequest | None
-    """What the policy saw; None when the request was refused."""
+    """View that the policy got; None when the request was refused."""
     refusal: str | None
-    """Why it was refused; None when it was not."""
+    """Reason for the refusal; None when the request was accepted."""
 
 
 class OpenAIServer:
@@ -142,17 +142,17 @@ class OpenAIServer:
 
     @property
     def views(self) -> tuple[ModelRequest, ...]:
-        """What the policy saw so far, in order of arrival."""
+        """Views that the policy got so far, in order of arrival."""
         return tuple(request.view for request in self.requests if request.view is not None)
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Why requests were refused; empty after a test whose every history was valid."""
+        """Reasons for refusals; empty after a test whose every history was valid."""
         return tuple(request.refusal for request in self.requests if request.refusal is not None)
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What went wrong on this side: an exhausted script, an exception in the policy or the server."""
+        """Faults of this side: an exhausted script, an exception in the policy or the server."""
         with self._lock:
             return tuple(self._errors)
 
@@ -213,7 +213,7 @@ def _json_object(raw: bytes) -> JsonObject:
     try:
         body = json.loads(raw)
     except ValueError as error:
-        raise RefusedError(f"The body is no valid JSON: {error}") from error
+        raise RefusedError(f"The body is not valid JSON: {error}") from error
     if not isinstance(body, dict):
         raise RefusedError("The body must be a JSON object")
     return body

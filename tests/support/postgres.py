@@ -40,7 +40,7 @@ def binaries() -> Path | None:
 
 
 class Server:
-    """A server of our own: loopback and a socket in its folder, nobody else's data, no password."""
+    """A server of our own: loopback and a socket in its folder, no foreign data, no password."""
 
     def __init__(self, folder: Path, tools: Path) -> None:
         """Make a cluster; nothing runs yet.
@@ -161,7 +161,7 @@ class Server:
 
 
 def _unprivileged() -> str | None:
-    """Who runs the server: it refuses to be root."""
+    """Return the user that runs the server, which refuses to be root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -202,7 +202,7 @@ def server() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def database(address: str) -> Iterator[str]:
-    """Address of a fresh database on a server, which is dropped afterwards, whoever is still connected.
+    """Yield the address of a fresh database, which is dropped afterwards despite open connections.
 
     Args:
         address: Of any database there.
@@ -219,7 +219,7 @@ def database(address: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres_address() -> Iterator[str]:
-    """Address of a server that all tests of this run share; nobody may stop it."""
+    """Yield the address of a server that all tests of this run share and must not stop."""
     named = os.environ.get("ASYNCGUARD_TEST_POSTGRES")
     if named:
         yield named

@@ -1,4 +1,4 @@
-"""What the loopback server refuses, as the service does, and what it therefore must accept."""
+"""Refusals of the loopback server, as of the service, and requests that it must accept."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_parallel_calls_arrive_in_order(surface: Surface, ask: Ask) -> None:
 
 @pytest.mark.parametrize("arguments", ['{"city": ', "not json", "{'city': 'Oslo'}"])
 def test_malformed_arguments_arrive_as_invalid(surface: Surface, arguments: str) -> None:
-    """Arguments which are no JSON go over the wire as they are, beside a valid call."""
+    """Arguments which are not JSON go over the wire as they are, beside a valid call."""
     calls = (Call(name="locate", arguments=arguments, id="call_bad"), Call.of("locate", city="Rom"))
     with OpenAIServer(scripted([Reply(calls=calls)])) as server:
         answer = chat_model(server, surface).invoke(HELLO)

@@ -14,20 +14,20 @@ Breaker = Callable[[History, int], History]
 
 
 def calling(*ids: str, name: str = "search", text: str = "", signed: bool = True) -> AIMessage:
-    """Makes an assistant message that calls one tool under these ids."""
+    """Make an assistant message that calls one tool under these ids."""
     made = [tool_call(name=name, args={"q": identity}, id=identity) for identity in ids]
     kwargs = {GEMINI_SIGNATURES: {ids[0]: "c2lnbmF0dXJl"}} if signed else {}
     return AIMessage(text, tool_calls=made, additional_kwargs=kwargs)
 
 
 def answer(identity: str, text: str = "result") -> ToolMessage:
-    """Makes the answer to a call."""
+    """Make the answer to a call."""
     return ToolMessage(text, tool_call_id=identity)
 
 
 @st.composite
 def valid_histories(draw: st.DrawFn) -> History:
-    """Draws a history, with at least one call, that every provider accepts."""
+    """Draw a history, with at least one call, that every provider accepts."""
     number = count(1)
     texts = st.sampled_from(["hello", "two words", "x", "ends with a dot."])
     history: History = [SystemMessage(draw(texts))] if draw(st.booleans()) else []
@@ -49,7 +49,7 @@ def valid_histories(draw: st.DrawFn) -> History:
 
 
 def places(history: History, kind: type[BaseMessage]) -> list[int]:
-    """Lists where messages of a kind stand; of assistant messages, only those with calls."""
+    """List the places of messages of a kind; of assistant messages, only those with calls."""
     return [
         index
         for index, message in enumerate(history)
@@ -58,53 +58,53 @@ def places(history: History, kind: type[BaseMessage]) -> list[int]:
 
 
 def drop_an_answer(history: History, pick: int) -> History:
-    """One call stays without an answer."""
+    """Drop an answer."""
     at = _pick(history, ToolMessage, pick)
     return history[:at] + history[at + 1 :]
 
 
 def repeat_an_answer(history: History, pick: int) -> History:
-    """One call is answered twice in a row."""
+    """Repeat an answer directly after it."""
     at = _pick(history, ToolMessage, pick)
     return [*history[: at + 1], history[at], *history[at + 1 :]]
 
 
 def answer_again_later(history: History, pick: int) -> History:
-    """A second answer comes at the end, as a naive late result would."""
+    """Append a second answer, as a naive late result would be."""
     return [*history, AIMessage("meanwhile"), history[_pick(history, ToolMessage, pick)]]
 
 
 def interrupt_before_the_answers(history: History, pick: int) -> History:
-    """A user message stands between a call and its answer."""
+    """Put a user message between a call and its answer."""
     at = _pick(history, AIMessage, pick)
     return [*history[: at + 1], HumanMessage("wait"), *history[at + 1 :]]
 
 
 def answer_before_the_call(history: History, pick: int) -> History:
-    """A call and its first answer change places."""
+    """Exchange a call and its first answer."""
     at = _pick(history, AIMessage, pick)
     return [*history[:at], history[at + 1], history[at], *history[at + 2 :]]
 
 
 def drop_the_call(history: History, pick: int) -> History:
-    """The answers to a call stay without it."""
+    """Drop a call and keep its answers."""
     at = _pick(history, AIMessage, pick)
     return history[:at] + history[at + 1 :]
 
 
 def stop_at_the_call(history: History, pick: int) -> History:
-    """The history ends with an unanswered call."""
+    """End the history with an unanswered call."""
     return history[: _pick(history, AIMessage, pick) + 1]
 
 
 def answer_somebody_else(history: History, pick: int) -> History:
-    """An answer carries an id that nobody called."""
+    """Give an answer the id of no call."""
     at = _pick(history, ToolMessage, pick)
     return [*history[:at], answer("nobody"), *history[at + 1 :]]
 
 
 def use_an_id_again(history: History, pick: int) -> History:
-    """A later call has the id of an earlier one."""
+    """Give a later call the id of an earlier one."""
     message = history[_pick(history, AIMessage, pick)]
     assert isinstance(message, AIMessage)
     used = str(message.tool_calls[0]["id"])
@@ -112,7 +112,7 @@ def use_an_id_again(history: History, pick: int) -> History:
 
 
 def lose_an_id(history: History, pick: int) -> History:
-    """A call and its answer have an empty id."""
+    """Give a call and its answer an empty id."""
     return [*history, calling(""), answer("")]
 
 

@@ -26,22 +26,22 @@ def local() -> LocalExecutor:
 
 
 def test_the_local_executor_keeps_the_contract_in_virtual_time() -> None:
-    """All rules, without waiting."""
+    """All rules of the executor hold in virtual time."""
     run_virtual(check_executor(local))
 
 
 async def test_the_local_executor_keeps_the_contract_in_real_time() -> None:
-    """All rules on a real loop."""
+    """All rules of the executor hold on a real loop."""
     await check_executor(local)
 
 
 def test_the_loop_clock_keeps_the_contract_in_virtual_time() -> None:
-    """All rules, without waiting."""
+    """All rules of the clock hold in virtual time."""
     run_virtual(check_clock(LoopClock))
 
 
 async def test_the_loop_clock_keeps_the_contract_in_real_time() -> None:
-    """All rules on a real loop."""
+    """All rules of the clock hold on a real loop."""
     await check_clock(LoopClock)
 
 
@@ -115,7 +115,7 @@ class Hoarding(LocalExecutor):
 
 class Unclosed(LocalExecutor):
     def close(self) -> None:
-        """Goes on as before."""
+        """Continues as before."""
 
 
 class Deaf(LocalExecutor):
@@ -226,7 +226,7 @@ def _later(_: Details) -> Any:
 
 
 def test_a_broken_observer_is_caught() -> None:
-    """What is not callable, has to be awaited, or raises."""
+    """An observer is refused that is not callable, has to be awaited, or raises."""
     for broken, said in (
         (7, "not callable"),
         (_coroutine, "plain function"),

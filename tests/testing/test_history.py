@@ -41,7 +41,7 @@ def broken(
 
 @given(valid_histories())
 def test_valid_histories_pass_everywhere(history: History) -> None:
-    """What every provider accepts, every provider's rules accept, those of Gemini 3 included."""
+    """A history that every provider accepts passes all rules, those of Gemini 3 included."""
     check_history_all(history, gemini3=True)
 
 
@@ -62,7 +62,7 @@ def test_every_broken_pairing_is_caught_everywhere(
 def test_many_broken_pairings_are_caught_everywhere(
     breaker: Breaker, history: History, pick: int
 ) -> None:
-    """The same over many more histories."""
+    """Many more broken histories are refused for every provider."""
     check_it_is_caught(breaker, history, pick)
 
 

@@ -154,7 +154,7 @@ def test_a_single_answer_is_no_script(script: Any) -> None:
 
 
 async def test_errors_of_the_script_are_raised() -> None:
-    """An exception in the script is what the caller gets, and the next request goes on."""
+    """An exception in the script is what the caller gets, and the next request continues."""
     model = ScriptedChatModel(
         [ConnectionError("429"), lambda messages, tools: TimeoutError("late"), "fine"]
     )

@@ -164,7 +164,7 @@ def test_a_ready_model_may_be_the_parameters() -> None:
 
 
 def test_copies_share_script_and_record() -> None:
-    """Copies that a front end makes continue one script."""
+    """Copies that an adapter makes continue one script."""
     look = scripted_tool("look", ["a", "b", "c"])
     assert [look.model_copy().invoke({}), copy.deepcopy(look).invoke({}), look.invoke({})] == [
         "a",

@@ -105,7 +105,7 @@ def test_a_block_that_is_not_left_is_named() -> None:
 
 
 def test_cancelling_a_waiting_turn_breaks_the_sequence() -> None:
-    """The cancelled task is cancelled; those behind it learn why they will not get their turn."""
+    """The cancelled task is cancelled; tasks with later turns get an error that names the cause."""
     seq = Sequencer()
 
     async def take(turn: int) -> None:

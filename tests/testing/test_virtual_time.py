@@ -242,7 +242,7 @@ def test_settle_waits_for_threads_that_cannot_be_marked() -> None:
 
 
 def test_a_deadlock_is_an_error_that_names_who_waits() -> None:
-    """Waiting for what nobody will do raises instead of hanging, and says which task stands where."""
+    """A wait that cannot end raises instead of hanging, and names the waiting tasks."""
 
     async def stuck_here() -> None:
         await asyncio.Event().wait()

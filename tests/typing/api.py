@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
+from tenacity import stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from asyncguard import (
     AsyncGuardMiddleware,
@@ -30,6 +31,7 @@ from asyncguard import (
     NewsStyle,
     Observer,
     Ports,
+    Retry,
     SignalKind,
     ThreadBusyError,
     Timing,
@@ -56,6 +58,17 @@ async def search(city: str) -> str:
 
 
 @guarded(
+    effect="pure",
+    retry=Retry(
+        wait=wait_random_exponential(max=60), stop=stop_after_attempt(8) | stop_after_delay(120)
+    ),
+)
+async def search_slowly(city: str) -> str:
+    """Search flights of an airline that is often busy."""
+    return city
+
+
+@guarded(
     effect=EffectClass.AT_MOST_ONCE, mode=Mode.BACKGROUND, fallbacks=["search"], destructive=True
 )
 @tool
@@ -76,7 +89,7 @@ def count(details: Details) -> None:
 
 
 def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFile) -> None:
-    """Both front ends, with everything that can be set."""
+    """Both adapters, with everything that can be set."""
     observers: Sequence[Observer] = [count, log_events(console_logger()), trace]
     config = GuardConfig(
         grounding=False,

@@ -1,1 +1,4 @@
-"""State machine that ``build_agent`` compiles to a LangGraph graph."""
+"""State machine that ``build_agent`` compiles to a LangGraph graph.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

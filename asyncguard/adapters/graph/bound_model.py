@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, cast
 
 from langchain.chat_models import init_chat_model
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.prompt_values import ChatPromptValue
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
+from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.langchain_internals import provider_of
@@ -57,7 +57,7 @@ class ModelBinding:
         self._references = references
         self._options = dict(options)
         # By the ids of the tasks, which are an enum in the schemas; empty for a single task.
-        self._bound: dict[tuple[str, ...], Runnable[LanguageModelInput, AIMessage]] = {}
+        self._bound: dict[tuple[str, ...], tuple[Any, Mapping[str, Any]]] = {}
         self._answers_sync = answers_sync(model)
         self.provider = provider_of(model)
         self.task_argument = task_argument(specs)
@@ -72,11 +72,7 @@ class ModelBinding:
             tasks: Ids of the tasks of the thread.
             config: Of the node: callbacks and tags.
         """
-        bound: Any = self._bound_for(tasks)
-        arguments: Mapping[str, Any] = {}
-        if _only_adds_arguments(bound):
-            # Calling through the binding would merge the configs once more a turn.
-            bound, arguments = bound.bound, bound.kwargs
+        bound, arguments = self._bound_for(tasks)
         prompt: Any = messages
         if (
             type(bound).ainvoke is BaseChatModel.ainvoke
@@ -95,28 +91,28 @@ class ModelBinding:
             AIMessage, await off_portal(partial(bound.ainvoke, prompt, config, **arguments))
         )
 
-    def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
+    def _bound_for(self, tasks: Sequence[str]) -> tuple[Any, Mapping[str, Any]]:
+        """Return the model to call for these tasks, and the arguments that bind its tools."""
         key = tuple(tasks) if len(tasks) > 1 else ()
-        if key not in self._bound:
-            if len(self._bound) > 64:  # threads with ever new ids of tasks must not fill the memory
-                self._bound.clear()
-            self._bound[key] = self._bind(key)
-        return self._bound[key]
-
-    def _bind(self, tasks: tuple[str, ...]) -> Runnable[LanguageModelInput, AIMessage]:
+        if key in self._bound:
+            return self._bound[key]
+        strict = self._options.get("strict")
         shown = shown_tools(
-            self._tools,
-            self._specs,
-            tasks,
-            references=self._references,
-            strict=self._options.get("strict"),
+            self._tools, self._specs, key, references=self._references, strict=strict
         )
         everything = [*shown, *self._provider_tools]
-        return self._model.bind_tools(everything, **self._options) if everything else self._model
-
-
-def _only_adds_arguments(bound: Any) -> bool:
-    """Return True for a plain binding, whose model can be called directly with its arguments."""
-    if not isinstance(bound, RunnableBinding) or type(bound).ainvoke is not RunnableBinding.ainvoke:
-        return False
-    return not bound.config and not bound.config_factories
+        bound: Any = self._model
+        arguments: Mapping[str, Any] = {}
+        if everything:
+            bound = self._model.bind_tools(everything, **self._options)
+        plain = (
+            isinstance(bound, RunnableBinding) and type(bound).ainvoke is RunnableBinding.ainvoke
+        )
+        if plain and not bound.config and not bound.config_factories:
+            # Such a binding only adds arguments, and to call through it would merge the configs
+            # once more a turn.
+            bound, arguments = bound.bound, bound.kwargs
+        if len(self._bound) > 64:  # threads with ever new ids of tasks must not fill the memory
+            self._bound.clear()
+        self._bound[key] = (bound, arguments)
+        return bound, arguments

@@ -184,7 +184,8 @@ def _graph(
     )
     for step, destinations in _DESTINATIONS.items():
         act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
-        # After a loss a run begins at one of these two: by a new input, or by a resume.
+        # A lost execution of "execute" may have issued calls. The thread continues there by a
+        # resume, or at "prepare" by a new input.
         function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
         graph.add_node(
             step, Node(step, function, portal), destinations=destinations, input_schema=state_schema

@@ -191,9 +191,12 @@ class Nodes:
     def _deliver(self, run: Run) -> Any:
         delivery = run.teller.deliver()
         # Before put_in_place(), which may replace the answers by the whole history.
-        direct = self._returns_directly(run, delivery.messages)
+        answers = [item for item in delivery.messages if isinstance(item, ToolMessage)]
+        direct = answers and all(
+            item.name in self.direct and item.status != "error" for item in answers
+        )
         put_in_place(run.board, run.messages, delivery)
-        if direct:
+        if direct and not run.ledger.any_open():
             return [*delivery.updates, _ended(run, "direct_return", delivery.messages)]
         # Providers want answers directly after their calls, so messages of tools come after them.
         updates, added = _apart(delivery.updates)
@@ -202,12 +205,6 @@ class Nodes:
             goto="model",
         )
         return [*updates, own] if updates else own
-
-    def _returns_directly(self, run: Run, messages: Sequence[AnyMessage]) -> bool:
-        answers = [message for message in messages if isinstance(message, ToolMessage)]
-        if not self.direct or not answers or run.ledger.any_open():
-            return False
-        return all(message.name in self.direct and message.status != "error" for message in answers)
 
 
 def _ended(run: Run, reason: str, messages: Sequence[AnyMessage]) -> Any:

@@ -1,1 +1,4 @@
-"""LangChain messages: parsed, sanitized, rendered and ordered for providers."""
+"""LangChain messages: parsed, sanitized, rendered and ordered for providers.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

@@ -33,7 +33,15 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
         ``written``; or the whole history in order, if a message stands between the calls and
         answers at its end, or if another writer has answered a call that is answered now.
     """
-    turn, theirs = _without_theirs(history[_turn_of(history) :], written)
+    # An update of a resting thread's state may have put answers of its own there; only the
+    # runtime's answer is the outcome of the call.
+    answered = {message.tool_call_id for message in written if isinstance(message, ToolMessage)}
+    since = history[_turn_of(history) :]
+    turn = [
+        message
+        for message in since
+        if not (isinstance(message, ToolMessage) and message.tool_call_id in answered)
+    ]
     whole = [*turn, *written]
     last = next((place for place, message in enumerate(whole) if isinstance(message, AIMessage)), 0)
     ids = {str(call["id"]) for call in calls_of(whole[last])} if whole else set()
@@ -43,7 +51,7 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
         if isinstance(message, ToolMessage) and message.tool_call_id in ids
     ]
     # In order already: the common case, in which only the new messages are written.
-    if not theirs and whole[last + 1 : last + 1 + len(answers)] == answers:
+    if len(turn) == len(since) and whole[last + 1 : last + 1 + len(answers)] == answers:
         return list(written)
     others = [
         message for message in whole[last + 1 :] if not any(message is answer for answer in answers)
@@ -51,23 +59,6 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
     # LangGraph can only append or replace by id, so another order means to write everything.
     before = history[: _turn_of(history)]
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *before, *whole[: last + 1], *answers, *others]
-
-
-def _without_theirs(
-    turn: Sequence[AnyMessage], written: Sequence[AnyMessage]
-) -> tuple[list[AnyMessage], bool]:
-    """Return a turn without answers to calls that ``written`` answers, and True if there were any.
-
-    An update of a resting thread's state may have put them there; only the runtime's answer is the
-    outcome of the call.
-    """
-    answered = {message.tool_call_id for message in written if isinstance(message, ToolMessage)}
-    kept = [
-        message
-        for message in turn
-        if not (isinstance(message, ToolMessage) and message.tool_call_id in answered)
-    ]
-    return kept, len(kept) < len(turn)
 
 
 def calls_of(message: AnyMessage) -> list[Any]:
@@ -111,7 +102,11 @@ def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
         ):
             evidence.add(record.call.task, text_of(message.content))
         elif is_ours(message):
-            _collect_news(board, message)
+            data = message.additional_kwargs.get("lc_data")
+            for key in data.get("calls", []) if isinstance(data, dict) else []:
+                if (known := board.ledger.find(str(key))) is not None:
+                    evidence.add(known.call.task, text_of(message.content))
+                    board.taint_by_output(known)
         elif isinstance(message, HumanMessage | SystemMessage):
             evidence.add_common(text_of(message.content))
 
@@ -126,16 +121,6 @@ def _holds_foreign_output(messages: Sequence[AnyMessage], known: Collection[str]
     }
     answers = (message.tool_call_id for message in messages if isinstance(message, ToolMessage))
     return any(call_id not in known and call_id not in delivered for call_id in answers)
-
-
-def _collect_news(board: Scoreboard, message: AnyMessage) -> None:
-    data = message.additional_kwargs.get("lc_data")
-    keys = data.get("calls", []) if isinstance(data, dict) else []
-    for key in keys:
-        record = board.ledger.find(str(key))
-        if record is not None:
-            board.evidence.add(record.call.task, text_of(message.content))
-            board.taint_by_output(record)
 
 
 def add_user_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
@@ -190,8 +175,7 @@ def repaired(
     missing = {
         str(call["id"])
         for message in messages
-        if isinstance(message, AIMessage)
-        for call in (*message.tool_calls, *message.invalid_tool_calls)
+        for call in calls_of(message)
         if call["id"] not in answered
     }
     if not missing:
@@ -200,8 +184,7 @@ def repaired(
     for message in messages:
         ordered.append(message)
         if isinstance(message, AIMessage):
-            calls = (*message.tool_calls, *message.invalid_tool_calls)
-            unanswered = [call for call in calls if str(call["id"]) in missing]
+            unanswered = [call for call in calls_of(message) if str(call["id"]) in missing]
             ordered += answers(message.id or "", unanswered)
     return [*ordered, *written]
 

@@ -4,8 +4,9 @@ import operator
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
+from asyncguard.adapters.messages.history import calls_of
 from asyncguard.adapters.messages.provider_rules import append_adapted
 
 
@@ -65,9 +66,7 @@ class CachedHistory:
             self._stored.append(message)
             append_adapted(self._sent, message, provider=provider, nonce=self._nonce)
             self.ids.add(str(message.id))
-            if isinstance(message, AIMessage):
-                calls = (*message.tool_calls, *message.invalid_tool_calls)
-                self.ids.update(str(call["id"]) for call in calls)
+            self.ids.update(str(call["id"]) for call in calls_of(message))
 
     def request(self, view: HumanMessage | None = None) -> list[AnyMessage]:
         """Return the messages to send, with the task-state view at the end."""

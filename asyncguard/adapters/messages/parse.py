@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call
 from pydantic import ValidationError
 
@@ -81,6 +81,29 @@ def with_usable_ids(
     return message.model_copy(update=update)
 
 
+def all_with_usable_ids(
+    messages: Sequence[BaseMessage], new_id: Callable[[], str], taken: Collection[str]
+) -> list[Any]:
+    """Apply :func:`with_usable_ids` to the result of a model call.
+
+    ``create_agent`` adds the answers to a structured response; they follow the ids of their calls.
+    """
+    made: list[Any] = []
+    renamed: dict[str | None, str] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            usable = with_usable_ids(message, new_id, taken)
+            pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
+            renamed = {before["id"]: str(after["id"]) for before, after in pairs}
+            made.append(usable)
+        elif isinstance(message, ToolMessage):
+            call_id = renamed.get(message.tool_call_id, message.tool_call_id)
+            made.append(message.model_copy(update={"tool_call_id": call_id}))
+        else:
+            made.append(message)
+    return made
+
+
 def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
     """Return True for a message of plain text and usable calls, which needs no change.
 
@@ -97,18 +120,13 @@ def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
     if not is_plain_text(content) or (calls and content and not content.strip()):
         return False
     seen: set[str] = set()
-    return all(_is_usable_call(call, seen, taken) for call in calls)
-
-
-def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[str]) -> bool:
-    call_id, name = call.get("id"), call.get("name")
-    if (
-        not _is_usable_id(call_id, seen, taken)
-        or name != _usable_name(name)
-        or json_problem(call["args"])
-    ):
-        return False
-    seen.add(str(call_id))
+    for call in calls:
+        call_id, name = call.get("id"), call.get("name")
+        if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name):
+            return False
+        if json_problem(call["args"]):
+            return False
+        seen.add(str(call_id))
     return True
 
 
@@ -194,21 +212,37 @@ def parse_calls(message: AIMessage, board: Scoreboard, task_argument: str) -> li
         board: Scoreboard of the thread, which knows its tasks.
         task_argument: Name of the task argument, stripped from the arguments.
     """
-    calls = [
-        _parsed(call["name"], call["args"], str(call["id"]), board, task_argument)
-        for call in message.tool_calls
-    ]
+    tasks = (record.task.id for record in board.ledger.tasks())
+    # With several tasks a call has to name its own.
+    default = "" if board.several_tasks else next(tasks, SOLE_TASK)
+    calls = [_parse_call(call, board, task_argument, default) for call in message.tool_calls]
     calls += [
         ParsedCall(
             tool=str(broken["name"]),
             arguments={},
             call_id=str(broken["id"]),
-            task=_default_task(board),
+            task=default,
             problem=_why_unreadable(broken),
         )
         for broken in message.invalid_tool_calls
     ]
     return calls
+
+
+def _parse_call(call: ToolCall, board: Scoreboard, task_argument: str, task: str) -> ParsedCall:
+    arguments = call["args"]
+    if problem := json_problem(arguments):
+        arguments = {}
+    elif board.several_tasks:
+        # The task argument is the runtime's: tools do not know it.
+        given = arguments.get(task_argument, "")
+        arguments = {name: value for name, value in arguments.items() if name != task_argument}
+        task = given if isinstance(given, str) else ""
+        if board.ledger.task(task) is None:
+            known = ", ".join(record.task.id for record in board.ledger.open_tasks())
+            problem = f"Say in {task_argument} which task the call is for: {known}."
+    tool, call_id = call["name"], str(call["id"])
+    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
 
 
 def _why_unreadable(broken: Mapping[str, Any]) -> str:
@@ -224,28 +258,3 @@ def _why_unreadable(broken: Mapping[str, Any]) -> str:
     return json_problem(value) or (
         given[0][:_MAX_ERROR] if given else "The arguments could not be read."
     )
-
-
-def _parsed(
-    tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str
-) -> ParsedCall:
-    task = _default_task(board)
-    if problem := json_problem(arguments):
-        arguments = {}
-    # The task argument is the runtime's: tools do not know it.
-    elif board.several_tasks and task_argument in arguments:
-        given = arguments[task_argument]
-        arguments = {name: value for name, value in arguments.items() if name != task_argument}
-        task = given if isinstance(given, str) else ""
-    if board.several_tasks and not problem and board.ledger.task(task) is None:
-        known = ", ".join(record.task.id for record in board.ledger.open_tasks())
-        problem = f"Say in {task_argument} which task the call is for: {known}."
-    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
-
-
-def _default_task(board: Scoreboard) -> str:
-    """Return the id of the only task, or an empty text if the call has to name its task."""
-    tasks = list(board.ledger.tasks())
-    if len(tasks) == 1:
-        return tasks[0].task.id
-    return SOLE_TASK if not tasks else ""

@@ -41,23 +41,6 @@ BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
 
 
-def request_view(
-    messages: Sequence[AnyMessage], *, provider: str, nonce: str, view: HumanMessage | None = None
-) -> list[AnyMessage]:
-    """Return the messages to send to a provider.
-
-    Args:
-        messages: The stored history.
-        provider: Name of the provider.
-        nonce: Removed from the user's words, so that only the runtime can use it.
-        view: Task-state view, added at the end so that the prefix stays cacheable between turns.
-    """
-    sent: list[AnyMessage] = []
-    for message in [*messages, *([view] if view is not None else [])]:
-        append_adapted(sent, message, provider=provider, nonce=nonce)
-    return sent
-
-
 def append_adapted(
     sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str
 ) -> None:

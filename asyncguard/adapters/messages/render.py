@@ -103,9 +103,15 @@ class MessageRenderer:
         )
 
     def _add_news(self, late: Sequence[CallRecord], delivery: Delivery) -> None:
-        if late:
-            delivery.messages += self._news(late, delivery)
-            delivery.told += [record.key for record in late]
+        if not late:
+            return
+        for record in late:
+            _, update = _split(self._raw.get(record.key), record.call.call_id)
+            if update is not None:
+                delivery.updates.append(self._shown_update(record, update))
+        pairs = self._config.news_style is NewsStyle.PAIR
+        delivery.messages += self._pairs(late) if pairs else [self._notification(late)]
+        delivery.told += [record.key for record in late]
 
     def _held_together(self, record: CallRecord) -> bool:
         if record.state in (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED):
@@ -212,11 +218,12 @@ class MessageRenderer:
         """Return a tool's command with sanitized messages: they are output of the tool, too."""
         if not isinstance(command.update, dict) or "messages" not in command.update:
             return command
+        messages: list[AnyMessage] = []
         try:
-            messages = [
-                self._shown_message(record, said)
-                for said in read_messages(command.update["messages"])
-            ]
+            for said in read_messages(command.update["messages"]):
+                own, content = _as_a_tools(said), self._shown(record, said.content)
+                same = content is said.content
+                messages.append(own if same else own.model_copy(update={"content": content}))
         except CallerError:
             # The tool's effect has happened, and other tasks continue: its mistake must not end the
             # run.
@@ -229,32 +236,33 @@ class MessageRenderer:
             update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph
         )
 
-    def _shown_message(self, record: CallRecord, message: Any) -> Any:
-        if not isinstance(message, BaseMessage):
-            return message
-        own, content = _as_a_tools(message), self._shown(record, message.content)
-        return own if content is message.content else own.model_copy(update={"content": content})
-
     # -- late results --------------------------------------------------
 
-    def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
-        for record in records:
-            _, update = _split(self._raw.get(record.key), record.call.call_id)
-            if update is not None:
-                delivery.updates.append(self._shown_update(record, update))
-        if self._config.news_style is NewsStyle.PAIR:
-            return self._pairs(records)
+    def _notification(self, records: Sequence[CallRecord]) -> HumanMessage:
+        """Return one message with all results, each between delimiters."""
+        name = f"result-{self._nonce}"
         blocks: list[Any] = []
         for record in records:
-            head, foot = self._delimiters(record)
+            call = f' call="{record.call.label}"' if self._config.ledger else ""
+            task = f' task="{record.call.task}"' if self._board.several_tasks else ""
+            state = f'status="{record.state.value}"'
+            head, foot = f'<{name}{call} tool="{record.call.tool}"{task} {state}>', f"</{name}>"
             content = self.outcome_text(record)
             if isinstance(content, str):
                 blocks.append(f"{head}\n{content}\n{foot}")
             else:
                 blocks += [head, *content, foot]
+        if all(isinstance(block, str) for block in blocks):
+            message = HumanMessage(content="\n\n".join(blocks))
+        else:
+            message = HumanMessage(
+                content=[
+                    {"type": "text", "text": block} if isinstance(block, str) else block
+                    for block in blocks
+                ]
+            )
         data = {"kind": "results", "calls": [record.key for record in records]}
-        message = HumanMessage(content=_joined(blocks))
-        return [add_notification_metadata(message, source=SOURCE, data=data)]
+        return add_notification_metadata(message, source=SOURCE, data=data)
 
     def _pairs(self, records: Sequence[CallRecord]) -> list[AnyMessage]:
         calls: list[Any] = []
@@ -279,15 +287,6 @@ class MessageRenderer:
             "lc_data": {"kind": "pair", "calls": [record.key for record in records]},
         }
         return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
-
-    def _delimiters(self, record: CallRecord) -> tuple[str, str]:
-        task = f' task="{record.call.task}"' if self._board.several_tasks else ""
-        call = f' call="{record.call.label}"' if self._config.ledger else ""
-        name = f"result-{self._nonce}"
-        return (
-            f'<{name}{call} tool="{record.call.tool}"{task} status="{record.state.value}">',
-            f"</{name}>",
-        )
 
     # -- text --------------------------------------------------
 
@@ -343,14 +342,6 @@ def is_pair(message: BaseMessage) -> bool:
     """Return True if the message is the synthetic call of the pair style."""
     data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None
     return isinstance(data, dict) and data.get("kind") == "pair"
-
-
-def _joined(blocks: list[Any]) -> Any:
-    if all(isinstance(block, str) for block in blocks):
-        return "\n\n".join(blocks)
-    return [
-        {"type": "text", "text": block} if isinstance(block, str) else block for block in blocks
-    ]
 
 
 def _as_a_tools(message: Any) -> Any:

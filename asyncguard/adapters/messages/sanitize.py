@@ -9,6 +9,7 @@ texts, and in answers of tools, the broken characters are replaced.
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from asyncguard.core.calls import content_size
@@ -46,7 +47,7 @@ def _problem(value: Any) -> str:
     match value:
         case str():
             return (
-                "" if is_plain_text(value) else "The arguments hold text that is no valid Unicode."
+                "" if is_plain_text(value) else "The arguments hold text that is not valid Unicode."
             )
         case None | bool() | list():
             return ""
@@ -76,7 +77,7 @@ def is_plain_text(text: str) -> bool:
 
 def plain_text(text: str) -> str:
     """Return the text with U+FFFD, the replacement character, in place of each lone surrogate."""
-    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+    return text if is_plain_text(text) else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def plain_content(content: Any) -> Any:
@@ -85,26 +86,42 @@ def plain_content(content: Any) -> Any:
     Returns:
         The same object if nothing has to be replaced.
     """
+    return changed_texts(content, plain_text)
+
+
+def changed_texts(
+    content: Any,
+    change: Callable[[str], str],
+    across: Callable[[list[Any]], list[Any]] = lambda blocks: blocks,
+) -> Any:
+    """Apply a function to all texts of a content or JSON value, names of values included.
+
+    Args:
+        content: Text, content blocks or any JSON value.
+        change: Returns the text to write instead, the same object if it stays.
+        across: Applied to the items of each list, after their own texts were changed.
+
+    Returns:
+        The same object if nothing was changed.
+    """
     if isinstance(content, str):
-        return content if is_plain_text(content) else plain_text(content)
+        return change(content)
     if isinstance(content, list):
-        parts = [plain_content(part) for part in content]
-        return (
-            content if all(new is old for new, old in zip(parts, content, strict=True)) else parts
-        )
-    return _plain_mapping(content) if isinstance(content, dict) else content
-
-
-def _plain_mapping(content: dict[Any, Any]) -> dict[Any, Any]:
-    plain: dict[Any, Any] = {}
+        parts = across([changed_texts(part, change, across) for part in content])
+        same = all(new is old for new, old in zip(parts, content, strict=True))
+        return content if same else parts
+    if not isinstance(content, dict):
+        return content
+    changed: dict[Any, Any] = {}
     same = True
     for key, value in content.items():
-        name, said = plain_content(key), plain_content(value)
+        name = changed_texts(key, change, across)
+        said = changed_texts(value, change, across)
         same = same and name is key and said is value
-        while name in plain:  # names that differed only in replaced characters stay two names
+        while name in changed:  # names that differed only in the changed part stay two names
             name = f"{name}_"
-        plain[name] = said
-    return content if same else plain
+        changed[name] = said
+    return content if same else changed
 
 
 _NAMED = 8
@@ -131,10 +148,32 @@ def limited(content: Any, limit: int, label: str) -> Any:
         return content if size <= limit else f"{kept}\n{_note(label, size - limit, size)}"
     if not isinstance(content, list):
         return content
+    shown, lost, total, left_out = _fitting(content, limit)
+    notes = [_note(label, lost, total)] if lost else []
+    if left_out:
+        named = [f"{kind} ({size} bytes)" for kind, size in sorted(left_out.items())]
+        if len(named) > _NAMED:
+            named[_NAMED:] = ["and others"]
+        only = f"at most {limit} bytes are shown: {', '.join(named)}"
+        notes.append(f"[{label}: blocks were left out, for {only}]")
+    if not notes:
+        return content
+    # A list of plain texts gets plain notes, so that its form stays the same.
+    texts_only = all(isinstance(block, str) for block in content)
+    return [*shown, *(notes if texts_only else ({"type": "text", "text": note} for note in notes))]
+
+
+def _fitting(blocks: list[Any], limit: int) -> tuple[list[Any], int, int, Counter[str]]:
+    """Return the blocks within a limit, with the last text cut.
+
+    Returns:
+        The blocks, the bytes of text that were cut, those of all blocks, and those of the blocks
+        that were left out, by kind.
+    """
     room, lost, total = limit, 0, 0
     shown: list[Any] = []
     left_out: Counter[str] = Counter()
-    for block in content:
+    for block in blocks:
         size = _size(block)
         total += size
         if size <= room:
@@ -143,21 +182,17 @@ def limited(content: Any, limit: int, label: str) -> Any:
             continue
         text = _text_in(block)
         if text is None:
-            left_out[_kind(block)] += size
+            # The note quotes the kind to the model, so it must be a harmless word.
+            kind = block.get("type") if isinstance(block, dict) else None
+            harmless = isinstance(kind, str) and kind.isidentifier() and len(kind) <= _WORD
+            left_out[str(kind) if harmless else "other"] += size
             continue
         kept, _ = _beginning(text, max(0, room - (0 if isinstance(block, str) else _WRAPPING)))
         lost += size - room
         room = 0
         if kept:
             shown.append(kept if isinstance(block, str) else {"type": "text", "text": kept})
-    if not lost and not left_out:
-        return content
-    notes = [_note(label, lost, total)] if lost else []
-    if left_out:
-        notes.append(_note_of_blocks(label, left_out, limit))
-    # A list of plain texts gets plain notes, so that its form stays the same.
-    texts_only = all(isinstance(block, str) for block in content)
-    return [*shown, *(notes if texts_only else ({"type": "text", "text": note} for note in notes))]
+    return shown, lost, total, left_out
 
 
 def _beginning(text: str, limit: int) -> tuple[str, int]:
@@ -189,18 +224,5 @@ def _text_in(block: Any) -> str | None:
     return None
 
 
-def _kind(block: Any) -> str:
-    """Return the type of a block if it is a harmless word: the note quotes it to the model."""
-    kind = block.get("type") if isinstance(block, dict) else None
-    return kind if isinstance(kind, str) and kind.isidentifier() and len(kind) <= _WORD else "other"
-
-
 def _note(label: str, lost: int, total: int) -> str:
     return f"[{label}: {lost} of {total} bytes were cut off here]"
-
-
-def _note_of_blocks(label: str, left_out: Counter[str], limit: int) -> str:
-    parts = [f"{kind} ({size} bytes)" for kind, size in sorted(left_out.items())[:_NAMED]]
-    more = ", and others" if len(left_out) > _NAMED else ""
-    named = ", ".join(parts) + more
-    return f"[{label}: blocks were left out, for at most {limit} bytes are shown: {named}]"

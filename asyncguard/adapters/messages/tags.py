@@ -16,9 +16,11 @@ further characters are blank by design; these are named below. A space of full w
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
+
+from asyncguard.adapters.messages.sanitize import changed_texts
 
 MARK = "[asyncguard:"
 """Beginning of the runtime's notes about a result."""
@@ -53,19 +55,13 @@ class _Skeletons(dict[int, str]):
     """Skeletons by code point, computed at the first use."""
 
     def __missing__(self, code: int) -> str:
-        seen = _seen(chr(code))
+        character = chr(code)
+        blank = unicodedata.category(character) == "Zs" and character not in _SPACES
+        # In this order: a combining iota becomes a letter in small case.
+        seen = "" if blank else _inked(_inked(character).casefold())
         if len(self) < 10_000:  # hostile text must not fill the memory
             self[code] = seen
         return seen
-
-
-def _seen(character: str) -> str:
-    if character in _BLANK or (
-        unicodedata.category(character) == "Zs" and character not in _SPACES
-    ):
-        return ""
-    # In this order: a combining iota becomes a letter in small case.
-    return _inked(_inked(character).casefold())
 
 
 def _inked(text: str) -> str:
@@ -93,39 +89,12 @@ def without(nonce: str, content: Any) -> Any:
     Returns:
         The same object if nothing was removed.
     """
-    return _without(_pattern(nonce), content)
-
-
-@lru_cache(maxsize=256)
-def _pattern(nonce: str) -> re.Pattern[str]:
     secret = skeleton(nonce)
-    return re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
-
-
-def _without(pattern: re.Pattern[str], content: Any) -> Any:
-    if isinstance(content, str):
-        return _taken_out(pattern, [content])[0]
-    if isinstance(content, list):
-        blocks = [_without(pattern, block) for block in content]
-        blocks = _without_across(pattern, blocks)
-        return (
-            content if all(new is old for new, old in zip(blocks, content, strict=True)) else blocks
-        )
-    if isinstance(content, dict):
-        return _without_in(pattern, content)
-    return content
-
-
-def _without_in(pattern: re.Pattern[str], content: dict[Any, Any]) -> dict[Any, Any]:
-    cleaned: dict[Any, Any] = {}
-    same = True
-    for key, value in content.items():
-        name, said = _without(pattern, key), _without(pattern, value)
-        same = same and name is key and said is value
-        while name in cleaned:  # two forged names stay two names
-            name = f"{name}_"
-        cleaned[name] = said
-    return content if same else cleaned
+    # Compiled once for each nonce: re keeps the patterns that it has compiled.
+    pattern = re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
+    return changed_texts(
+        content, lambda text: _taken_out(pattern, [text])[0], partial(_without_across, pattern)
+    )
 
 
 def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
@@ -150,77 +119,58 @@ def _text_in(block: Any) -> str | None:
 def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
     """Return the texts, read as one, with each forgery replaced in all texts that it touches."""
     whole = texts[0] if len(texts) == 1 else "".join(texts)
-    spans = sorted(
-        {span for reading in _readings(whole) for span in _spans(pattern, whole, reading)}
-    )
+    # Models may read escapes as characters, and tag characters as letters, or not.
+    escapes = "\\" in whole or "\x1b" in whole
+    tags = not whole.isascii() and _TAGGED.search(whole) is not None
+    readings = [(escaped, tagged) for escaped in {False, escapes} for tagged in {False, tags}]
+    spans = sorted({span for reading in readings for span in _spans(pattern, whole, *reading)})
     if not spans:
         return list(texts)
     cleaned: list[str] = []
     begin = 0
     for text in texts:
-        cleaned.append(_cut_out(text, [(start - begin, end - begin) for start, end in spans]))
+        kept: list[str] = []
+        done = 0
+        for start, end in ((max(start - begin, 0), end - begin) for start, end in spans):
+            if end <= done or start >= len(text):
+                continue
+            if start >= done:  # else it overlaps the one before, which is replaced already
+                kept += [text[done:start], REMOVED]
+            done = end
+        cleaned.append("".join([*kept, text[done:]]) if kept else text)
         begin += len(text)
     return cleaned
 
 
-def _cut_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    kept: list[str] = []
-    done = 0
-    for start, end in ((max(start, 0), end) for start, end in spans):
-        if end <= done or start >= len(text):
-            continue
-        if start >= done:  # else it overlaps the one before, which is replaced already
-            kept += [text[done:start], REMOVED]
-        done = end
-    return "".join([*kept, text[done:]]) if kept else text
+def _spans(
+    pattern: re.Pattern[str], text: str, escaped: bool, tagged: bool
+) -> list[tuple[int, int]]:
+    """Return the spans of forgeries in a text, as it is read in one way.
 
-
-_Reading = tuple[bool, bool]
-"""Two switches: escapes are read as characters, and tag characters are read as letters."""
-
-
-def _readings(text: str) -> list[_Reading]:
-    """Return the readings that can differ for a text; models may read it in any of these ways."""
-    escapes = "\\" in text or "\x1b" in text
-    tags = not text.isascii() and _TAGGED.search(text) is not None
-    return [(escaped, tagged) for escaped in {False, escapes} for tagged in {False, tags}]
-
-
-def _spans(pattern: re.Pattern[str], text: str, reading: _Reading) -> list[tuple[int, int]]:
-    """Return the spans of forgeries in a text, as it is read in one way."""
+    Args:
+        pattern: Of the forgeries, on a skeleton.
+        text: The text.
+        escaped: True if escapes are read as characters.
+        tagged: True if tag characters are read as letters.
+    """
     # Fast check first: the map from skeleton to text, made below, costs an entry per character.
-    if not pattern.search(skeleton(_read(text, reading))):
+    read = _TERMINAL.sub("", _ESCAPE.sub(_unescaped, text)) if escaped else text
+    if not pattern.search(skeleton(read.translate(_FROM_TAG) if tagged else read)):
         return []
-    seen: list[str] = []
-    places: list[tuple[int, int]] = []
-    for said, start, end in _characters(text, reading):
-        ink = skeleton(said)
-        seen.append(ink)
-        places += [(start, end)] * len(ink)
-    return [
-        (places[hit.start()][0], places[hit.end() - 1][1])
-        for hit in pattern.finditer("".join(seen))
-    ]
-
-
-def _read(text: str, reading: _Reading) -> str:
-    escaped, tagged = reading
-    if escaped:
-        text = _TERMINAL.sub("", _ESCAPE.sub(_unescaped, text))
-    return text.translate(_FROM_TAG) if tagged else text
-
-
-def _characters(text: str, reading: _Reading) -> list[tuple[str, int, int]]:
-    """Return the characters of :func:`_read`, each with the span of the text that stands for it."""
-    escaped, tagged = reading
     characters = [(character, place, place + 1) for place, character in enumerate(text)]
     if escaped:
         characters = _joined(characters, text, _ESCAPE, _unescaped)
         plain = "".join(character for character, _, _ in characters)
         characters = _joined(characters, plain, _TERMINAL, lambda hit: "\x00")
+    seen: list[str] = []
+    places: list[tuple[int, int]] = []
+    for said, start, end in characters:
+        ink = skeleton(said.translate(_FROM_TAG) if tagged else said)
+        seen.append(ink)
+        places += [(start, end)] * len(ink)
     return [
-        (said.translate(_FROM_TAG) if tagged else said, start, end)
-        for said, start, end in characters
+        (places[hit.start()][0], places[hit.end() - 1][1])
+        for hit in pattern.finditer("".join(seen))
     ]
 
 

@@ -1,1 +1,4 @@
-"""Middleware for LangChain's ``create_agent``."""
+"""Middleware for LangChain's ``create_agent``.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

@@ -46,26 +46,27 @@ class GuardedThreads(Threads):
         """
         await self.claim(config, begins=begins)
         run = self.find(state, config)
+
+        def reconcile() -> bool:
+            handlers = self._of(run)
+            note_answers(run)
+            # Wrappers of one message arrive together; the first one reconciles the calls of all.
+            handlers.rests = run.reconcile(
+                issuing=True,
+                hands=handlers,
+                answers=answers_of_others(run),
+                siblings=True,
+                said=begins,
+            )
+            handlers.after_loss = True
+            handlers.question = None  # it was asked on another branch
+            return handlers.rests
+
         # Updates that wait to be written belong to the ledger that is discarded: they go with it.
-        await run.join(
-            partial(self._reconcile, run, said=begins),
-            begins=begins,
-            folded=partial(self.take_updates, run),
-        )
-        handlers = self._of(run)
+        await run.join(reconcile, begins=begins, folded=partial(self.take_updates, run))
+        handlers = self._of(run)  # not before: a refused run leaves no entry
         handlers.state, handlers.config = state, config
         return run, handlers
-
-    def _reconcile(self, run: Run, *, said: bool) -> bool:
-        handlers = self._of(run)
-        note_answers(run)
-        # Wrappers of one message arrive together; the first one reconciles the calls of all.
-        handlers.rests = run.reconcile(
-            issuing=True, hands=handlers, answers=answers_of_others(run), siblings=True, said=said
-        )
-        handlers.after_loss = True
-        handlers.question = None  # it was asked on another branch
-        return handlers.rests
 
     def take_updates(self, run: Run) -> dict[str, Any]:
         """Return and forget the tools' state updates, for the next update of a hook.

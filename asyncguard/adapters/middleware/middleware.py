@@ -15,20 +15,17 @@ import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated, Any, NotRequired, Required
+from typing import Any
 
 from langchain.agents.middleware import (
     AgentMiddleware,
-    AgentState,
     ModelRequest,
     ModelResponse,
     hook_config,
 )
-from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
@@ -39,7 +36,7 @@ from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import CachedHistory
-from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
+from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
     ends_directly,
@@ -47,6 +44,7 @@ from asyncguard.adapters.messages.run_messages import (
     view_message,
 )
 from asyncguard.adapters.middleware.handlers import GuardedThreads
+from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHandlers
 from asyncguard.adapters.middleware.reconcile import (
     drop_answered,
@@ -55,21 +53,17 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
 )
+from asyncguard.adapters.middleware.state_schema import GuardState
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
-from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.declare import (
     Tools,
     as_journal_target,
     as_tools,
     by_name,
-    declared,
-    specs_of,
 )
-from asyncguard.adapters.tools.schemas import shown_tools, task_argument
-from asyncguard.adapters.tools.worker_tools import check_suited
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -90,30 +84,6 @@ _WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
 def _without_wrappers(run: Run) -> list[CallRecord]:
     """Return the open calls that may need a wrapper to run."""
     return [record for state in _WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
-
-
-class GuardState(AgentState[Any]):
-    """State channels that the middleware adds to the agent's.
-
-    The messages are among them for callers that pass this class as ``state_schema`` to
-    ``create_agent``: the channel that it uses otherwise stores the whole history at each
-    super-step.
-    """
-
-    messages: Required[
-        Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]
-    ]
-    tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
-    cancel: NotRequired[Annotated[list[str], EphemeralValue, OmitFromOutput]]
-    asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
-    ledger: NotRequired[
-        Annotated[
-            list[dict[str, Any]],
-            DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY),
-            PrivateStateAttr,
-        ]
-    ]
-    report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
 
 
 class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
@@ -158,23 +128,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         # Registered before the tools are known: a resumed run may have to decide about calls before
         # the first model call shows the tools.
         known = by_name(specs)
-        self._given = tuple(known.values())
         self.engine = Engine(
             GuardConfig() if config is None else config,
             known,
             Ports() if ports is None else ports,
             diagnose,
         )
-        self.engine.all_met = False  # until a model call has shown the agent's tools
-        # Shared with self._threads and only ever updated in place.
-        self._known_tools: dict[str, BaseTool] = {}
-        self._threads = GuardedThreads(self.engine, as_journal_target(journal), self._known_tools)
-        self._task_argument = task_argument({})
+        self._tools = KnownTools(self.engine, tuple(known.values()))
+        self._threads = GuardedThreads(self.engine, as_journal_target(journal), self._tools.by_name)
         # The last model and its provider; a strong reference, so that its id is not reused.
         self._provider: tuple[BaseChatModel | None, str] = (None, "")
-        # Rendered tools by ids of the tools, tasks and strictness; rendering them at each turn is
-        # slow.
-        self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         self._portal = Portal()
         # Sync tools run here, as the portal's event loop must not be blocked.
         self._pool = ThreadPoolExecutor(
@@ -182,7 +145,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         )
         weakref.finalize(self, self._pool.shutdown, wait=False)
         if tools:
-            self._learn(as_tools(tools))
+            self._tools.learn(as_tools(tools))
 
     # -- entering --------------------------------------------------
 
@@ -297,7 +260,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         Returns:
             The run, and the messages that deliver the results of that wait.
         """
-        self._learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
+        self._tools.learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
         state: Any = request.state
         run, handlers = await self._threads.joined(state, get_config())
         if handlers.postponed:
@@ -314,58 +277,25 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _prepared(
         self, run: Run, request: ModelRequest[Any], news: Sequence[AnyMessage]
     ) -> tuple[ModelRequest[Any], CachedHistory]:
-        own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
+        known, provider = self._provider
+        if known is not request.model:  # the detection reads many attributes of the model
+            provider = provider_of(request.model)
+            self._provider = (request.model, provider)
         conversation = run.conversation
-        conversation.read([*request.messages, *news], self._provider_of(request.model))
+        conversation.read([*request.messages, *news], provider)
         messages = conversation.request(view_message(run.board))
-        tasks = tuple(task.task.id for task in run.ledger.tasks())
-        strict = request.model_settings.get("strict")
-        tools = self._tools_for(own, request.tools, tasks, strict)
+        tasks = [task.task.id for task in run.ledger.tasks()]
+        tools = self._tools.shown(request.tools, tasks, request.model_settings.get("strict"))
         if messages == request.messages and tools == request.tools:
             # The common case with one task; a copy costs more than the comparison.
             return request, conversation
         return request.override(messages=messages, tools=tools), conversation
 
-    def _provider_of(self, model: BaseChatModel) -> str:
-        known, provider = self._provider
-        if known is not model:  # cached, because the detection reads many attributes of the model
-            provider = provider_of(model)
-            self._provider = (model, provider)
-        return provider
-
-    def _tools_for(
-        self,
-        own: list[BaseTool],
-        tools: list[BaseTool | dict[str, Any]],
-        tasks: tuple[str, ...],
-        strict: bool | None,
-    ) -> list[BaseTool | dict[str, Any]]:
-        # With one task the tools have no task argument, so its id does not matter.
-        key = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
-        if key not in self._shown:
-            offered = self.engine.config.offers_references
-            self._shown[key] = shown_tools(
-                own, self.engine.specs, tasks, references=offered, strict=strict
-            )
-        return [*self._shown[key], *(tool for tool in tools if not isinstance(tool, BaseTool))]
-
     def _with_ids(
         self, response: ModelResponse[Any], conversation: CachedHistory, news: Sequence[AnyMessage]
     ) -> ModelResponse[Any]:
-        result: list[Any] = list(news)
-        renamed: dict[str | None, str] = {}
-        for message in response.result:
-            if isinstance(message, AIMessage):
-                usable = with_usable_ids(message, self.engine.ports.new_id, conversation.ids)
-                pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
-                renamed = {before["id"]: str(after["id"]) for before, after in pairs}
-                result.append(usable)
-            elif isinstance(message, ToolMessage):  # create_agent answers a structured response
-                call_id = renamed.get(message.tool_call_id, message.tool_call_id)
-                result.append(message.model_copy(update={"tool_call_id": call_id}))
-            else:
-                result.append(message)
-        response.result = result
+        new_id = self.engine.ports.new_id
+        response.result = [*news, *all_with_usable_ids(response.result, new_id, conversation.ids)]
         return response
 
     @hook_config(can_jump_to=["model"])
@@ -392,7 +322,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
                 "jump_to": "model",
             }
-        turn = run.on_model_message(said, self._task_argument)
+        turn = run.on_model_message(said, self._tools.task_argument)
         if heard_before:
             await run.ask_journal_again()
         update: dict[str, Any] = {}
@@ -464,7 +394,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def _answered(
         self, request: ToolCallRequest, handler: Handler
     ) -> ToolMessage | Command[Any]:
-        self._meet(request)
+        self._tools.meet(request)
         run, handlers = await self._threads.joined(request.state, get_config())
         drop_answered(run)
         call_id = str(request.tool_call["id"])
@@ -507,35 +437,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         # Of the state before these results, so its last message is the one that made the calls.
         said, _, _ = last_said(run.messages)
         if not ends_directly(
-            run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]
+            run.board, [self._tools.by_name.get(call["name"]) for call in said.tool_calls]
         ):
             return {}
         ending = {"report": run.end("direct_return"), "ledger": run.drain_events()}
         self._threads.leave(run)
         return ending
-
-    # -- shared --------------------------------------------------
-
-    def _learn(self, tools: Sequence[BaseTool]) -> None:
-        new = [tool for tool in tools if self._known_tools.get(tool.name) is not tool]
-        self.engine.all_met = self.engine.all_met or not new
-        if not new:
-            return
-        everything = self._known_tools | {tool.name: tool for tool in new}
-        specs = specs_of(everything.values(), self._given)
-        check_suited(self.engine.executor, list(everything.values()), specs)
-        # After the checks, so that tools that were refused are refused in the next run, too.
-        self.engine.all_met = True
-        self._known_tools.update(everything)
-        self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
-        self._task_argument = task_argument(self.engine.specs)
-
-    def _meet(self, request: ToolCallRequest) -> None:
-        """Register the tools of a request: a resumed call may run before any model call here."""
-        tools = getattr(request.runtime, "tools", ())
-        met = [tool for tool in tools if isinstance(tool, BaseTool)]
-        if met and not self._known_tools:  # the sibling tools, too, for a fallback
-            self._learn(met)
-        tool = request.tool
-        if tool is not None and tool.name not in self.engine.specs:
-            self.engine.specs[tool.name] = declared(tool)

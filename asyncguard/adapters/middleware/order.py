@@ -51,7 +51,13 @@ def guard_middleware(
             "middleware must hold at most one AsyncGuardMiddleware, as one guards all tools; "
             "remove the others."
         )
-    _check_names(given)
+    # create_agent refuses equal names, too, but does not say which.
+    names = [item.name for item in given]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise CallerError(
+            f"Two middleware have the name {twice[0]!r}, which create_agent refuses; "
+            "remove one or rename it."
+        )
     chosen = found[0] if found else AsyncGuardMiddleware()
     rest = [item for item in given if item is not chosen]
     approvals = [item for item in rest if isinstance(item, HumanInTheLoopMiddleware)]
@@ -61,17 +67,6 @@ def guard_middleware(
         for config in item.interrupt_on.values():
             config["when"] = _unless_answered(config.get("when"))
     return [*outside, *approvals, chosen, *inside]
-
-
-def _check_names(given: Sequence[AgentMiddleware[Any, Any, Any]]) -> None:
-    """Refuse equal names, which ``create_agent`` refuses without naming them."""
-    names = [item.name for item in given]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise CallerError(
-            f"Two middleware have the name {twice[0]!r}, which create_agent refuses; "
-            "remove one or rename it."
-        )
 
 
 def _unless_answered(

@@ -12,9 +12,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.approvals import Answered
 from asyncguard.adapters.run import Run, Runner
-from asyncguard.adapters.tools.body_entries import Watch, WatchedRequest
 from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
 from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
+from asyncguard.adapters.tools.watched_tools import WatchedRequest
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode, Symptom
@@ -135,7 +135,21 @@ class PendingHandlers:
                 return self._orphan(attempt)
             request, handler = self._held[attempt.key]
             watch = watch_of(attempt)
-            invoke = partial(handler, self._request(attempt, request, watch))
+            runtime = request.runtime  # LangChain injects the state from here
+            if self.state is not request.state:
+                runtime = replace(runtime, state=self.state)
+            # Never the request's tool for an attempt at another one: it would have its effect with
+            # arguments meant for the other tool.
+            own = attempt.tool == attempt.called_tool
+            tool = request.tool if own else self.tools.get(attempt.tool)
+            watched = WatchedRequest(
+                tool_call=call_of(attempt),
+                tool=None if tool is None else self.prepared.of(tool),
+                state=self.state,
+                runtime=runtime,
+                watch=watch,
+            )
+            invoke = partial(handler, watched)
             return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
 
         return for_attempt
@@ -167,15 +181,3 @@ class PendingHandlers:
             return await run_attempt(attempt, watch, invoke, foreground=False)
 
         return run
-
-    def _request(self, attempt: Attempt, request: ToolCallRequest, watch: Watch) -> ToolCallRequest:
-        runtime = request.runtime  # LangChain injects the state from here, not from the request
-        if self.state is not request.state:
-            runtime = replace(runtime, state=self.state)
-        # Never the request's tool for an attempt at another one: it would have its effect with
-        # arguments meant for the other tool.
-        tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
-        called = None if tool is None else self.prepared.of(tool)
-        return WatchedRequest(
-            tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch
-        )

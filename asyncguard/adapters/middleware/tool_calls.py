@@ -72,21 +72,16 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
             case Step.PARK if not resumable(run.config):
                 await run.wait_changed()
             case Step.PARK if not run.has_news:
-                _park(run, handlers)
+                try:
+                    handlers.answered.ask(run.config, parked(run.board))
+                except GraphInterrupt:
+                    run.park()
+                    raise
+                run.cancel_beside()  # the value of the resume is not used
             case Step.PARK:
                 continue
             case _:
                 return
-
-
-def _park(run: Run, handlers: PendingHandlers) -> None:
-    """Interrupt the graph until the run is resumed; the value of the resume is not used."""
-    try:
-        handlers.answered.ask(run.config, parked(run.board))
-        run.cancel_beside()
-    except GraphInterrupt:
-        run.park()
-        raise
 
 
 async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | None = None) -> Step:
@@ -163,8 +158,17 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     grace = run.board.config.timing.grace
     if await run.wait_changed(grace if handlers.after_loss else max(grace, ARRIVAL)):
         return True
-    if handlers.after_loss and _adopt_left(run, handlers):
-        return True
+    if handlers.after_loss:
+        # Their wrappers had returned before the loss. LangGraph does not execute them again: their
+        # answers are stored, but not yet in the messages.
+        left = [
+            record
+            for record in run.ledger.in_state(CallState.QUEUED)
+            if not handlers.holds(record.key)
+        ]
+        run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
+        if left:
+            return True
     # A held or deferred call gets its placeholder: it may depend on the wrapper that never starts.
     if (
         own is None
@@ -174,19 +178,3 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         return False
     await run.wait_changed()
     return True
-
-
-def _adopt_left(run: Run, handlers: PendingHandlers) -> bool:
-    """Decide about admitted calls whose wrappers had returned before a loss.
-
-    LangGraph does not execute those wrappers again: their answers are stored, but not yet in the
-    messages.
-
-    Returns:
-        True if there was such a call.
-    """
-    left = [
-        record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)
-    ]
-    run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
-    return bool(left)

@@ -156,31 +156,26 @@ class _Threads:
         saver = saver_of(config)
         if run is None or saver is None:
             return None
-        with self._lock:
-            store = self._address_of(saver)
-        thread_id = config.get("configurable", {}).get("thread_id")
-        return store, id(journal), str(thread_id), namespace_of_run(run)
-
-    def _address_of(self, saver: Any) -> int:
-        """Return the address of a saver's store, which names it while one of its savers lives.
-
-        A new store may get the address of a deleted one; the ended runs of that one are forgotten.
-        """
         # The connection or storage: with strict msgpack each graph has its own copy of the saver.
         places = (getattr(saver, name, None) for name in ("conn", "storage"))
+        # An address names the store while one of its savers lives.
         store = id(next((place for place in places if place is not None), saver))
-        savers = [found for found in self._savers.get(store, ()) if found() is not None]
-        if not savers:
-            for thread in [thread for thread in self._left if thread[0] == store]:
-                del self._left[thread]
-            # Addresses of other deleted stores go with it, so that the table does not grow.
-            for gone in [
-                at for at, known in self._savers.items() if all(found() is None for found in known)
-            ]:
-                del self._savers[gone]
-        if not any(found() is saver for found in savers):
-            self._savers[store] = [*savers, ref(saver)]
-        return store
+        with self._lock:
+            savers = [found for found in self._savers.get(store, ()) if found() is not None]
+            if not savers:
+                # A new store may have got the address of a deleted one: forget the runs of that.
+                for thread in [thread for thread in self._left if thread[0] == store]:
+                    del self._left[thread]
+                # Addresses of other deleted stores go with it, so that the table does not grow.
+                self._savers = {
+                    address: known
+                    for address, known in self._savers.items()
+                    if any(found() is not None for found in known)
+                }
+            if not any(found() is saver for found in savers):
+                self._savers[store] = [*savers, ref(saver)]
+        thread_id = config.get("configurable", {}).get("thread_id")
+        return store, id(journal), str(thread_id), namespace_of_run(run)
 
     def _leave(self, thread: _Thread, run: Run) -> None:
         with self._lock:

@@ -71,18 +71,18 @@ class LazyJournal:
         where = await _place(self._target, saver_of(config))
         if where is None and self._target is True:
             return  # this run stores nothing that outlives the process; another one may
-        await asyncio.to_thread(self._open, where)
 
-    def _open(self, where: Journal | str | Path | None) -> None:
-        # Imported late: it loads the database drivers, which an agent without a journal need not
-        # have.
-        from asyncguard.journal.open import open_journal  # noqa: PLC0415
+        def open_once() -> None:
+            # Imported late: an agent without a journal need not load the code for databases.
+            from asyncguard.journal.open import open_journal  # noqa: PLC0415
 
-        with self._lock:
-            if not self._decided and where is not None:
-                journal = open_journal(where) if isinstance(where, str | Path) else where
-                self._engine.use_journal(journal)
-                self._decided = True
+            with self._lock:
+                if not self._decided and where is not None:
+                    journal = open_journal(where) if isinstance(where, str | Path) else where
+                    self._engine.use_journal(journal)
+                    self._decided = True
+
+        await asyncio.to_thread(open_once)
 
 
 async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | None:
@@ -93,26 +93,22 @@ async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | No
         return None
     if named := os.environ.get(_VARIABLE):
         return named
-    if "sqlite" in type(getattr(saver, "conn", None)).__module__:
-        return await _sqlite_place(saver)
-    return _postgres_place(saver) or _FALLBACK
-
-
-async def _sqlite_place(saver: Any) -> Path | None:
-    """Return a file next to the saver's; ``None`` for a database in memory."""
-    query = "PRAGMA database_list"
-    if isinstance(saver.conn, sqlite3.Connection):
-        listed = await asyncio.to_thread(lambda: saver.conn.execute(query).fetchall())
-    else:
-        listed = await (await saver.conn.execute(query)).fetchall()
-    file = next((row[2] for row in listed if row[1] == "main"), "")
-    return Path(f"{file}.effects") if file else None
-
-
-def _postgres_place(saver: Any) -> str | None:
     connection: Any = getattr(saver, "conn", None)
-    if not type(connection).__module__.startswith("psycopg"):
-        return None
+    if "sqlite" in type(connection).__module__:
+        query = "PRAGMA database_list"
+        if isinstance(connection, sqlite3.Connection):
+            listed = await asyncio.to_thread(lambda: connection.execute(query).fetchall())
+        else:
+            listed = await (await connection.execute(query)).fetchall()
+        file = next((row[2] for row in listed if row[1] == "main"), "")
+        return Path(f"{file}.effects") if file else None  # no file: a database in memory
+    if type(connection).__module__.startswith("psycopg"):
+        return _postgres_place(connection)
+    return _FALLBACK
+
+
+def _postgres_place(connection: Any) -> str:
+    """Return the URL of the saver's own database."""
     if (conninfo := getattr(connection, "conninfo", None)) is not None:  # a pool
         # Imported late: psycopg is installed only where a PostgreSQL saver is used.
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
@@ -178,7 +174,7 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
     try:
         async with asyncio.timeout(_PATIENCE):
             while True:
-                await backoff.pause()  # first, as the checkpoint is never stored at once
+                await backoff.pause()  # first, as LangGraph has only just begun to store it
                 if await stored(saver, place) is not None:
                     return
                 if (error := storing_error(config)) is not None:

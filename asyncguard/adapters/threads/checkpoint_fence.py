@@ -45,6 +45,7 @@ from asyncguard.adapters.threads.checkpoints import (
 )
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import ThreadBusyError
+from asyncguard.journal.port import LeaseGrant
 from asyncguard.runtime.clock import Backoff
 from asyncguard.runtime.dispatcher import inside_a_call
 from asyncguard.runtime.session.lease import Lease
@@ -83,57 +84,70 @@ async def acquire_thread(
         JournalError: The journal cannot be read or written.
     """
     async with lease.acquisition(again=again) as wanted:
-        if wanted:
-            await _acquire(lease, config, _place(config, begins=begins), known=known, again=again)
+        if not wanted:
+            return
+        place = _place(config, begins=begins)
+        # If this process was the last holder, no other one can have continued the thread: the
+        # state may be an older checkpoint on purpose.
+        ours = not lease.acquired and await lease.journal.holds(lease.thread)
+        try:
+            grant = await lease.acquire(thread_of(config), known=known, again=again)
+        except ThreadBusyError:
+            if place is not None:
+                await _undo_refused_input(place)
+            raise
+        if grant is None or place is None:
+            return
+        try:
+            await _repair_head(place, grant, known=known, ours=ours)
+        except BaseException:
+            # Refused or failed: the next run must not find the thread held by a run that never
+            # began.
+            lease.release()
+            raise
 
 
-async def _acquire(
-    lease: Lease, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool
-) -> None:
-    # If this process was the last holder, no other one can have continued the thread: the state may
-    # be an older checkpoint on purpose.
-    ours = not lease.acquired and await lease.journal.holds(lease.thread)
-    try:
-        tenure = await lease.acquire(thread_of(config), known=known, again=again)
-    except ThreadBusyError:
-        if place is not None:
-            await _undo_refused_input(place)
-        raise
-    if tenure is None or place is None:
-        return
-    try:
-        # Only if the former holder has left something to repair, the run waits for its own
-        # checkpoint.
-        repairs = tenure.stolen or tenure.final_checkpoint or known < tenure.previous_token
-        newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
-        if tenure.final_checkpoint and _starts_at(place, newest, tenure.final_checkpoint):
-            # Its last step may still be on its way to the store.
-            newest = await place.until(lambda now: _follows(tenure.final_checkpoint, now), _RECENT)
-            ours = False
-        carried_on = (
-            (not ours and await _restore_head_after_stale_input(place, newest))
-            or (known < tenure.previous_token and await _promote_owner_head(place, known))
-            or await _promote_unseen_successor(place, newest)
+async def _repair_head(place: "_Place", grant: LeaseGrant, *, known: int, ours: bool) -> None:
+    """Make the newest checkpoint of the last lease holder the head of the thread.
+
+    Raises:
+        ThreadBusyError: The run did not begin there, or has to begin at the copy.
+    """
+    # Only if the former holder has left something to repair, the run waits for its own checkpoint.
+    repairs = grant.stolen or grant.final_checkpoint or known < grant.previous_token
+    newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
+    final = grant.final_checkpoint
+    base = _base(place, newest) if final else None
+    if base is not None and final in (id_of(base), base.metadata.get(COPY_OF)):
+        # Its last step may still be on its way to the store.
+        newest = await place.until(
+            lambda now: any(
+                found.metadata.get("source") == "loop" and parent_of(found) == final
+                for found in now
+            ),
+            _RECENT,
         )
-        if carried_on:
-            raise ThreadBusyError(
-                "Another run has continued the thread since this one read its state; run it again."
-            )
-        # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
-        # starts it from its beginning under another thread name.
-        if (
-            tenure.stolen
-            and not inside_a_call()
-            and await _fork_for_takeover(place, newest, tenure.fencing_token)
-        ):
-            raise ThreadBusyError(
-                "The process that held the thread stopped renewing its lease and may still be "
-                "alive: the thread was taken over; run it again."
-            )
-    except BaseException:
-        # Refused or failed: the next run must not find the thread held by a run that never began.
-        lease.release()
-        raise
+        ours = False
+    carried_on = (
+        (not ours and await _restore_head_after_stale_input(place, newest))
+        or (known < grant.previous_token and await _promote_owner_head(place, known))
+        or await _promote_unseen_successor(place, newest)
+    )
+    if carried_on:
+        raise ThreadBusyError(
+            "Another run has continued the thread since this one read its state; run it again."
+        )
+    # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
+    # starts it from its beginning under another thread name.
+    if (
+        grant.stolen
+        and not inside_a_call()
+        and await _fork_for_takeover(place, newest, grant.fencing_token)
+    ):
+        raise ThreadBusyError(
+            "The process that held the thread stopped renewing its lease and may still be "
+            "alive: the thread was taken over; run it again."
+        )
 
 
 @asynccontextmanager
@@ -237,20 +251,6 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
     return _Place(
         saver=saver, of_thread=thread, own=own, resumed=resumed, begins=begins and not resumed
     )
-
-
-def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
-    """Return True if a step after a checkpoint is stored."""
-    return any(
-        found.metadata.get("source") == "loop" and parent_of(found) == checkpoint
-        for found in newest
-    )
-
-
-def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str) -> bool:
-    """Return True if a run began at a checkpoint, or at a copy of it."""
-    base = _base(place, newest)
-    return base is not None and checkpoint in (id_of(base), base.metadata.get(COPY_OF))
 
 
 async def undo_refused_input(config: RunnableConfig, *, begins: bool) -> None:

@@ -108,8 +108,8 @@ async def put_last(
     copy["id"] = str(UUID(int=UUID(id_of(above)).int + 1))
     copy["channel_values"], copy["channel_versions"] = values, {**versions, **fresh}
     metadata: Any = {**found.metadata, "source": "fork", COPY_OF: id_of(found)}
-    # The parent is that of the original: pending writes of the original belong to the run that
-    # continues from there, and must not apply to the copy.
+    # The parent is that of the original: a delta channel is read by folding the writes along the
+    # line of parents, and the writes at the original are those of the step after it.
     parent = found.parent_config
     if parent is None:  # the first of its thread: the thread is named, but no checkpoint
         named = dict(found.config["configurable"])

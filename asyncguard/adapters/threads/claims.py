@@ -54,7 +54,11 @@ async def claim_thread(
         and (base := THREADS.began_at(config, journal)) is not None
         and await _untaken(config, base)
     ):
-        await _let_begin(config, journal)
+        # That run goes first; the wait has a limit, as it may be dead.
+        for _ in range(_LOOKS_FOR_FIRST_NODE):
+            if THREADS.refuses(config, journal):
+                break
+            await asyncio.sleep(_FIRST_LOOK)
     other = await _in_the_way(config, journal)
     if other is None:
         return
@@ -72,24 +76,29 @@ async def claim_thread(
     )
 
 
-async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
-    """Wait a limited time for the run whose input is the thread's head: it may be dead."""
-    for _ in range(_LOOKS_FOR_FIRST_NODE):
-        if THREADS.refuses(config, journal):
-            return
-        await asyncio.sleep(_FIRST_LOOK)
-
-
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
     """Return the run that has the thread, or had it while the run in question read its state."""
     other = THREADS.take(config, journal)
-    for _ in range(_LOOKS_FOR_THE_END):  # polled: LangGraph sends no event when it ends a run
+    # Polled, as the other run may end on another event loop or OS thread.
+    for _ in range(_LOOKS_FOR_THE_END):
         if other is None or not other.under_way:
             break
         await asyncio.sleep(_FIRST_LOOK)
         other = THREADS.take(config, journal)
-    if other is None or await _arrived(config, other) or other.under_way:
+    if other is None:
+        return None
+    saver, thread = saver_of(config), of_thread(config)
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
+    while True:
+        done = other.stored  # read before the list, so that a missing checkpoint is final
+        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
+            return other
+        if done or backoff.over:
+            break
+        await backoff.pause()
+    if other.under_way:
         return other
+    # It left nothing: the thread was deleted, or its last step was never stored.
     THREADS.forget(other)
     return THREADS.take(config, journal)
 
@@ -103,16 +112,3 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
         id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs)
         for found in newest
     )
-
-
-async def _arrived(config: RunnableConfig, other: Other) -> bool:
-    """Return True if the latest checkpoint of a run is stored; wait until that is certain."""
-    saver, thread = saver_of(config), of_thread(config)
-    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
-    while True:
-        done = other.stored  # read before the list, so that a False from the list is final
-        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
-            return True
-        if done or backoff.over:
-            return False
-        await backoff.pause()

@@ -23,22 +23,23 @@ def check_passing(specs: Mapping[str, ToolSpec]) -> None:
             lacks.
     """
     for spec in specs.values():
-        for role, helper in _helpers(spec):
+        roles: list[tuple[str, Fallback]] = [("fallback", helper) for helper in spec.fallbacks]
+        roles += [("source", helper) for helper in spec.sources]
+        if spec.verifier is not None:
+            roles.append(("verifier", spec.verifier))
+        for role, helper in roles:
             _check_mapping(spec, specs[helper.tool], role, helper)
         if spec.probe is not None:
             _check_probe(spec, specs[spec.probe])
         if spec.contract is not None:
-            _check_contract(spec, specs[spec.contract])
-
-
-def _helpers(spec: ToolSpec) -> list[tuple[str, Fallback]]:
-    verifiers = [] if spec.verifier is None else [spec.verifier]
-    roles: tuple[tuple[str, tuple[Fallback, ...] | list[Fallback]], ...] = (
-        ("fallback", spec.fallbacks),
-        ("source", spec.sources),
-        ("verifier", verifiers),
-    )
-    return [(role, helper) for role, helpers in roles for helper in helpers]
+            contract = specs[spec.contract]
+            # It is called with the name of the tool alone.
+            if not contract.takes("tool") or set(contract.required_arguments) - {"tool"}:
+                raise DeclarationError(
+                    f"{spec.name!r} names {contract.name!r} for its live contract, which is called "
+                    "with the argument 'tool' and no other; its arguments are "
+                    f"{_listed(contract)}: let it take 'tool', the name of a tool."
+                )
 
 
 def _check_mapping(spec: ToolSpec, other: ToolSpec, role: str, helper: Fallback) -> None:
@@ -85,17 +86,6 @@ def _check_probe(spec: ToolSpec, probe: ToolSpec) -> None:
             f"{who}, which takes none of its arguments and could not tell one call from another; "
             f"it takes {_listed(probe)}, but {spec.name!r} has {_listed(spec)}: give both the same "
             "names."
-        )
-
-
-def _check_contract(spec: ToolSpec, contract: ToolSpec) -> None:
-    """Refuse a live contract that cannot be called with the name of the tool alone."""
-    needed = [name for name in contract.required_arguments if name != "tool"]
-    if needed or not contract.takes("tool"):
-        raise DeclarationError(
-            f"{spec.name!r} names {contract.name!r} for its live contract, which is called with "
-            f"the argument 'tool' and no other; its arguments are {_listed(contract)}: let it take "
-            "'tool', the name of a tool."
         )
 
 

@@ -17,33 +17,22 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, wraps
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from langgraph.errors import GraphBubbleUp
-from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.langchain_internals import (
-    OUTER_MODULES,
     async_body,
-    has_async_body,
     sync_body,
 )
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.tools.declare import declared
 from asyncguard.adapters.tools.fast_path import CODE_CALLERS, FROM_LANGCHAIN
-from asyncguard.adapters.tools.sync_async import has_sync_side
 from asyncguard.adapters.tools.system_exit import CONTAINED_CODE
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure, Interrupted, Result
 from asyncguard.core.tool_spec import ToolSpec
-from asyncguard.runtime.portal import from_thread
-
-_MARK = "_asyncguard_entrance"
-"""Attribute in which a copy of a tool holds its entrance."""
-_OUTER = ("invoke", "ainvoke", "run", "arun")
-_NOT_ARGUMENTS = FROM_LANGCHAIN | {"run_manager"}
 
 
 class RefusedEntryError(GraphBubbleUp):
@@ -127,35 +116,15 @@ class Watch:
         if late is not None:
             late(answer)
 
-    def tool(self, tool: BaseTool) -> BaseTool:
-        """Return a copy of a tool that looks the same and has an entrance around its code.
-
-        Args:
-            tool: The tool, or the copy that another attempt was given.
-        """
-        known: _Entrance | None = tool.__dict__.get(_MARK)
-        if known is not None and known.watch is self:
-            return tool
-        original = tool if known is None else known.tool
-        kind = _watched_class(type(original))
-        # Without __init__, which would validate the fields again and lose private state.
-        made = kind.__new__(kind)
-        object.__setattr__(
-            made, "__dict__", {**original.__dict__, _MARK: _Entrance(self, original)}
-        )
-        for slot in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
-            object.__setattr__(made, slot, getattr(original, slot, None))
-        return made
-
     # -- entering --------------------------------------------------
 
-    def enter(self, tool: BaseTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Entry:
+    def _enter(self, tool: BaseTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Entry:
         """Begin a body, or return the earlier entry whose answer is repeated.
 
         Raises:
             RefusedEntryError: The body may not begin.
         """
-        given = {name: value for name, value in kwargs.items() if name not in _NOT_ARGUMENTS}
+        given = {name: value for name, value in kwargs.items() if name not in FROM_LANGCHAIN}
         arguments = (args, given)
         with self._lock:
             last = self._entries[-1] if self._entries else None
@@ -171,7 +140,7 @@ class Watch:
             return entry
 
     @contextmanager
-    def leaving(self, entry: _Entry, tool: BaseTool) -> Iterator[None]:
+    def _leaving(self, entry: _Entry, tool: BaseTool) -> Iterator[None]:
         """Record the end of a body; one that Python could not call has not begun."""
         try:
             yield
@@ -205,6 +174,44 @@ class Watch:
             return ""
         return f"{tool.name!r} has begun, and its effect must not be repeated."
 
+    def run_body(
+        self,
+        tool: BaseTool,
+        code: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run a body, or return the answer of the earlier entry that it repeats.
+
+        Args:
+            tool: The tool whose body it is.
+            code: The body.
+            args: Positional arguments of the body.
+            kwargs: Its other arguments.
+
+        Raises:
+            RefusedEntryError: The body may not begin.
+        """
+        entry = self._enter(tool, args, kwargs)
+        if not entry.returned:
+            with self._leaving(entry, tool):
+                entry.value = code(*args, **kwargs)
+        return entry.value
+
+    async def arun_body(
+        self,
+        tool: BaseTool,
+        code: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """See :meth:`run_body`."""
+        entry = self._enter(tool, args, kwargs)
+        if not entry.returned:
+            with self._leaving(entry, tool):
+                entry.value = await code(*args, **kwargs)
+        return entry.value
+
     # -- judging --------------------------------------------------
 
     def judged(self, result: Result) -> Result:
@@ -223,12 +230,6 @@ class Watch:
         error = self._entries[-1].error
         if isinstance(error, GraphBubbleUp):
             return result
-        if _says_error(self.answer) and _in_own_words(error):
-            text = text_of(self.answer.content)
-            return self._doubted(
-                result,
-                Symptom(error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True),
-            )
         if isinstance(error, Exception):
             return self._after_error(result, error)
         # The body is still running, or ended by cancellation: only an answer would be wrong.
@@ -274,7 +275,18 @@ class Watch:
         """Judge an exception that left the body: it is never an answer, even if rendered as one."""
         symptom = self.symptom_of(error)
         if _says_error(self.answer):  # the tool's error handler has written a text for the model
-            symptom = replace(symptom, message=text_of(self.answer.content))
+            text = text_of(self.answer.content)
+            # The tool reports its failure on purpose and does not pass on another error.
+            if (
+                isinstance(error, ToolException)
+                and error.__cause__ is None
+                and error.__context__ is None
+            ):
+                symptom = Symptom(
+                    error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True
+                )
+                return self._doubted(result, symptom)
+            symptom = replace(symptom, message=text)
         if self.recovers(symptom):
             return Failure(symptom=symptom)
         return self._doubted(result, symptom)
@@ -289,13 +301,6 @@ class Watch:
 
 def _says_error(answer: Any) -> bool:
     return getattr(answer, "status", "") == "error"
-
-
-def _in_own_words(error: BaseException | None) -> bool:
-    """Return True if a tool reports its failure on purpose and does not pass on another error."""
-    return (
-        isinstance(error, ToolException) and error.__cause__ is None and error.__context__ is None
-    )
 
 
 def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
@@ -326,169 +331,5 @@ def _equal(entry: _Entry, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> 
         return False
 
 
-class _Entrance:
-    """Entrance to one tool for one attempt."""
-
-    def __init__(self, watch: Watch, tool: BaseTool) -> None:
-        self.watch = watch
-        self.tool = tool
-
-    def completed(self, given: Any) -> Any:
-        """Return a tool call with the arguments that the runtime fills in."""
-        injected = self.watch.injected
-        # Not for another tool in the place of the call's: it has no such arguments.
-        own = injected and self.tool.name == self.watch.spec.name
-        if own and isinstance(given, dict) and "args" in given:
-            return {**given, "args": {**given["args"], **injected}}
-        return given
-
-    def inside(
-        self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        entry = self.watch.enter(self.tool, args, kwargs)
-        if not entry.returned:
-            with self.watch.leaving(entry, self.tool):
-                entry.value = code(*args, **kwargs)
-        return entry.value
-
-    async def ainside(
-        self, code: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        entry = self.watch.enter(self.tool, args, kwargs)
-        if not entry.returned:
-            with self.watch.leaving(entry, self.tool):
-                entry.value = await code(*args, **kwargs)
-        return entry.value
-
-
-_CALLERS = CODE_CALLERS | CONTAINED_CODE | {_Entrance.inside.__code__, _Entrance.ainside.__code__}
-
-
-@lru_cache(maxsize=1024)
-def _watched_class(kind: type[BaseTool]) -> type[BaseTool]:
-    """Return a subclass of a tool class that differs only by the entrance; made once for each."""
-    methods: dict[str, Any] = {
-        name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")
-    }
-    if all(getattr(kind, name).__module__ in OUTER_MODULES for name in _OUTER):
-        # _run and _arun are LangChain's documented place for the code of a tool. The inherited
-        # _arun calls _run, and LangChain makes the same comparison.
-        run = _body(sync_body(kind))
-        methods |= {"invoke": _invoke(kind), "ainvoke": _ainvoke(kind), "_run": run}
-        if has_async_body(kind):
-            methods["_arun"] = _abody(async_body(kind))
-    else:  # the class overrides an outer method, and its code may be anywhere in there
-        methods |= {"invoke": _whole, "ainvoke": _awhole}
-    made: type[BaseTool] = type(kind.__name__, (kind,), methods)
-    return made
-
-
-def _entrance(tool: BaseTool) -> _Entrance:
-    found: _Entrance = tool.__dict__[_MARK]
-    return found
-
-
-def _invoke(kind: type[BaseTool]) -> Callable[..., Any]:
-    def invoke(
-        self: BaseTool,
-        input: Any,  # noqa: A002 - LangChain's name
-        config: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        entrance = _entrance(self)
-        try:
-            answer = kind.invoke(self, entrance.completed(input), config, **kwargs)
-        except Exception as error:
-            entrance.watch.early = error
-            raise
-        entrance.watch.answered(answer)
-        return answer
-
-    return invoke
-
-
-def _ainvoke(kind: type[BaseTool]) -> Callable[..., Any]:
-    async def ainvoke(
-        self: BaseTool,
-        input: Any,  # noqa: A002 - LangChain's name
-        config: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        entrance = _entrance(self)
-        try:
-            entrance.watch.answer = answer = await kind.ainvoke(
-                self, entrance.completed(input), config, **kwargs
-            )
-        except Exception as error:
-            entrance.watch.early = error
-            raise
-        return answer
-
-    return ainvoke
-
-
-def _body(code: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(code)
-    def _run(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
-        entrance = _entrance(self)
-        tool = entrance.tool
-        own = sync_body(tool) if has_sync_side(tool) else _waiting(entrance)
-        return entrance.inside(own, args, kwargs)
-
-    return _run
-
-
-def _waiting(entrance: _Entrance) -> Callable[..., Any]:
-    """Return a sync function that waits for the async code of a tool without a sync side.
-
-    ``create_agent``'s sync entry calls the sync side of every tool.
-    """
-    code = async_body(entrance.tool)
-    takes = inspect.signature(code).parameters
-
-    def wait(*args: Any, **kwargs: Any) -> Any:
-        # LangChain fills in its own arguments for the signature of _run; _arun may lack some of
-        # them.
-        given = {
-            name: value
-            for name, value in kwargs.items()
-            if name not in _NOT_ARGUMENTS or name in takes
-        }
-        return from_thread(lambda: code(*args, **given), entrance.watch.stops.append)
-
-    return wait
-
-
-def _abody(code: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(code)
-    async def _arun(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
-        entrance = _entrance(self)
-        code = async_body(entrance.tool)
-        return await entrance.ainside(code, args, kwargs)
-
-    return _arun
-
-
-def _whole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
-    entrance = _entrance(self)
-    answer = entrance.inside(entrance.tool.invoke, args, kwargs)
-    entrance.watch.answered(answer)
-    return answer
-
-
-async def _awhole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
-    entrance = _entrance(self)
-    entrance.watch.answer = answer = await entrance.ainside(entrance.tool.ainvoke, args, kwargs)
-    return answer
-
-
-@dataclass
-class WatchedRequest(ToolCallRequest):
-    """Request that gives an entrance to its tool, and to any tool that replaces it."""
-
-    watch: Watch
-
-    def __post_init__(self) -> None:
-        """Replace the tool by its watched copy; a request of ``override`` does so, too."""
-        if self.tool is not None:
-            object.__setattr__(self, "tool", self.watch.tool(self.tool))
+_CALLERS = CODE_CALLERS | CONTAINED_CODE | {Watch.run_body.__code__, Watch.arun_body.__code__}
+"""Code objects whose frame is the last one if a tool's function could not be called."""

@@ -12,7 +12,7 @@ from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.argument_routes import check_passing
 from asyncguard.adapters.tools.schemas import fills, parameters_of
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Source, ToolSpec
+from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Retry, Source, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
 from asyncguard.validation import check_arguments, check_value
 
@@ -30,6 +30,7 @@ class Declaration(TypedDict, total=False):
     mode: Mode | str
     timeout: float
     grace: float
+    retry: Retry
     fallbacks: Sequence[str | Fallback]
     probe: str
     result_schema: Mapping[str, Any]
@@ -110,25 +111,23 @@ def as_tools(tools: Tools | None) -> list[BaseTool]:
     Raises:
         DeclarationError: An item cannot be a tool, or two tools have one name.
     """
-    made = [_as_tool(item) for item in _listed("tools", tools) if not isinstance(item, dict)]
+    made: list[BaseTool] = []
+    for item in _listed("tools", tools):
+        if isinstance(item, dict):
+            continue
+        try:
+            tool: Any = item if isinstance(item, BaseTool) else make_tool(item)
+        except Exception as error:  # LangChain raises several kinds, as do annotations
+            raise DeclarationError(f"{item!r:.80} cannot be made a tool: {error}") from error
+        if not isinstance(tool, BaseTool):
+            raise DeclarationError(
+                f"{item!r:.80} is not a tool; pass a function with a docstring or a BaseTool."
+            )
+        made.append(tool)
     names = [item.name for item in made]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DeclarationError(f"Two tools are called {twice[0]!r}; give each its own name.")
-    return made
-
-
-def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
-    if isinstance(item, BaseTool):
-        return item
-    try:
-        made: Any = make_tool(item)
-    except Exception as error:  # LangChain raises several kinds, as do the function's annotations
-        raise DeclarationError(f"{item!r:.80} cannot be made a tool: {error}") from error
-    if not isinstance(made, BaseTool):
-        raise DeclarationError(
-            f"{item!r:.80} is not a tool; pass a function with a docstring or a BaseTool."
-        )
     return made
 
 
@@ -211,24 +210,6 @@ def as_journal_target(given: JournalTarget) -> JournalTarget:
     return given
 
 
-def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:
-    """Refuse a key or token that the tool would drop.
-
-    Without its key an effect could be repeated, and without its token a call would never be
-    answered.
-    """
-    for field, name in (
-        ("key_argument", spec.key_argument),
-        ("token_argument", spec.token_argument),
-    ):
-        if name is not None and not fills(tool, name):
-            raise DeclarationError(
-                f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name "
-                "one of its arguments, without a mark such as InjectedToolArg (the model is not "
-                "shown it anyway)."
-            )
-
-
 def _check_unbidden(specs: Mapping[str, ToolSpec], asked: Mapping[str, str]) -> None:
     """Refuse helpers that need an approval or ask a person: recovery calls them on its own."""
     siblings = {item.tool: spec.name for spec in specs.values() for item in spec.fallbacks}
@@ -287,8 +268,20 @@ def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
 
 
 def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
-    _check_injected(spec, tool)
+    """Return a declaration with the parameters of its tool; refuse a key or token that it drops.
+
+    Without its key an effect could be repeated, and without its token a call would never be
+    answered.
+    """
+    filled = {"key_argument": spec.key_argument, "token_argument": spec.token_argument}
+    for field, name in filled.items():
+        if name is not None and not fills(tool, name):
+            raise DeclarationError(
+                f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name "
+                "one of its arguments, without a mark such as InjectedToolArg (the model is not "
+                "shown it anyway)."
+            )
     if spec.parameters is not None:
         return spec
-    hidden = {name for name in (spec.key_argument, spec.token_argument) if name is not None}
+    hidden = {name for name in filled.values() if name is not None}
     return replace(spec, parameters=parameters_of(tool, hidden))

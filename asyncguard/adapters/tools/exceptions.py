@@ -70,26 +70,25 @@ def _caused(error: BaseException) -> Iterator[BaseException]:
         yield each
         if isinstance(each, BaseExceptionGroup) and len(each.exceptions) == 1:
             each = each.exceptions[0]
+        elif each.__cause__ is not None:
+            each = each.__cause__
         else:
-            each = each.__cause__ or _held(each)
-
-
-def _held(error: BaseException) -> BaseException | None:
-    """Return the error that urllib stores in its own one."""
-    reason = _attribute(error, "reason") if "urllib.error.URLError" in _classes(error) else None
-    return reason if isinstance(reason, BaseException) else None
+            # urllib stores the error in its own one, and sets no cause.
+            inner = (
+                _attribute(each, "reason") if "urllib.error.URLError" in _classes(each) else None
+            )
+            each = inner if isinstance(inner, BaseException) else None
 
 
 def _classes(error: BaseException) -> list[str]:
     names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
-    return [_grpc_status(error), *names] if "grpc.RpcError" in names else names
-
-
-def _grpc_status(error: BaseException) -> str:
-    try:
-        return f"grpc.StatusCode.{error.code().name}"  # type: ignore[attr-defined]
-    except Exception:  # noqa: BLE001 - a method of a foreign class
-        return "grpc.StatusCode"
+    if "grpc.RpcError" in names:
+        try:
+            code = f"grpc.StatusCode.{error.code().name}"  # type: ignore[attr-defined]
+        except Exception:  # noqa: BLE001 - a method of a foreign class
+            code = "grpc.StatusCode"
+        names.insert(0, code)
+    return names
 
 
 def _of(errors: list[BaseException]) -> Read:

@@ -22,12 +22,13 @@ from pydantic import ValidationError
 from asyncguard.adapters.langgraph_internals import INJECTION
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text
-from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch, WatchedRequest
+from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch
 from asyncguard.adapters.tools.exceptions import read
 from asyncguard.adapters.tools.fast_path import needs_injection, prepared
 from asyncguard.adapters.tools.sync_async import has_sync_side, runs_sync
 from asyncguard.adapters.tools.system_exit import ToolExitError, contained
-from asyncguard.config import GuardConfig, Limits
+from asyncguard.adapters.tools.watched_tools import WatchedRequest, watched_tool
+from asyncguard.config import Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure, Interrupted, Result, Started, Success
@@ -50,10 +51,17 @@ def call_of(attempt: Attempt) -> ToolCall:
 
 def watch_of(attempt: Attempt) -> Watch:
     """Make the watch over an attempt's tool; each attempt has one."""
+    config = attempt.config
+
+    def recovers(symptom: Symptom) -> bool:
+        if refused(symptom):
+            return config.refresh or config.retry
+        return config.retry and is_transient(symptom)
+
     return Watch(
         spec=attempt.spec,
         symptom_of=symptom_of,
-        recovers=partial(_recovers, attempt.config),
+        recovers=recovers,
         injected=attempt.injected,
         specs=attempt.specs,
     )
@@ -103,8 +111,8 @@ class ToolRunner:
         """
         self._node = ToolNode(
             [contained(tool) for tool in tools],
-            wrap_tool_call=_through_watch,
-            awrap_tool_call=_athrough_watch,
+            wrap_tool_call=lambda request, handler: handler(_watched(request)),
+            awrap_tool_call=lambda request, handler: handler(_watched(request)),
         )
         # Tools that need no injection skip ToolNode, which costs more than a small tool.
         self._direct = {
@@ -138,33 +146,18 @@ class ToolRunner:
         """
         direct = self._direct.get(call["name"])
         _WATCH.set(watch)
-        if call["name"] not in (self._sync_only if sync_entry() is None else self._sync):
-            return await off_portal(partial(self._await, watch, direct, call, config))
-        if direct is None:
-            invoke: Callable[[], Any] = partial(self._node.invoke, [call], config)
-        else:
-            invoke = partial(_run, watch, direct, call, config)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(invoke))
-
-    async def _await(
-        self, watch: Watch, direct: BaseTool | None, call: ToolCall, config: RunnableConfig
-    ) -> Any:
-        if direct is None:
-            return await self._node.ainvoke([call], config)
+        given: Any = [call] if direct is None else call
+        runnable: Any = self._node if direct is None else watched_tool(direct, watch)
+        on_thread = call["name"] in (self._sync_only if sync_entry() is None else self._sync)
         try:
-            return await watch.tool(direct).ainvoke(call, config)
+            if not on_thread:
+                return await off_portal(partial(runnable.ainvoke, given, config))
+            work = in_context(partial(runnable.invoke, given, config))
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except ValidationError as error:
+            if direct is None:  # ToolNode has answered for refused input itself
+                raise
             return refused_input(watch, call, error)
-
-
-def _through_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-    return handler(_watched(request))
-
-
-async def _athrough_watch(
-    request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
-) -> Any:
-    return await handler(_watched(request))
 
 
 def _watched(request: ToolCallRequest) -> ToolCallRequest:
@@ -177,12 +170,6 @@ def _watched(request: ToolCallRequest) -> ToolCallRequest:
     )
 
 
-def _recovers(config: GuardConfig, symptom: Symptom) -> bool:
-    if refused(symptom):
-        return config.refresh or config.retry
-    return config.retry and is_transient(symptom)
-
-
 async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
     """Call a tool from the caller's side, without a runner; a sync one on the loop's own threads.
 
@@ -192,18 +179,11 @@ async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: Run
         call: The call.
         config: Of the node or hook that runs it.
     """
-    entered = watch.tool(contained(tool))
+    entered = watched_tool(contained(tool), watch)
     try:
         if sync_entry() is not None and has_sync_side(tool):
             return await asyncio.to_thread(in_context(partial(entered.invoke, call, config)))
         return await off_portal(partial(entered.ainvoke, call, config))
-    except ValidationError as error:
-        return refused_input(watch, call, error)
-
-
-def _run(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
-    try:
-        return watch.tool(tool).invoke(call, config)
     except ValidationError as error:
         return refused_input(watch, call, error)
 
@@ -263,7 +243,15 @@ def result_of(raw: Any) -> Result:
     parts = _parts(raw)
     for item in parts:
         if isinstance(item, ToolMessage):
-            return _from_message(item, parts)
+            if item.status != "error":
+                return Success(content=item.content, raw=parts)
+            # The tool handled its own error: its outcome is known, and a repetition will not help.
+            text = text_of(item.content)
+            return Failure(
+                symptom=Symptom(
+                    error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True
+                )
+            )
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
             content = messages[0].content if messages else ""
@@ -325,16 +313,6 @@ def _parts(raw: Any) -> list[Any]:
     if isinstance(raw, list):
         return [part for item in raw for part in _parts(item)]
     return [raw]
-
-
-def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
-    if message.status != "error":
-        return Success(content=message.content, raw=parts)
-    # The tool handled its own error: its outcome is known, and a repetition will not help.
-    symptom = Symptom(
-        error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True
-    )
-    return Failure(symptom=symptom)
 
 
 def symptom_of(error: BaseException) -> Symptom:

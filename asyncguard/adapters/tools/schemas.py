@@ -35,9 +35,11 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
     schema: dict[str, Any] = deepcopy(_shown(tool)["parameters"])
     _hide(schema, hidden)
     if isinstance(tool.args_schema, type) and issubclass(tool.args_schema, BaseModel):
-        schema["properties"] = {
-            name: _lenient(value) for name, value in schema.get("properties", {}).items()
-        }
+        properties = schema.setdefault("properties", {})
+        for name, value in properties.items():
+            text = _LENIENT.get(str(value.get("type"))) if isinstance(value, dict) else None
+            if text is not None:
+                properties[name] = {"anyOf": [value, text]}
         schema.setdefault(
             "additionalProperties", tool.args_schema.model_config.get("extra") == "allow"
         )
@@ -72,13 +74,6 @@ def _hide(schema: dict[str, Any], hidden: Collection[str]) -> None:
         schema.get("properties", {}).pop(name, None)
     if "required" in schema:
         schema["required"] = [name for name in schema["required"] if name not in hidden]
-
-
-def _lenient(schema: Any) -> Any:
-    if not isinstance(schema, dict):
-        return schema
-    text = _LENIENT.get(str(schema.get("type")))
-    return {"anyOf": [schema, text]} if text is not None else schema
 
 
 def task_argument(specs: Mapping[str, ToolSpec]) -> str:
@@ -122,22 +117,19 @@ def shown_tools(
             shown.append(tool)
             continue
         function = deepcopy(_shown(tool, strict=strict))
-        _hide(function["parameters"], hidden)
+        schema = function["parameters"]
+        _hide(schema, hidden)
+        properties = schema.get("properties", {})
         if refers:
-            properties = function["parameters"].get("properties", {})
             for name, value in properties.items():
                 properties[name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
         if len(tasks) >= 2:
-            _add_task(function["parameters"], argument, tasks)
+            task = {
+                "type": "string",
+                "enum": list(tasks),
+                "description": "The task that this call is for.",
+            }
+            schema["properties"] = {argument: task, **properties}
+            schema["required"] = [argument, *schema.get("required", [])]
         shown.append({"type": "function", "function": function})
     return shown
-
-
-def _add_task(schema: dict[str, Any], argument: str, tasks: Sequence[str]) -> None:
-    entry = {
-        "type": "string",
-        "enum": list(tasks),
-        "description": "The task that this call is for.",
-    }
-    schema["properties"] = {argument: entry, **schema.get("properties", {})}
-    schema["required"] = [argument, *schema.get("required", [])]

@@ -24,6 +24,7 @@ from asyncguard.adapters.tools.invoke import (
 )
 from asyncguard.adapters.tools.sync_async import runs_sync
 from asyncguard.adapters.tools.system_exit import contained
+from asyncguard.adapters.tools.watched_tools import watched_tool
 from asyncguard.config import Limits
 from asyncguard.core.results import Result, Success
 from asyncguard.core.tool_spec import Mode, ToolSpec
@@ -33,7 +34,7 @@ from asyncguard.errors import DeclarationError
 from asyncguard.runtime.executors.port import RemoteExecutor
 from asyncguard.runtime.portal import in_context
 
-_LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on the worker.]"
+_LEFT_BEHIND = "[The tool's update of the state is not plain JSON and was left on the worker.]"
 
 
 def application_version(
@@ -157,42 +158,35 @@ class WorkerTools:
         )
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
         watch = Watch(spec=spec, symptom_of=symptom_of)
-        result = _portable(
-            await run_capturing_errors(
-                partial(self._invoke, watch, call), foreground=False, watch=watch
-            )
+        result = await run_capturing_errors(
+            partial(self._invoke, watch, call), foreground=False, watch=watch
         )
-        return truncate(result, order.tool, self._limits) if isinstance(result, Success) else result
+        if not isinstance(result, Success):
+            return result
+        parts = result.raw if isinstance(result.raw, list) else []
+        updates = [part.update for part in parts if isinstance(part, Command)]
+        lost = result.update is None and any(
+            isinstance(update, dict) and update.keys() - {"messages"} for update in updates
+        )
+        if lost:
+            result = Success(content=f"{text_of(result.content)}\n{_LEFT_BEHIND}")
+        # The tool's own messages and commands cannot leave the process.
+        return truncate(replace(result, raw=None), order.tool, self._limits)
 
     async def _invoke(self, watch: Watch, call: ToolCall) -> Any:
-        tool = watch.tool(self._tools[call["name"]])
+        tool = watched_tool(self._tools[call["name"]], watch)
         try:
-            if call["name"] in self._sync:
-                return await self._in_thread(tool, call)
-            return await tool.ainvoke(call)
+            if call["name"] not in self._sync:
+                return await tool.ainvoke(call)
+            work = asyncio.get_running_loop().run_in_executor(
+                self._pool, in_context(partial(tool.invoke, call))
+            )
+            while True:
+                try:
+                    return await asyncio.shield(work)
+                except asyncio.CancelledError:
+                    # The OS thread continues with its effect, so its result is awaited.
+                    if work.cancelled():
+                        raise
         except ValidationError as error:
             return refused_input(watch, call, error)
-
-    async def _in_thread(self, tool: BaseTool, call: ToolCall) -> Any:
-        work = asyncio.get_running_loop().run_in_executor(
-            self._pool, in_context(partial(tool.invoke, call))
-        )
-        while True:
-            try:
-                return await asyncio.shield(work)
-            except asyncio.CancelledError:
-                # The OS thread continues with its effect, so its result is awaited.
-                if work.cancelled():
-                    raise
-
-
-def _portable(result: Result) -> Result:
-    """Return a result without the parts that cannot leave the process, noting a lost update."""
-    if not isinstance(result, Success):
-        return result
-    parts = result.raw if isinstance(result.raw, list) else []
-    updates = [part.update for part in parts if isinstance(part, Command)]
-    updated = any(isinstance(update, dict) and update.keys() - {"messages"} for update in updates)
-    if updated and result.update is None:
-        return Success(content=f"{text_of(result.content)}\n{_LEFT_BEHIND}")
-    return replace(result, raw=None)

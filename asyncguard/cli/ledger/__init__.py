@@ -1,1 +1,4 @@
-"""The command ``asyncguard ledger``: calls in the journal, for operators of agents."""
+"""The command ``asyncguard ledger``: calls in the journal, for operators of agents.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

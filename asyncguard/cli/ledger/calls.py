@@ -44,6 +44,7 @@ class Listed:
         """
         if self.entry.state not in _OPEN or self.latest is None:
             return None
+        # An answer about an earlier attempt was applied: the thread began the latest one after it.
         answers = [
             signal.kind
             for signal in self.entry.signals
@@ -154,7 +155,9 @@ def rows(calls: Iterable[Listed], *, payload: bool, nested: bool) -> Iterator[di
         row = _flat(call)
         if payload:
             row["arguments"] = dict(call.entry.arguments)
-            row["result"] = _result(call.entry)
+            results = [attempt.result for attempt in call.entry.attempts]
+            answers = [result.content for result in results if isinstance(result, Success)]
+            row["result"] = answers[-1] if answers else None
         if nested:
             row["attempts"] = [
                 _attempt(attempt, payload=payload) for attempt in call.entry.attempts
@@ -188,11 +191,6 @@ def _flat(call: Listed) -> dict[str, Any]:
         "created_at": moment(entry.created_at),
         "updated_at": moment(entry.updated_at),
     }
-
-
-def _result(entry: Entry) -> Any:
-    results = [attempt.result for attempt in entry.attempts if isinstance(attempt.result, Success)]
-    return results[-1].content if results else None
 
 
 def _attempt(attempt: Attempt, *, payload: bool) -> dict[str, Any]:

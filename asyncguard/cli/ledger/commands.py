@@ -59,6 +59,7 @@ def _list(options: argparse.Namespace) -> int:
     states = [CallState(state) for state in options.state or ()]
     chosen = bool(options.all or states)
     with opened(options.journal) as journal:
+        # Pending ones, too: those whose process is gone are broken off.
         wanted = states if chosen else [CallState.IN_DOUBT, CallState.PENDING]
         calls = listed(journal, journal.entries(states=wanted, session=options.thread))
     if chosen:
@@ -151,7 +152,14 @@ def retry(options: argparse.Namespace) -> int:
 
 
 def _answer(options: argparse.Namespace, kind: SignalKind, content: str | None) -> int:
-    by = options.by if options.by is not None else _user()
+    by = options.by
+    if by is None:
+        try:
+            by = getpass.getuser()
+        except (KeyError, OSError) as error:
+            raise CallerError(
+                "The operating system does not know this user's name; give your name with --by."
+            ) from error
     with opened(options.journal) as journal:
         call = the_call(journal, options.key)
         if call.in_doubt and not options.yes and (refusal := _unsure(call, kind)) is not None:
@@ -193,17 +201,10 @@ def _unsure(call: Listed, kind: SignalKind) -> int | None:
             file=sys.stderr,
         )
         return _USAGE
+    # Labels and tasks come from models and callers. On standard error, so that a pipe gets the
+    # answer alone.
     print(printable(question), end="", file=sys.stderr, flush=True)  # noqa: T201 - the question
     if sys.stdin.readline().strip().lower() in ("y", "yes"):
         return None
     print("asyncguard: Nothing was changed.", file=sys.stderr)  # noqa: T201 - the output
     return 1
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise CallerError(
-            "The operating system does not know this user's name; give your name with --by."
-        ) from error

@@ -43,6 +43,7 @@ def export(options: argparse.Namespace) -> int:
         wanted = [
             entry for entry in entries if options.since is None or entry.updated_at >= options.since
         ]
+        # listed() asks the journal now; rows() works on its values and may run after it is closed.
         found = rows(listed(journal, wanted), payload=options.payload, nested=nested)
     with output(options.out) as file:
         if nested:
@@ -103,7 +104,7 @@ def output(name: str | None) -> Iterator[TextIO]:
                 yield file
             Path(made).replace(name)
         except BaseException:
-            Path(made).unlink()
+            Path(made).unlink()  # also on Ctrl-C: a part of an export may be confidential
             raise
     except OSError as error:
         raise AsyncguardError(

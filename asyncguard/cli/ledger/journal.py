@@ -31,24 +31,22 @@ def opened(target: str | None) -> Iterator[Journal]:
         CallerError: There is no such journal.
         JournalError: It cannot be opened.
     """
-    journal = _open(target or os.environ.get(VARIABLE) or str(DEFAULT))
-    try:
-        yield journal
-    finally:
-        journal.close()
-
-
-def _open(target: str) -> Journal:
-    if "://" not in target and not Path(target).exists():
+    place = target or os.environ.get(VARIABLE) or str(DEFAULT)
+    if "://" not in place and not Path(place).exists():
         raise CallerError(
-            f"There is no journal at {target}. Give one by --journal or by {VARIABLE}: "
+            f"There is no journal at {place}. Give one by --journal or by {VARIABLE}: "
             f"an SQLite file (next to a checkpointer's FILE it is FILE{_BESIDE}) "
             "or a postgresql:// URL."
         )
     try:
-        return open_journal(target, create=False, kind=ProcessKind.OPERATOR)
+        journal = open_journal(place, create=False, kind=ProcessKind.OPERATOR)
     except JournalError as error:
-        beside = f"{target}{_BESIDE}"
-        if "://" not in target and Path(beside).is_file():
+        # The file of a checkpointer is an SQLite database, too, and easily given instead.
+        beside = f"{place}{_BESIDE}"
+        if "://" not in place and Path(beside).is_file():
             raise JournalError(f"{error} The journal of that checkpointer is {beside}.") from error
         raise
+    try:
+        yield journal
+    finally:
+        journal.close()

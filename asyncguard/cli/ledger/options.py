@@ -136,10 +136,9 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     actions = top.add_subparsers(dest="action", required=True, metavar="ACTION")
-    _add_list(actions)
-    _add_show(actions)
-    _add_resolve(actions)
-    _add_retry(actions)
+    # In the order in which the help lists them.
+    _add_views(actions)
+    _add_answers(actions)
     _add_export(actions)
     _add_prune(actions)
     return top
@@ -156,13 +155,20 @@ def _action(actions: "_Actions", name: str, purpose: str, epilog: str) -> argpar
     )
 
 
-def _add_list(actions: "_Actions") -> None:
+def _add_views(actions: "_Actions") -> None:
     made = _action(actions, "list", "list the calls that need a person's attention", _LIST)
     _add_filters(made)
     made.add_argument(
         "--all", action="store_true", help="all calls, also those that need no attention"
     )
     made.add_argument("--json", action="store_true", help="a JSON array instead of a table")
+    _add_journal(made)
+    made = _action(actions, "show", "show everything about one call", _SHOW)
+    _add_key(made)
+    made.add_argument(
+        "--payload", action="store_true", help="with arguments, results and texts of failures"
+    )
+    made.add_argument("--json", action="store_true", help="a JSON object instead of text")
     _add_journal(made)
 
 
@@ -179,17 +185,7 @@ def _add_filters(made: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_show(actions: "_Actions") -> None:
-    made = _action(actions, "show", "show everything about one call", _SHOW)
-    _add_key(made)
-    made.add_argument(
-        "--payload", action="store_true", help="with arguments, results and texts of failures"
-    )
-    made.add_argument("--json", action="store_true", help="a JSON object instead of text")
-    _add_journal(made)
-
-
-def _add_resolve(actions: "_Actions") -> None:
+def _add_answers(actions: "_Actions") -> None:
     made = _action(actions, "resolve", "record what became of a call in doubt", _RESOLVE)
     _add_key(made)
     found = made.add_mutually_exclusive_group(required=True)
@@ -206,9 +202,6 @@ def _add_resolve(actions: "_Actions") -> None:
     result.add_argument("--result-file", metavar="FILE", help="the same, from a file in UTF-8")
     _add_signature(made)
     _add_journal(made)
-
-
-def _add_retry(actions: "_Actions") -> None:
     made = _action(actions, "retry", "have a call repeated that did not happen", _RETRY)
     _add_key(made)
     _add_signature(made)
@@ -278,6 +271,7 @@ def _moment(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a time; write it as in 2026-03-01T12:00:00+00:00"
         ) from error
+    # A time without a zone is UTC, as are the times that the export writes.
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from asyncguard.cli.ledger.calls import Listed, moment, outcome_of
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
-from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind
+from asyncguard.journal.port import Attempt, AttemptState, SignalKind
 from asyncguard.observability.fields import printable
 
 _UNITS = {"d": 86_400, "h": 3600, "m": 60}
@@ -102,28 +102,21 @@ def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
         found.add_column(name, no_wrap=True)
     for call in calls:
         entry, latest = call.entry, call.latest
+        # The label begins with the tool that the model called; another one may have been tried.
+        label = entry.label
+        if latest is not None and latest.tool != entry.tool:
+            label = f"{label} by {latest.tool}"
         found.add_row(
             clean(entry.key[:_KEY]),
             age(now - entry.created_at),
             clean(entry.thread or entry.session),
             clean(entry.task),
-            clean(_call(call)),
+            clean(label),
             clean(entry.effect.value),
             _state(call),
             str(latest.number if latest else 0),
         )
     return found
-
-
-def _call(call: Listed) -> str:
-    """Return the call's label, and the tool that was tried last if it is another.
-
-    The label begins with the tool that the model called.
-    """
-    label, latest = call.entry.label, call.latest
-    return (
-        label if latest is None or latest.tool == call.entry.tool else f"{label} by {latest.tool}"
-    )
 
 
 def _state(call: Listed) -> Text:
@@ -195,7 +188,12 @@ def story(call: Listed, now: float, *, payload: bool) -> Group:
             Text(f"attempt {attempt.number}", style="bold"),
             _indented(_attempt(call, attempt, now, payload)),
         ]
-        parts += [_indented(_signal(item, payload)) for item in signals]
+        for signal in signals:
+            said = _SAID[signal.kind] + (f", says {signal.by}" if signal.by else "")
+            shown = {"signal": clean(said)}
+            if payload and signal.content is not None:
+                shown["content"] = _json(signal.content)
+            parts.append(_indented(_grid(shown)))
     if not payload:
         parts += ["", Text("Arguments and results are shown with --payload.", style="dim")]
     for hint in advice([call]):
@@ -223,14 +221,6 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
         facts["result"] = _json(attempt.result.content)
     if payload and isinstance(attempt.result, Failure):
         facts["message"] = _json(attempt.result.symptom.message)
-    return _grid(facts)
-
-
-def _signal(signal: Signal, payload: bool) -> Table:
-    said = _SAID[signal.kind] + (f", says {signal.by}" if signal.by else "")
-    facts = {"signal": clean(said)}
-    if payload and signal.content is not None:
-        facts["content"] = _json(signal.content)
     return _grid(facts)
 
 

@@ -3,4 +3,6 @@
 The intent of a call that may not be repeated is committed before its tool is entered. A process
 that resumes a thread after a crash learns only here which calls were begun. The guarantees are in
 :mod:`asyncguard.journal.port`.
+
+Internal; :mod:`asyncguard` names the public interface.
 """

@@ -7,14 +7,14 @@ from asyncguard.core.calls import SUCCESS_STATES, CallState
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Interrupted, Result, Started, Success
 from asyncguard.errors import CallerError
-from asyncguard.journal.begin_policy import TOLD, Facts, Recorded, Write, in_doubt, judge
+from asyncguard.journal.begin_policy import OUTCOME_MISSING, Facts, Recorded, Write, in_doubt, judge
 from asyncguard.journal.codec import plain, result_to_json, to_json
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Attempt, AttemptState, SignalKind, Verdict
+from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind, Verdict
 from asyncguard.journal.sql.leases import standing
 from asyncguard.journal.sql.processes import is_alive
 from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, value
-from asyncguard.journal.sql.signals import mail_of_call, send, token_hash
+from asyncguard.journal.sql.signals import send, signals_of_call, token_hash
 from asyncguard.journal.sql.store import Store
 
 
@@ -39,7 +39,7 @@ def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
     try:
         return _outcome(key, attempt, result)
     except CallerError as error:
-        kept = f"It took effect; what it answered could not be kept: {error}"
+        kept = f"It took effect; its result could not be kept: {error}"
         return _outcome(key, attempt, Success(content=kept))
 
 
@@ -72,6 +72,17 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
     """
     recorded = _recorded(store, intent.key, intent.attempt)
     ended, held_by = standing(store, intent.session)
+    # Each fact is a query, and the journal is asked before every call with an effect: only those
+    # are read that can change the verdict on this attempt.
+    signals: tuple[Signal, ...] = ()
+    followed, rival = False, ""
+    if recorded is not None:
+        signals = signals_of_call(store, intent.key)
+        if recorded.attempt.state is AttemptState.ASKED:
+            last = latest(store, intent.key)
+            followed = last is not None and last.attempt.number > recorded.attempt.number
+    elif not (intent.effect.renewable or intent.allowed):
+        rival = _rival(store, intent)
     verdict, write = judge(
         intent,
         Facts(
@@ -79,24 +90,14 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
             ended=ended,
             holder=held_by,
             recorded=recorded,
-            mail=mail_of_call(store, intent.key) if recorded is not None else (),
-            followed=_followed(store, recorded, intent.key),
-            rival=""
-            if recorded is not None or intent.effect.renewable or intent.allowed
-            else _rival(store, intent),
+            signals=signals,
+            followed=followed,
+            rival=rival,
         ),
     )
     if write is not Write.NOTHING:
         _write_intent(store, intent, arguments, write)
     return verdict
-
-
-def _followed(store: Store, recorded: Recorded | None, key: str) -> bool:
-    """Return True if a later attempt follows one that asked a person; False for all others."""
-    if recorded is None or recorded.attempt.state is not AttemptState.ASKED:
-        return False
-    last = latest(store, key)
-    return last is not None and last.attempt.number > recorded.attempt.number
 
 
 def _recorded(store: Store, key: str, number: int) -> Recorded | None:
@@ -142,7 +143,7 @@ def latest_whole(store: Store, key: str) -> Attempt | None:
     return replace(recorded.attempt, arguments=value(arguments, key))
 
 
-def unsettled(store: Store, session: str) -> list[str]:
+def unfinished(store: Store, session: str) -> list[str]:
     """Return keys of the calls of a thread whose final state may be missing.
 
     See :meth:`~asyncguard.journal.port.Journal.unfinished`.
@@ -169,7 +170,6 @@ RIVALS = (
        WHERE a.fingerprint = ? AND a.state = 'intent' AND c.key = a.key
        AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending'""",
 )
-
 """Queries for calls equal to a given one that may be in doubt; both use partial indexes."""
 
 
@@ -214,6 +214,7 @@ def _write_intent(store: Store, intent: Intent, arguments: str, write: Write) ->
             ),
         )
     else:
+        # Taken over, or asked a person before: the same attempt, begun again.
         store.execute(
             "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, "
             "deadline = ?, ended_at = NULL, result = NULL WHERE key = ? AND number = ?",
@@ -249,6 +250,7 @@ def end(store: Store, outcome: Outcome) -> bool:
         )
     state, call_state, resolution = rows[0]
     content = outcome.content
+    # Also an attempt that another process has taken over: whichever of the two ends first counts.
     if state != AttemptState.ENDED:
         store.execute(
             "UPDATE attempts SET state = ?, ended_at = ?, result = ? WHERE key = ? AND number = ?",
@@ -278,6 +280,7 @@ def _keep_late(store: Store, key: str, number: int, content: str) -> str:
 
 def conclude(store: Store, outcome: Outcome) -> bool:
     """Write the outcome of an intent of this process; return True if a signal was sent."""
+    # Own intents alone: the process that took the attempt over may have its effect under way.
     rows = store.execute(
         "SELECT 1 FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
         (outcome.key, outcome.attempt, store.process_id),
@@ -285,27 +288,28 @@ def conclude(store: Store, outcome: Outcome) -> bool:
     return bool(rows) and end(store, outcome)
 
 
-def settle(store: Store, key: str, state: CallState, error: str, *, stored: bool = False) -> bool:
+def record_final_state(
+    store: Store, key: str, state: CallState, error: str, *, stored: bool = False
+) -> bool:
     """Record the final state of a call, if known here; return True if a signal was sent."""
     store.execute(
         "UPDATE calls SET state = ?, error = ?, updated_at = ? WHERE key = ?",
         (state.value, plain(error), store.now(), key),
     )
-    if stored and state in SUCCESS_STATES:
-        _close_orphaned_intent(store, key)
-    return state is CallState.IN_DOUBT and _signal_known_success(store, key)
-
-
-def _close_orphaned_intent(store: Store, key: str) -> None:
-    """End an intent of an ended process, whose outcome is missing; its thread has it as done."""
-    if not store.execute(
-        "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?",
-        (key, store.process_id),
-    ):
-        return
-    last = latest(store, key)
+    orphaned = (
+        stored
+        and state in SUCCESS_STATES
+        and store.execute(
+            "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?",
+            (key, store.process_id),
+        )
+    )
+    # An intent of an ended process, whose outcome is missing while its thread has the call as done:
+    # left open, it would count as lost.
+    last = latest(store, key) if orphaned else None
     if last is not None and last.attempt.state is AttemptState.INTENT and not last.alive:
-        end(store, outcome_of(key, last.attempt.number, Success(content=TOLD)))
+        end(store, outcome_of(key, last.attempt.number, Success(content=OUTCOME_MISSING)))
+    return state is CallState.IN_DOUBT and _signal_known_success(store, key)
 
 
 def _signal_known_success(store: Store, key: str) -> bool:

@@ -41,8 +41,10 @@ class SqlJournal:
             JournalError: It cannot be opened.
         """
         self._store = store
-        self._upkeep = Maintenance(store.poll_interval)
-        self._writer = WriterThread(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
+        self._maintenance = Maintenance(store.poll_interval)
+        self._writer = WriterThread(
+            store, Rounds(pause=self._maintenance.pause, work=self._maintenance.work)
+        )
         self._writer.start()
         self._writer.post("The daily removal of ended calls", maintenance.prune_daily)
         # Bound to the writer alone: a finalizer that referred to the journal would keep it alive.
@@ -87,11 +89,11 @@ class SqlJournal:
                 final_checkpoint=taken.final_checkpoint,
             )
             return grant, *signals.signals_after(
-                store, session, self._upkeep.seen_by(session, receive)
+                store, session, self._maintenance.last_signal(session, receive)
             )
 
         def then(answer: tuple[LeaseGrant, list[Signal], int]) -> None:
-            self._upkeep.entered(session, receive, answer[1], answer[2])
+            self._maintenance.thread_acquired(session, receive, answer[1], answer[2])
 
         try:
             return (await self._writer.ask(work, then))[0]
@@ -101,22 +103,23 @@ class SqlJournal:
 
     async def unfinished(self, session: str) -> Collection[str]:
         """See :meth:`~asyncguard.journal.port.Journal.unfinished`."""
-        return await self._writer.ask(lambda store: attempts.unsettled(store, session))
+        return await self._writer.ask(lambda store: attempts.unfinished(store, session))
 
     def release(self, session: str, *, ending: str = "") -> None:
         """See :meth:`~asyncguard.journal.port.Journal.release`."""
-        self._upkeep.unhold(session)
+        # At once, and not with the release: a round between the two would renew the lease.
+        self._maintenance.stop_renewing(session)
         named = f"the release of thread {session}"
         release = lambda store: leases.release(store, session, ending)  # noqa: E731
-        self._writer.post(named, release, lambda _: self._upkeep.left(session))
+        self._writer.post(named, release, lambda _: self._maintenance.thread_released(session))
 
     def keep_alive(self, session: str) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.keep_alive`."""
-        self._upkeep.hold(session)
+        self._maintenance.start_renewing(session)
 
     def stop_keep_alive(self, session: str) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.stop_keep_alive`."""
-        self._upkeep.unhold(session)
+        self._maintenance.stop_renewing(session)
 
     async def holds(self, session: str) -> bool:
         """See :meth:`~asyncguard.journal.port.Journal.holds`."""
@@ -133,10 +136,11 @@ class SqlJournal:
     async def begin(self, intent: Intent) -> Verdict:
         """See :meth:`~asyncguard.journal.port.Journal.begin`."""
         arguments = to_json(intent.arguments)
+        # Filled on the writer thread: the verdict is known also where the answer is dropped.
         verdicts: list[Verdict] = []
 
         def work(store: Store) -> Verdict:
-            verdicts[:] = [attempts.begin(store, intent, arguments)]
+            verdicts[:] = [attempts.begin(store, intent, arguments)]  # a request may run twice
             return verdicts[0]
 
         try:
@@ -152,8 +156,9 @@ class SqlJournal:
             self._writer.post(_named(intent.key, intent.attempt), take_back, self._look_if)
             raise
         except ConnectionLostError:
+            # The commit may have happened. The attempt does not begin, so its intent must not stay.
             if verdicts and isinstance(verdicts[0], Fresh):
-                self._upkeep.unsure(intent.key, intent.attempt)
+                self._maintenance.unsure(intent.key, intent.attempt)
             raise
 
     async def end(self, key: str, attempt: int, result: Result) -> None:
@@ -164,18 +169,14 @@ class SqlJournal:
     def end_soon(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.end_soon`."""
         outcome = attempts.outcome_of(key, attempt, result)
-        named = _named(key, attempt)
-        self._writer.post(
-            named,
-            lambda store: attempts.end(store, outcome),
-            self._look_if,
-            failed=self._again(outcome),
-        )
 
-    def _again(self, outcome: attempts.Outcome) -> Callable[[AsyncguardError], None]:
-        """Return a callback that schedules another write, if the database failed."""
-        upkeep = self._upkeep
-        return lambda error: upkeep.unwritten(outcome) if isinstance(error, JournalError) else None
+        def failed(error: AsyncguardError) -> None:
+            # A CallerError would come again: the attempt was never begun, or was pruned.
+            if isinstance(error, JournalError):
+                self._maintenance.unwritten(outcome)
+
+        work = partial(attempts.end, outcome=outcome)
+        self._writer.post(_named(key, attempt), work, self._look_if, failed=failed)
 
     async def flush(self) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.flush`."""
@@ -192,9 +193,11 @@ class SqlJournal:
     ) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.record_final_state`."""
         named = f"the state {state.value} of call {key}"
+        # Not worth a transaction of its own: a state that is lost with the process is recorded when
+        # the thread is acquired next (see unfinished).
         self._writer.post_later(
             named,
-            partial(attempts.settle, key=key, state=state, error=error, stored=stored),
+            partial(attempts.record_final_state, key=key, state=state, error=error, stored=stored),
             self._look_if,
         )
 
@@ -233,11 +236,11 @@ class SqlJournal:
         self._close()
 
     def _look(self, _: object) -> None:
-        self._upkeep.mail_was_sent()
+        self._maintenance.signals_were_sent()
 
     def _look_if(self, sent: bool) -> None:
         if sent:
-            self._upkeep.mail_was_sent()
+            self._maintenance.signals_were_sent()
 
 
 def _named(key: str, attempt: int) -> str:

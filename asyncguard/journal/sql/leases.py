@@ -51,8 +51,9 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
             "This process was declared dead and other processes may run its calls; restart it."
         )
     now = store.now()
-    # Also under another session id: a run whose first checkpoint was never stored gets a new one
-    # when it is started again.
+    # Also rows with the caller's thread id alone: the session id is minted in a thread's first
+    # step, so two processes that begin one thread at once, or again after the first step was lost,
+    # have different ones.
     rows = store.execute(
         "SELECT session, epoch, seen_at, number, left_at, ending FROM threads "
         "WHERE session = ? OR (thread = ? AND thread <> '')",
@@ -62,8 +63,8 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
     for _, process_id, seen_at, _, left_at, _ in rows:
         if process_id in ("", store.process_id):
             continue
-        # After a clock was set back a renewal may lie in the future; more than one lease ahead, it
-        # does not count either.
+        # The distance, and not the order: after the clock was set back a renewal lies in the
+        # future, and would otherwise keep the thread busy until the clock has caught up with it.
         renewed = abs(now - seen_at) < LEASE
         released = left_at is not None
         if (released and not renewed) or not is_alive(store, process_id):
@@ -73,13 +74,16 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
                 f"Thread {thread or session} is being run by {where(store, process_id)}; "
                 "wait until its run ends, or stop it."
             )
+        # Alive and silent for longer than a lease: suspended, or its writer waits for the database.
         stolen = True
     previous = max((row[3] for row in rows), default=0)
     had = any((row[0], row[1]) == (plain(session), store.process_id) for row in rows)
     ending = next((row[5] for row in rows if row[5] and _just_left(store, now, row[1], row[4])), "")
-    # A state with a higher token was stored under another journal; the new token must exceed both.
+    # A state with a higher token was stored under another journal, or before this one was restored
+    # from a backup; the new token must exceed both.
     number = previous if had and not stolen and known <= previous else max(previous, known) + 1
     if thread:
+        # Without a holder, other processes with the same caller's id are fenced.
         store.execute(
             "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? AND epoch <> ?",
             (plain(thread), plain(session), store.process_id),
@@ -96,7 +100,10 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
 
 
 def _just_left(store: Store, now: float, process_id: str, left_at: float | None) -> bool:
-    """Return True if a process that released a thread may still be storing its last step."""
+    """Return True if a process that released a thread may still be storing its last step.
+
+    The runtime releases in the last node; LangGraph stores that step afterwards.
+    """
     if left_at is None or abs(now - left_at) >= LEASE:
         return False
     return process_id == store.process_id or (process_id != "" and is_alive(store, process_id))
@@ -126,6 +133,7 @@ def release(store: Store, session: str, ending: str = "") -> None:
 
     Until another process acquires it, this one may still end its attempts and begin others.
     """
+    # The holder stays in the row (see above); seen a lease ago, it does not count as renewed.
     store.execute(
         "UPDATE threads SET seen_at = ?, left_at = ?, ending = ? WHERE session = ? AND epoch = ?",
         ((now := store.now()) - LEASE, now, plain(ending), plain(session), store.process_id),

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError
@@ -21,161 +22,167 @@ from asyncguard.journal.sql.store import Store
 LOOK = 0.25
 """Seconds between two polls for signals that other processes wrote."""
 Receive = Callable[[Signal], None]
+_T = TypeVar("_T")
 _log = logging.getLogger("asyncguard.journal")
 
 
 @dataclass(kw_only=True, slots=True)
-class _Entered:
+class _AcquiredThread:
     receive: Receive
     """Callback for signals."""
     seen: int
     """Highest id of a signal that was passed on."""
-    sign: float
+    renewed_at: float
     """Time of the last renewal, on the monotonic clock."""
 
 
 class Maintenance:
     """Maintenance of one journal.
 
-    All methods run on the writer thread but :meth:`hold`, :meth:`unhold` and :meth:`unsure`.
+    All methods run on the writer thread but :meth:`start_renewing`, :meth:`stop_renewing` and
+    :meth:`unsure`.
     """
 
-    def __init__(self, pulse: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, poll_interval: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Start without threads.
 
         Args:
-            pulse: Seconds between two rounds if there is nothing to do; ``None`` for no rounds.
+            poll_interval: Seconds between two rounds if there is nothing to do; ``None`` for none.
             clock: Monotonic clock in seconds.
         """
-        self._pulse = pulse
+        self._poll_interval = poll_interval
         self._clock = clock
-        self._entered: dict[str, _Entered] = {}
-        self._held: set[str] = set()
-        # Intents whose commit may or may not have happened; their attempts did not begin.
+        # By session id; changed on the writer thread alone.
+        self._threads: dict[str, _AcquiredThread] = {}
+        # Threads in which this process is at work. One that rests is not renewed, so that another
+        # process may acquire it. Changed from any OS thread, by single operations without a lock.
+        self._renewed: set[str] = set()
+        # Intents whose commit may or may not have happened; their attempts did not begin. Appended
+        # from any OS thread, removed on the writer thread.
         self._unsure: list[tuple[str, int]] = []
+        # In the order in which they were to be written; the first one stays until it is on disk.
         self._unwritten: list[Outcome] = []
         # True if this process wrote signals since the last poll; they are passed on at once.
         self._own_signals = False
-        self._looked = -LOOK
+        # Time of the last poll; so early that the first round polls, also on a clock that begins
+        # at 0.
+        self._polled_at = -LOOK
 
     def pause(self) -> float | None:
         """Return seconds until the next round, ``None`` if none is needed."""
-        return LOOK if self._entered or self._unsure or self._unwritten else self._pulse
+        return LOOK if self._threads or self._unsure or self._unwritten else self._poll_interval
 
     def work(self, store: Store) -> None:
         """Run one round."""
-        self._withdraw_unsure(store)
-        self._retry_outcomes(store)
+        self._retry_writes(store)
         now = self._clock()
         due = [
             name
-            for name, entered in self._entered.items()
-            if name in self._held and now - entered.sign >= RENEWAL
+            for name, thread in self._threads.items()
+            if name in self._renewed and now - thread.renewed_at >= RENEWAL
         ]
         if due:
             with_transaction(store, lambda: renew(store, due))
             for session in due:
-                self._entered[session].sign = now
-        if not self._entered and self._pulse is None:
+                self._threads[session].renewed_at = now
+        if not self._threads and self._poll_interval is None:
             return
-        if not self._own_signals and now - self._looked < LOOK:
+        if not self._own_signals and now - self._polled_at < LOOK:
             return  # a round follows each transaction, and each poll costs one
-        self._looked = now
+        self._polled_at = now
         if store.has_new_signals() or self._own_signals:
             self._own_signals = False
-            for session in tuple(self._entered):
-                self._pass_signals(store, session)
+            for session, thread in self._threads.items():
+                signals, thread.seen = signals_after(store, session, thread.seen)
+                for signal in signals:
+                    _give(thread.receive, signal)
 
     # -- threads -----------------------------------------------------------------------------------
 
-    def seen_by(self, session: str, receive: Receive) -> int:
+    def last_signal(self, session: str, receive: Receive) -> int:
         """Return the highest id of a signal that a receiver got, 0 for a new receiver."""
-        entered = self._entered.get(session)
-        return entered.seen if entered is not None and entered.receive == receive else 0
+        thread = self._threads.get(session)
+        return thread.seen if thread is not None and thread.receive == receive else 0
 
-    def entered(self, session: str, receive: Receive, mail: list[Signal], seen: int) -> None:
+    def thread_acquired(
+        self, session: str, receive: Receive, signals: list[Signal], seen: int
+    ) -> None:
         """Start maintenance of an acquired thread, and pass its signals on.
 
         Args:
             session: The thread.
             receive: Callback for signals.
-            mail: Present signals.
+            signals: Present signals.
             seen: Their highest id.
         """
-        self._entered[session] = _Entered(receive=receive, seen=seen, sign=self._clock())
-        for item in mail:
-            _give(receive, item)
+        self._threads[session] = _AcquiredThread(
+            receive=receive, seen=seen, renewed_at=self._clock()
+        )
+        for signal in signals:
+            _give(receive, signal)
 
-    def left(self, session: str) -> None:
+    def thread_released(self, session: str) -> None:
         """Stop maintenance of a released thread."""
-        self._entered.pop(session, None)
+        self._threads.pop(session, None)
 
-    def hold(self, session: str) -> None:
+    def start_renewing(self, session: str) -> None:
         """Renew the lease of a thread from now on; called from any OS thread."""
-        self._held.add(session)
+        self._renewed.add(session)
 
-    def unhold(self, session: str) -> None:
+    def stop_renewing(self, session: str) -> None:
         """Stop renewing the lease of a thread; called from any OS thread."""
-        self._held.discard(session)
+        self._renewed.discard(session)
 
-    def mail_was_sent(self) -> None:
+    def signals_were_sent(self) -> None:
         """Note that this process wrote signals, so that the next round passes them on."""
         self._own_signals = True
 
-    def _pass_signals(self, store: Store, session: str) -> None:
-        entered = self._entered[session]
-        mail, entered.seen = signals_after(store, session, entered.seen)
-        for item in mail:
-            _give(entered.receive, item)
-
-    # -- intents that broke off --------------------------------------------------------------------
+    # -- writes that failed ------------------------------------------------------------------------
 
     def unsure(self, key: str, attempt: int) -> None:
         """Schedule the withdrawal of an intent that may have been written; it did not begin."""
         self._unsure.append((key, attempt))
 
-    def _withdraw_unsure(self, store: Store) -> None:
-        if self._unsure:
-            unsure = tuple(self._unsure)
-            with_transaction(store, lambda: withdraw(store, unsure))
-            del self._unsure[: len(unsure)]  # more may have come
-
-    # -- outcomes that were not written ------------------------------------------------------------
-
     def unwritten(self, outcome: Outcome) -> None:
         """Schedule another write of an outcome, after a full disk or a lost server."""
         self._unwritten.append(outcome)
 
-    def _retry_outcomes(self, store: Store) -> None:
+    def _retry_writes(self, store: Store) -> None:
+        """Withdraw the uncertain intents, then write the outcomes, one transaction each."""
+        if self._unsure:
+            unsure = tuple(self._unsure)
+            with_transaction(store, lambda: withdraw(store, unsure))
+            del self._unsure[: len(unsure)]  # more may have come
         while self._unwritten:
             with contextlib.suppress(CallerError):  # the attempt was removed meanwhile
-                with_transaction(store, lambda: self._write_outcome(store, self._unwritten[0]))
+                sent = with_transaction(store, lambda: end(store, self._unwritten[0]))
+                self._own_signals = sent or self._own_signals
             del self._unwritten[0]
 
-    def _write_outcome(self, store: Store, outcome: Outcome) -> None:
-        self._own_signals = end(store, outcome) or self._own_signals
 
-
-def with_transaction(store: Store, work: Callable[[], object]) -> None:
-    """Run something in a transaction of its own.
+def with_transaction(store: Store, work: Callable[[], _T]) -> _T:
+    """Run something in a transaction of its own, and return its result.
 
     Raises:
         JournalError: It was not committed.
     """
     try:
         store.begin()
-        work()
+        result = work()
         store.commit()
     except BaseException:
         store.rollback()
         raise
+    return result
 
 
-def _give(receive: Receive, mail: Signal) -> None:
+def _give(receive: Receive, signal: Signal) -> None:
     try:
-        receive(mail)
+        receive(signal)
     except Exception:  # noqa: BLE001 - the other receivers must get their signals
-        _log.exception("the receiver of a signal for call %s raised", mail.key)
+        _log.exception("the receiver of a signal for call %s raised", signal.key)
 
 
 KEPT = 30 * 86_400.0
@@ -208,10 +215,12 @@ def prune(store: Store, older_than: float) -> int:
     states = ", ".join("?" * len(_ENDED))
     ended = f"SELECT key FROM calls WHERE updated_at < ? AND state IN ({states})"
     values = (before, *(state.value for state in _ENDED))
+    # Asked first: the store reports no number of changed rows.
     count = int(store.execute(f"SELECT count(*) FROM ({ended}) AS ended", values)[0][0])
     if count:
-        for table in ("attempts", "tokens", "mail", "calls"):
+        for table in ("attempts", "tokens", "mail", "calls"):  # calls last: the others ask for them
             store.execute(f"DELETE FROM {table} WHERE key IN ({ended})", values)
+    # A process without a row counts as ended (has_ended), so nothing changes for its calls.
     store.execute(
         "DELETE FROM processes WHERE ended_at < ? AND epoch NOT IN "
         "(SELECT a.epoch FROM attempts a WHERE a.state = 'intent')",

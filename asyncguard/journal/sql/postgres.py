@@ -64,6 +64,7 @@ _BEGIN = (
 )
 
 
+# A forked child inherits the sockets, and would keep its dead parent's session open, with its lock.
 _STORES: "weakref.WeakSet[PostgresStore]" = weakref.WeakSet()
 
 
@@ -108,7 +109,8 @@ class PostgresStore:
         self._connection: psycopg.Connection | None = None
         # Server time and monotonic time at the last begin.
         self._server_time = (0.0, 0.0)
-        self._looked_at = 0.0
+        # Monotonic time of the last poll.
+        self._polled_at = 0.0
         _STORES.add(self)
 
     @property
@@ -139,23 +141,21 @@ class PostgresStore:
             )
             self._connection.execute(_SESSION)
         self._begin()
-        self._make_schema()
-        self._id = prepare(self, _WORDS, self._place)
-        self.execute("SELECT pg_advisory_lock(?)", (_lock_number(new),))
-        register(self, new, self._kind)
-        if old:
-            succeed(self, old, new)
-        self._process_id = new
-        self.commit()
-        self._looked_at = 0.0
-
-    def _make_schema(self) -> None:
         if self.execute("SELECT to_regnamespace(?)", (_SCHEMA,))[0][0] is None:
             if not self._create:
                 raise JournalError(
                     f"{self._place} holds no journal; a run with a checkpointer makes one."
                 )
             self.execute(f"CREATE SCHEMA {_SCHEMA}")
+        self._id = prepare(self, _WORDS, self._place)
+        # Of the session and not of the transaction: it is free when the server ends the session.
+        self.execute("SELECT pg_advisory_lock(?)", (_lock_number(new),))
+        register(self, new, self._kind)
+        if old:
+            succeed(self, old, new)
+        self._process_id = new
+        self.commit()
+        self._polled_at = 0.0
 
     def close(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -245,6 +245,7 @@ class PostgresStore:
 
     def now(self) -> float:
         """Return the server's time at the transaction's begin, plus the time since then."""
+        # One question to the server a transaction; within it all times have one base.
         server, then = self._server_time
         return server + time.monotonic() - then
 
@@ -272,9 +273,9 @@ class PostgresStore:
             self._connect()
             notified = True  # notifications sent meanwhile are lost
         now = time.monotonic()
-        if not notified and now - self._looked_at < _NET:
+        if not notified and now - self._polled_at < _NET:
             return False
-        self._looked_at = now
+        self._polled_at = now
         return True
 
 

@@ -77,7 +77,10 @@ def succeed(store: Store, old: str, new: str) -> None:
     """
     if not has_ended(store, old):
         store.execute("UPDATE threads SET epoch = ? WHERE epoch = ?", (new, old))
+        # Also attempts that were given up while their tools still run. A text that only looks like
+        # it may come along: an id of this process is right for all its attempts.
         store.execute(
-            "UPDATE attempts SET epoch = ? WHERE epoch = ? AND state = 'intent'", (new, old)
+            "UPDATE attempts SET epoch = ? WHERE epoch = ? AND (state = 'intent' OR result LIKE ?)",
+            (new, old, '%"running"%true%'),
         )
         note_end(store, old)

@@ -15,11 +15,11 @@ from asyncguard.journal.port import AttemptState, Entry, SignalKind
 from asyncguard.journal.sql.attempts import recorded_of
 from asyncguard.journal.sql.rows import (
     ATTEMPT,
-    MAIL,
+    SIGNAL,
     attempt_of,
-    mail_of,
     member,
     seconds,
+    signal_of,
     text,
     value,
 )
@@ -74,7 +74,7 @@ class Filters:
 @dataclass(kw_only=True, slots=True)
 class _Parts:
     attempts: list[Row] = field(default_factory=list)
-    mail: list[Row] = field(default_factory=list)
+    signals: list[Row] = field(default_factory=list)
 
 
 def entries(store: Store, filters: Filters) -> list[Entry]:
@@ -91,6 +91,7 @@ def entries(store: Store, filters: Filters) -> list[Entry]:
             _log.error("a call was skipped: %s", error)
             unreadable = error
             continue
+        # Asked again: a pending call may have turned out to be in doubt.
         if not filters.states or entry.state in filters.states:
             found.append(entry)
     if unreadable is not None and not found:
@@ -108,9 +109,9 @@ def _rows(store: Store, filters: Filters) -> list[tuple[Row, _Parts]]:
     ):
         parts[row[0]].attempts.append(row)
     for row in store.execute(
-        f"SELECT {MAIL} FROM mail m WHERE m.key IN ({chosen}) ORDER BY m.id", values
+        f"SELECT {SIGNAL} FROM mail m WHERE m.key IN ({chosen}) ORDER BY m.id", values
     ):
-        parts[row[0]].mail.append(row)
+        parts[row[0]].signals.append(row)
     return [(row, parts[row[0]]) for row in calls]
 
 
@@ -154,7 +155,7 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
         created_at=seconds(created, key) or 0.0,
         updated_at=seconds(updated, key) or 0.0,
         attempts=tuple(attempt for attempt, _ in attempts),
-        signals=tuple(mail_of(item) for item in parts.mail),
+        signals=tuple(signal_of(item) for item in parts.signals),
     )
     return entry, resolution, latest
 
@@ -189,12 +190,14 @@ def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> 
         )
     number = entry.attempts[-1].number if entry.attempts else 1
     send(store, kind=kind, key=entry.key, number=number, content=content, sender=by)
+    # Read again: the resolution and its signal belong to the answer.
     row, parts = _one(store, entry.key)
     return _entry(store, row, parts)[0]
 
 
 def _one(store: Store, key: str) -> tuple[Row, _Parts]:
     found = _rows(store, Filters(key=key)) if key else []
+    # One key may begin another: a full key always means its own call.
     exact = [item for item in found if item[0][0] == key]
     if exact:
         return exact[0]

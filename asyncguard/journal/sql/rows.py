@@ -22,8 +22,8 @@ ATTEMPT = (
     "a.begun_at, a.ended_at, a.deadline, a.result"
 )
 """Columns that :func:`attempt_of` reads."""
-MAIL = "m.key, m.number, m.kind, m.content, m.sender"
-"""Columns that :func:`mail_of` reads."""
+SIGNAL = "m.key, m.number, m.kind, m.content, m.sender"
+"""Columns that :func:`signal_of` reads."""
 
 
 def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
@@ -59,7 +59,7 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
     return attempt, member(EffectClass, effect, key)
 
 
-def mail_of(row: Row) -> Signal:
+def signal_of(row: Row) -> Signal:
     """Return the signal in a row.
 
     Raises:

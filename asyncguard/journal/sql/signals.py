@@ -6,7 +6,7 @@ import logging
 from asyncguard.errors import JournalError, UnknownTokenError
 from asyncguard.journal.codec import plain
 from asyncguard.journal.port import Signal, SignalKind
-from asyncguard.journal.sql.rows import MAIL, mail_of
+from asyncguard.journal.sql.rows import SIGNAL, signal_of
 from asyncguard.journal.sql.store import Store
 
 RESOLUTIONS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
@@ -33,6 +33,7 @@ def send(
         sender: Name of the sender.
     """
     now = store.now()
+    # The thread comes from the call's row: an operator knows the key alone.
     store.execute(
         "INSERT INTO mail (session, key, number, kind, content, sender, sent_at) "
         "SELECT session, key, ?, ?, ?, ?, ? FROM calls WHERE key = ?",
@@ -57,21 +58,24 @@ def deliver(store: Store, token: str, content: str) -> None:
     if not rows or rows[0][2] is not None:
         raise UnknownTokenError
     key, number, _ = rows[0]
+    # All of them: work that was started a second time after a crash has a token of each start.
     store.execute(
         "UPDATE tokens SET used_at = ? WHERE key = ? AND number = ?", (store.now(), key, number)
     )
     send(store, kind=SignalKind.DELIVERY, key=key, number=number, content=content, sender="")
 
 
-def mail_of_call(store: Store, key: str) -> tuple[Signal, ...]:
+def signals_of_call(store: Store, key: str) -> tuple[Signal, ...]:
     """Return all signals of a call, in order.
 
     Raises:
         JournalError: One of them cannot be read.
     """
     return tuple(
-        mail_of(row)
-        for row in store.execute(f"SELECT {MAIL} FROM mail m WHERE m.key = ? ORDER BY m.id", (key,))
+        signal_of(row)
+        for row in store.execute(
+            f"SELECT {SIGNAL} FROM mail m WHERE m.key = ? ORDER BY m.id", (key,)
+        )
     )
 
 
@@ -81,14 +85,14 @@ def signals_after(store: Store, session: str, after: int) -> tuple[list[Signal],
     One that cannot be read is skipped and logged, so that it does not block the thread.
     """
     rows = store.execute(
-        f"SELECT m.id, {MAIL} FROM mail m WHERE m.session = ? AND m.id > ? ORDER BY m.id",
+        f"SELECT m.id, {SIGNAL} FROM mail m WHERE m.session = ? AND m.id > ? ORDER BY m.id",
         (plain(session), after),
     )
     found = []
     for number, *row in rows:
         after = number
         try:
-            found.append(mail_of(tuple(row)))
+            found.append(signal_of(tuple(row)))
         except JournalError as error:
             _log.error("signal %s was skipped: %s", number, error)
     return found, after

@@ -68,7 +68,9 @@ class SqliteStore:
         self._process_id = secrets.token_hex(8)
         self._connection: sqlite3.Connection | None = None
         self._lock: FileLock | None = None
+        # Device and inode of the opened file, see _check_file.
         self._inode = (0, 0)
+        # SQLite's data_version at the last poll; it changes when another connection commits.
         self._seen_version = 0
 
     @property
@@ -84,32 +86,33 @@ class SqliteStore:
     def open(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         try:
-            self._open()
+            with self._translated_errors():
+                self._make_file()
+                self._connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
+                found = self._path.stat()
+                self._inode = (found.st_dev, found.st_ino)
+            # Before anything is written: not even the mode of a newer version's file is changed.
+            version_of(self, f"The file {self._path}")
+            with self._translated_errors():
+                # Takes effect on a new file only, and there only before the change to WAL.
+                self.execute(f"PRAGMA page_size = {_PAGE}")
+                self._use_wal()
+                # Some builds of SQLite have NORMAL as WAL's default, which does not flush on
+                # commit: a power cut would lose intents.
+                self.execute("PRAGMA synchronous = FULL")
+                folder = self._lock_file(self._process_id).parent
+                folder.mkdir(mode=0o700, exist_ok=True)
+                # Held before this process is registered: another one takes a registered process
+                # whose lock is free for dead.
+                self._lock = self._lock_of(self._process_id)
+                self._lock.acquire(blocking=False)
+            self.begin()
+            self._id = prepare(self, _WORDS, f"The file {self._path}")
+            register(self, self._process_id, self._kind)
+            self.commit()
         except BaseException:
             self.close()
             raise
-
-    def _open(self) -> None:
-        with self._translated_errors():
-            self._make_file()
-            self._connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
-            found = self._path.stat()
-            self._inode = (found.st_dev, found.st_ino)
-        # Before anything is written: not even the mode of a newer version's file is changed.
-        version_of(self, f"The file {self._path}")
-        with self._translated_errors():
-            # Takes effect on a new file only.
-            self.execute(f"PRAGMA page_size = {_PAGE}")
-            self._use_wal()
-            self.execute("PRAGMA synchronous = FULL")
-            folder = self._lock_file(self._process_id).parent
-            folder.mkdir(mode=0o700, exist_ok=True)
-            self._lock = self._lock_of(self._process_id)
-            self._lock.acquire(blocking=False)
-        self.begin()
-        self._id = prepare(self, _WORDS, f"The file {self._path}")
-        register(self, self._process_id, self._kind)
-        self.commit()
 
     def _make_file(self) -> None:
         if self._path.is_dir():
@@ -146,6 +149,8 @@ class SqliteStore:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+        # After the connection: a process that finds the lock free takes this one for dead, and
+        # nothing may be written after that.
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -157,6 +162,8 @@ class SqliteStore:
     def begin(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         self._check_file()
+        # Locked from the start: a transaction that reads first fails when it comes to write, if
+        # another process has written meanwhile.
         self.execute("BEGIN IMMEDIATE")
 
     def _check_file(self) -> None:
@@ -220,7 +227,7 @@ class SqliteStore:
             return JournalError(
                 f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}."
             )
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
         advice = _ADVICE.get(code, "nothing was written")
         if code == sqlite3.SQLITE_BUSY:
             return JournalLockedError(
@@ -246,6 +253,7 @@ class SqliteStore:
         except Timeout:
             return True
         lock.release()
+        # Free for good: ids are random, so no process will ask for this file again.
         with contextlib.suppress(OSError):
             self._lock_file(process_id).unlink(missing_ok=True)
         return False

@@ -88,14 +88,14 @@ class _ToLoop:
         return not self.future.cancelled()
 
     def give(self, answer: Any) -> None:
-        self._tell(self.future.set_result, answer)
+        self._set(self.future.set_result, answer)
 
     def fail(self, error: AsyncguardError) -> None:
-        self._tell(self.future.set_exception, error)
+        self._set(self.future.set_exception, error)
 
-    def _tell(self, tell: Callable[[Any], None], told: Any) -> None:
+    def _set(self, set_: Callable[[Any], None], value: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop was closed
-            self.loop.call_soon_threadsafe(lambda: None if self.future.cancelled() else tell(told))
+            self.loop.call_soon_threadsafe(lambda: None if self.future.cancelled() else set_(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,7 @@ class WriterThread:
         self._store = store
         self._rounds = rounds
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        # Requests that wait for the next transaction, by rising number; guarded by the gate.
         self._later: list[_Request] = []
         # Reentrant: garbage collection while it is held may close this very journal.
         self._gate = threading.RLock()
@@ -147,7 +148,9 @@ class WriterThread:
         self._asked = 0
         self._posted = 0
         self._done = 0
+        # A fork copies the queue and not the thread: no request of the child would be answered.
         self._pid = os.getpid()
+        # Read under the gate, so that nothing is queued after the end.
         self._stopped = False
         # True if the last round failed; only the first failure of several is logged.
         self._ailing = False
@@ -156,6 +159,7 @@ class WriterThread:
         # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not
         # wait for it before.
         self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
+        # Done when the store is open, or cannot be opened; start waits for it.
         self._opened: Future[None] = Future()
 
     def start(self) -> None:
@@ -286,6 +290,7 @@ class WriterThread:
             )
             self._queue.put(goodbye)
             self._queue.put(None)
+        # The finalizer of a journal may run on the writer thread itself, which cannot join itself.
         if threading.current_thread() is not self._thread:
             self._thread.join(_PATIENCE)
 
@@ -304,7 +309,10 @@ class WriterThread:
             with self._gate:
                 self._stopped = True
             self._store.close()
-            self._refuse_the_rest()
+            while not self._queue.empty():
+                request = self._queue.get()
+                if request is not None and request.reply.wanted():
+                    request.reply.fail(JournalError(_CLOSED))
 
     def _serve(self) -> bool:
         """Run one batch, or one round; return False at the end."""
@@ -318,8 +326,16 @@ class WriterThread:
         if requests:
             self._commit(requests)
             self._done = requests[-1].number
+        # A round would wait for the other process's lock as long again, and the requests with it.
         if not self._locked:
-            self._run_round()
+            try:
+                self._rounds.work(self._store)
+            except Exception as error:  # noqa: BLE001 - a damaged row must not end the thread
+                if not self._ailing:  # logged once, not in every round
+                    _log.warning("the maintenance of the journal failed: %s", _ours(error))
+                self._ailing = True
+            else:
+                self._ailing = False
         return not ended
 
     def _take(self, batch: list[_Request | None]) -> tuple[list[_Request], bool]:
@@ -337,16 +353,6 @@ class WriterThread:
             del self._later[: len(later)]
         return sorted((*later, *asked), key=attrgetter("number")), len(asked) < len(batch)
 
-    def _run_round(self) -> None:
-        try:
-            self._rounds.work(self._store)
-        except Exception as error:  # noqa: BLE001 - a damaged row must not end the thread
-            if not self._ailing:  # logged once, not in every round
-                _log.warning("the maintenance of the journal failed: %s", _ours(error))
-            self._ailing = True
-        else:
-            self._ailing = False
-
     def _commit(self, requests: list[_Request]) -> None:
         error = self._attempt(requests)
         # Each request alone would wait for the lock as long again.
@@ -360,7 +366,12 @@ class WriterThread:
                 self._commit([request])
             return
         for request in requests:
-            failure = error or _call(request)
+            failure = error
+            if failure is None:
+                try:
+                    request.then(request.answer)
+                except Exception as raised:  # noqa: BLE001 - passed to the caller
+                    failure = _ours(raised)
             # Set before the reply, as the caller may flush at once.
             self._done = request.number - 1
             if failure is None:
@@ -383,6 +394,8 @@ class WriterThread:
             began = True
             for request in requests:
                 request.answer = request.work(store)
+            # From here on a lost server may have committed: running the requests again could, for
+            # instance, answer Running to the process that was just permitted to begin.
             began = False
             store.commit()
         except Exception as error:  # noqa: BLE001 - passed to the callers; the thread must go on
@@ -391,12 +404,6 @@ class WriterThread:
                 return self._attempt(requests, once_more=False)
             return _ours(error)
         return None
-
-    def _refuse_the_rest(self) -> None:
-        while not self._queue.empty():
-            request = self._queue.get()
-            if request is not None and request.reply.wanted():
-                request.reply.fail(JournalError(_CLOSED))
 
 
 def _ours(error: Exception) -> AsyncguardError:
@@ -408,11 +415,3 @@ def _ours(error: Exception) -> AsyncguardError:
     )
     odd.__cause__ = error
     return odd
-
-
-def _call(request: _Request) -> AsyncguardError | None:
-    try:
-        request.then(request.answer)
-    except Exception as error:  # noqa: BLE001 - passed to the caller
-        return _ours(error)
-    return None

@@ -1,1 +1,4 @@
-"""Timeline: a run drawn for a terminal."""
+"""Timeline: a run drawn for a terminal.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

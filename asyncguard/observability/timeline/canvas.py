@@ -54,23 +54,19 @@ class Line:
         for char in text:
             size = cell_len(char)
             if size == 0:
-                self._combine(column - 1, char)
+                # An accent joins the character before it. Characters that join or select glyphs
+                # are left out: they would change the width.
+                before = column - 1
+                if combining(char) and before >= 0 and self._cells[before][0]:
+                    letter, style = self._cells[before]
+                    self._cells[before] = (letter + char, style)
                 continue
             if column < 0 or column + size > self.width:
                 return
             self._cells[column] = (char, ink)
             if size == 2:
-                self._cells[column + 1] = ("", ink)
+                self._cells[column + 1] = ("", ink)  # taken, and printed by the cell before
             column += size
-
-    def _combine(self, column: int, char: str) -> None:
-        """Add an accent to the character before it.
-
-        Characters that join or select glyphs are left out: they would change the width.
-        """
-        if combining(char) and column >= 0 and self._cells[column][0]:
-            before, ink = self._cells[column]
-            self._cells[column] = (before + char, ink)
 
     def free(self, column: int) -> bool:
         """Return True if nothing was written to a column."""
@@ -99,5 +95,5 @@ def paint(lines: list[Text], *, width: int, color: bool) -> str:
         emoji=False,
     )
     for line in lines:
-        console.print(line, soft_wrap=True)
+        console.print(line, soft_wrap=True)  # they fit; rich must not break them again
     return out.getvalue()

@@ -110,19 +110,16 @@ class _Chart:
         self.scale = Scale(start=run.start, end=run.end, columns=self.columns - _SPARE)
 
     def lines(self) -> list[Text]:
+        names = [("run", self.run.run), ("thread", self.run.thread), ("agent", self.run.agent)]
+        title = " · ".join(f"{what} {printable(name)}" for what, name in names if name)
         return [
-            self._title(),
+            Text(fit(title, self.width).rstrip(), style=Ink.HEADING.value),
             self._axis().text(),
             *(line.text() for line in self._model()),
             *self._tasks(),
             *_wrapped(_legend(self.run, self.scale), self.width, "   ", Ink.QUIET),
             *_wrapped(_summary(self.run.totals), self.width, " · ", Ink.HEADING),
         ]
-
-    def _title(self) -> Text:
-        names = [("run", self.run.run), ("thread", self.run.thread), ("agent", self.run.agent)]
-        title = " · ".join(f"{what} {printable(name)}" for what, name in names if name)
-        return Text(fit(title, self.width).rstrip(), style=Ink.HEADING.value)
 
     def _line(self, name: str, ink: Ink = Ink.QUIET) -> Line:
         line = Line(self.width)
@@ -136,6 +133,7 @@ class _Chart:
         while (at := position * step) <= self.run.end - self.run.start:
             column = self.offset + self.scale.column(self.run.start + at)
             text = f"{at:.{digits}f}"
+            # A number that would touch the one before it, or the edge, is left out, never cut.
             if column > end and column + len(text) <= self.width:
                 line.put(column, text, Ink.QUIET)
                 end = column + len(text)
@@ -151,6 +149,7 @@ class _Chart:
             for column in range(self.scale.column(start), self.scale.column(end) + 1):
                 work.put(self.offset + column, "─", Ink.TURN)
         end = -1
+        # A mark of the run in the column of a turn moves one to the right, as colliding marks do.
         turned = {self.offset + self.scale.column(at) for at, _ in self.run.turns}
         for at, number in self.run.turns:
             column = self.offset + self.scale.column(at)
@@ -187,10 +186,15 @@ class _Chart:
 
     def _task(self, task: str, placed: list[Placed], limit: int) -> Iterator[Text]:
         lanes, folded = stack(placed, limit)
+        # Thin verticals at the turns, unless they would crowd the chart.
+        turns = self.run.turns if len(self.run.turns) * 5 <= self.columns else ()
         for position, lane in enumerate(lanes or [[]]):
             line = self._line("" if position else _task_name(task), Ink.HEADING)
             draw(line, lane, self.offset)
-            self._guides(line)
+            for at, _ in turns:
+                column = self.offset + self.scale.column(at)
+                if line.free(column):  # calls come first
+                    line.put(column, "┊", Ink.QUIET)
             yield line.text()
         if folded:
             line = self._line(f"  +{len(folded)}")
@@ -200,15 +204,6 @@ class _Chart:
             text = ", ".join(f"{printable(tool)} x{count}" for tool, count in tools)
             note = f"{' ' * self.offset}folded (digits: how many at a time): {text}"
             yield Text(fit(note, self.width).rstrip(), style=Ink.QUIET.value)
-
-    def _guides(self, line: Line) -> None:
-        """Draw thin verticals at the turns, unless they would crowd the chart."""
-        if len(self.run.turns) * 5 > self.columns:
-            return
-        for at, _ in self.run.turns:
-            column = self.offset + self.scale.column(at)
-            if line.free(column):
-                line.put(column, "┊", Ink.QUIET)
 
 
 def _task_name(task: str) -> str:

@@ -87,6 +87,7 @@ class Bar:
         """End the current phase and begin another, if one is given."""
         if self.stretches and self.stretches[-1].end is None:
             last = self.stretches.pop()
+            # A phase without duration is not kept, unless the call ends in it.
             if at > last.start or phase is None:
                 self.stretches.append(Stretch(phase=last.phase, start=last.start, end=at))
         if phase is not None:
@@ -199,29 +200,23 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
             if (bar := bars.get(key)) is not None:
                 _deliver(bar, row["at"])
     elif kind in _MOVING:
-        bar = bars.setdefault(row["key"], _new_bar(row))
-        phase, mark = _step(row)
+        new = Bar(
+            key=row["key"], task=row["task"], label=row["label"], tool=row["tool"], start=row["at"]
+        )
+        bar = bars.setdefault(row["key"], new)
+        phase: Phase | None
+        match kind:
+            case "call_retired":
+                phase, mark = Phase.UNDELIVERED, _OUTCOMES.get(row["outcome"])
+            case "call_recovered":
+                phase, mark = Phase.QUEUED, _RECOVERIES.get(row["action"])
+            case _:
+                phase, mark = _STEPS[kind]
         # A recovery without a further attempt changes nothing: the call ends at the same moment.
         if row.get("follows", True):
             bar.enter(phase, row["at"])
         if mark is not None:
             bar.mark(row["at"], mark)
-
-
-def _new_bar(row: Row) -> Bar:
-    return Bar(
-        key=row["key"], task=row["task"], label=row["label"], tool=row["tool"], start=row["at"]
-    )
-
-
-def _step(row: Row) -> tuple[Phase | None, Mark | None]:
-    match row["event"]:
-        case "call_retired":
-            return Phase.UNDELIVERED, _OUTCOMES.get(row["outcome"])
-        case "call_recovered":
-            return Phase.QUEUED, _RECOVERIES.get(row["action"])
-        case kind:
-            return _STEPS[kind]
 
 
 def _deliver(bar: Bar, at: float) -> None:
@@ -235,7 +230,12 @@ def _deliver(bar: Bar, at: float) -> None:
 def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:
     start, end = min(row["at"] for row in rows), max(row["at"] for row in rows)
     proposed = {row["key"] for row in rows if "key" in row}
-    shown = tuple(bar for bar in bars if bar.key in proposed or _lasts(bar, start, end))
+    # Also calls of earlier runs that were still open; they have no event in this one.
+    shown = tuple(
+        bar
+        for bar in bars
+        if bar.key in proposed or (bar.start <= end and (bar.end is None or bar.end > start))
+    )
     opened = [row["task"] for row in rows if row["event"] == "task_opened"]
     return RunHistory(
         agent=rows[0]["agent"],
@@ -243,6 +243,7 @@ def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:
         run=rows[0]["run"],
         start=start,
         end=end,
+        # The user's tasks first; a malformed call may name another.
         tasks=tuple(dict.fromkeys([*opened, *(bar.task for bar in shown)])),
         bars=shown,
         turns=tuple((row["at"], row["turn"]) for row in rows if row["event"] == "turn_taken"),
@@ -250,10 +251,6 @@ def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:
         marks=tuple(_run_marks(rows)),
         totals=_totals(rows),
     )
-
-
-def _lasts(bar: Bar, start: float, end: float) -> bool:
-    return bar.start <= end and (bar.end is None or bar.end > start)
 
 
 def _busy(rows: list[Row]) -> Iterable[tuple[float, float]]:
@@ -288,6 +285,7 @@ def _totals(rows: list[Row]) -> Totals:
         turns=kinds.count("turn_taken"),
         calls=kinds.count("call_proposed"),
         rejected=kinds.count("call_rejected"),
+        # By call: one may be deferred several times.
         deferred=len({row["key"] for row in rows if row["event"] == "call_deferred"}),
         retried=actions.count("retry"),
         fallbacks=actions.count("fallback"),

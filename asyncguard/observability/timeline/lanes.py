@@ -144,9 +144,11 @@ def _cells(
     taken = -1
     for at, mark in bar.marks:
         if scale.start <= at <= scale.end:
+            # Marks that collide stand side by side, in order of time.
             taken = min(max(scale.column(at), taken + 1), width - 1)
             cells[taken] = MARKS[mark]
     _, length, start = max(pieces, default=(False, 0, 0))
+    # A call that passed within one column is still drawn.
     return cells or {scale.column(bar.start): PHASES[Phase.QUEUED]}, (start, length)
 
 
@@ -171,18 +173,17 @@ def stack(placed: Sequence[Placed], limit: int) -> tuple[list[list[Placed]], lis
     lanes: list[list[Placed]] = []
     folded: list[Placed] = []
     for item in placed:
-        lane = next((lane for lane in lanes if _has_room(lane, item)), None)
-        if lane is not None:
-            lane.append(item)
-        elif len(lanes) < limit:
-            lanes.append([item])
+        for lane in lanes:
+            # At least one blank column between two calls, so that their labels do not join.
+            if all(item.left > other.right + 1 or item.right < other.left - 1 for other in lane):
+                lane.append(item)
+                break
         else:
-            folded.append(item)
+            if len(lanes) < limit:
+                lanes.append([item])
+            else:
+                folded.append(item)
     return lanes, folded
-
-
-def _has_room(lane: list[Placed], item: Placed) -> bool:
-    return all(item.left > other.right + 1 or item.right < other.left - 1 for other in lane)
 
 
 def draw(line: Line, lane: list[Placed], offset: int) -> None:

@@ -43,8 +43,11 @@ def rebind(
         contract completely.
     """
     given = dict(arguments)
+    # What arguments mean that break their own contract is not known.
     if not shape_of(declared).fits(given):
         return None
+    # Equal schemas with exchanged descriptions: names may have swapped their meaning, say sender
+    # and receiver.
     if same_contract(declared, live):
         return (
             None if descriptions_exchanged(declared, live) else Rebound(arguments=given, changes=())
@@ -75,6 +78,7 @@ def _canonical(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
     found = {key: _ordered(key, value) for key, value in node.items() if key not in _IGNORED}
+    # A schema that leaves these two out says the same.
     if found.get("additionalProperties") is True:
         del found["additionalProperties"]
     if not found.get("required", True):

@@ -22,16 +22,25 @@ def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
         schema: The declared schema, without references.
         where: Place of the value in the answer.
     """
+    # Wrappers in wrappers and texts in texts could go on for ever.
     if where.depth > _MAX_DEPTH:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # A number beside which the answer names a unit fits the schema also in the wrong unit.
-    if (where.named is None or not is_number) and _is_right(value, schema):
+    if (where.named is None or not is_number) and is_right(value, schema):
         return Coerced(value=value)
+    form = main_form(schema)
+    branches = [form]
+    for name in ("anyOf", "oneOf"):
+        if name in form:
+            # A keyword beside the branches holds for each of them.
+            around = {key: item for key, item in form.items() if key != name}
+            branches = [{**around, **each} for each in form[name] if isinstance(each, Mapping)]
+            break
     outcomes = [
         mended
-        for branch in _branches(schema)
-        if (mended := _mend(value, branch, where)) is not None and _is_right(mended.value, branch)
+        for branch in branches
+        if (mended := _mend(value, branch, where)) is not None and is_right(mended.value, branch)
     ]
     # Branches that agree count once; equality and not a set, because values may be unhashable.
     distinct = [
@@ -39,23 +48,15 @@ def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
         for at, item in enumerate(outcomes)
         if all(item.value != other.value for other in outcomes[:at])
     ]
-    return distinct[0] if len(distinct) == 1 and _is_right(distinct[0].value, schema) else None
+    return distinct[0] if len(distinct) == 1 and is_right(distinct[0].value, schema) else None
 
 
-def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:
+def is_right(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Return True if a value fits a schema and names no other unit than the schema declares."""
     shape = shape_of(schema)
-    return shape.fits(value) and not (
-        shape.has_units and next(conflicts(schema, value), None) is not None
-    )
-
-
-def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    form = main_form(schema)
-    for name in ("anyOf", "oneOf"):
-        if name in form:
-            around = {key: value for key, value in form.items() if key != name}
-            return [{**around, **branch} for branch in form[name] if isinstance(branch, Mapping)]
-    return [form]
+    if not shape.fits(value):
+        return False
+    return not shape.has_units or next(conflicts(shape.schema, value), None) is None
 
 
 def _mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:

@@ -13,14 +13,12 @@ from asyncguard.recovery.repair.find_fields import Undecided, find_fields, left_
 from asyncguard.recovery.repair.free_text import document_in, pairs_in, tells_failure
 from asyncguard.recovery.repair.identifiers import shown
 from asyncguard.recovery.repair.unit_annotations import unit_owner
-from asyncguard.recovery.repair.units import Unit, unit_named
 from asyncguard.schema.compiled import kinds, main_form, properties, wrappers
 
 Mend = Callable[[Any, Mapping[str, Any], Where], Coerced | None]
 """Function that brings a part into its declared form."""
 
 _MAX_LIST = 10_000
-_NAMES = frozenset({"name", "key"})
 
 
 def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
@@ -33,6 +31,7 @@ def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend)
         case str():
             return _from_text(value, schema, where, mend)
         case [Mapping() as only]:
+            # A list of one name and value is an object of one field; if it is not, its item counts.
             pairs = _paired(value)
             inner = mend(pairs if pairs is not None else only, schema, where.inside())
             return _after(f"took the only item of a list {where.text}", inner)
@@ -95,6 +94,7 @@ def _fields(
         found = find_fields(value, schema)
     except Undecided:
         return None
+    # Nothing that is declared: it may be another document, such as an envelope.
     if not found and value:
         return None
     fields: dict[str, Any] = {}
@@ -102,6 +102,7 @@ def _fields(
     required = schema.get("required", ())
     for name, place in found.items():
         inner = main_form(properties(schema)[name])
+        # An empty optional field says as much as an absent one, and its schema does not take null.
         if (
             place.value is None
             and name not in required
@@ -118,17 +119,11 @@ def _fields(
             return None
         fields[name] = mended.value
         changes += [*place.changes, *mended.changes]
-    rest = left_over(value, schema, found, _declared_units(schema))
+    # Last, because what was read out of the fields decides what contradicts it.
+    rest = left_over(value, schema, found)
     if rest is None:
         return None
     return Coerced(value={**fields, **rest.kept}, changes=(*changes, *rest.changes))
-
-
-def _declared_units(schema: Mapping[str, Any]) -> frozenset[Unit]:
-    texts = (main_form(inner).get("unit") for inner in properties(schema).values())
-    return frozenset(
-        unit for text in texts if isinstance(text, str) and (unit := unit_named(text)) is not None
-    )
 
 
 def _envelope(
@@ -140,6 +135,7 @@ def _envelope(
     content.
     """
     known = [key for key in value if key in wrappers(schema)]
+    # With two wrappers, either may hold the answer.
     if len(known) != 1:
         return None
     key = known[0]
@@ -149,24 +145,19 @@ def _envelope(
     ):
         return None
     mended = mend(value[key], schema, where.inside())
-    # A list with a counter or a next-page link beside it may be only a part of the answer.
-    if mended is None or (lists and not _is_whole(mended.value, beside)):
+    if mended is None:
+        return None
+    # A list with a counter or a next-page link beside it may be only a part of the answer. So each
+    # field beside a list has to be empty, or count the items.
+    if lists and not all(
+        item in (None, "", False) or (type(item) is int and item == len(mended.value))
+        for item in beside.values()
+    ):
         return None
     left_out = (f"left out the field {shown(name)} beside it" for name in beside)
     found = _after(f"took the answer out of the field {shown(key)} {where.text}", mended)
     return (
         None if found is None else Coerced(value=found.value, changes=(*found.changes, *left_out))
-    )
-
-
-def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
-    """Return True if no field beside a list can say that there is more of it.
-
-    Such fields are empty, or count the items.
-    """
-    return all(
-        item in (None, "", False) or (type(item) is int and item == len(items))
-        for item in beside.values()
     )
 
 
@@ -186,22 +177,19 @@ def _paired(value: list[Any]) -> dict[str, Any] | None:
     """Return the object that a list of names and values stands for."""
     found: dict[str, Any] = {}
     for item in value:
-        pair = _pair(item)
-        if pair is None or pair[0] in found:
+        match item:
+            case [str() as name, held]:
+                pass
+            case {"name": str() as name, "value": held} | {"key": str() as name, "value": held} if (
+                len(item) == 2
+            ):
+                pass
+            case _:
+                return None
+        if name in found:
             return None
-        found[pair[0]] = pair[1]
+        found[name] = held
     return found or None
-
-
-def _pair(item: Any) -> tuple[str, Any] | None:
-    match item:
-        case [str() as name, value]:
-            return name, value
-        case {"value": value} if len(item) == 2:
-            names = [text for key, text in item.items() if key in _NAMES and isinstance(text, str)]
-            return (names[0], value) if names else None
-        case _:
-            return None
 
 
 def _each(value: list[Any], items: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
@@ -233,9 +221,11 @@ def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, 
     """Return rows made of columns of the same length, or of numbered rows."""
     columns = list(value.values())
     numbers = [str(position) for position in range(len(columns))]
+    # Rows under their numbers ("0", "1"), as some libraries write a table.
     if columns and list(value) == numbers:
         return columns
     are_lists = all(isinstance(column, list) for column in columns)
+    # Fields that are not declared could be anything of equal length.
     if not columns or not are_lists or not value.keys() <= properties(items).keys():
         return None
     if len({len(column) for column in columns}) != 1:

@@ -23,7 +23,14 @@ from asyncguard.recovery.repair.literals import (
 )
 from asyncguard.recovery.repair.unit_annotations import same_name, suffix_unit, unit_owner
 from asyncguard.recovery.repair.units import Unit, convert, equal, unit_named
-from asyncguard.schema.compiled import field_aliases, shape_of, unit_text, value_aliases, wrappers
+from asyncguard.schema.compiled import (
+    choices,
+    field_aliases,
+    shape_of,
+    unit_text,
+    value_aliases,
+    wrappers,
+)
 
 _QUANTITY = re.compile(
     rf"(?P<before>[^\d\s+.,-][^\d+.,-]{{0,14}}?)?\s*(?P<number>{NUMBER})\s*(?P<after>[^\d\s].{{0,23}})?"
@@ -128,8 +135,14 @@ def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerce
         for core in cores(text, _names(schema, where)):
             if (truth := truth_in(core)) is not None:
                 yield _changed(truth, f"read a text {where.text} as a truth value")
+    # Without an enum, pattern or format every text is right, so there is nothing to mend.
     if "string" in shape.kinds and is_pinned(schema) and not shape.fits(text):
-        yield from _texts(text, schema, where)
+        listed, aliases = choices(schema), value_aliases(schema)
+        for core in cores(text, _names(schema, where)):
+            chosen = choice_in(core, listed, aliases)
+            for found in (core, *chosen, date_in(core), date_time_in(core), *recased(core)):
+                if found is not None and shape.fits(found):
+                    yield _changed(found, f"rewrote the text {where.text} as declared")
 
 
 def _changed(value: Any, *changes: str) -> Coerced:
@@ -140,12 +153,14 @@ def _counted(
     value: int | float, schema: Mapping[str, Any], where: Where, named: str | None
 ) -> Coerced | None:
     """Return the number in its declared unit, given the unit that the answer names."""
+    # An answer that names no unit is taken to be in the declared one.
     if not named:
         return Coerced(value=value)
     declared = declared_unit(schema, where)
     if declared is None:
         return _changed(value, f"left out the unit {where.text}, for which none is declared")
     source, target = unit_named(named), unit_named(declared)
+    # A unit outside the table does not convert, so only the same word is the same unit.
     if source is None or target is None:
         return (
             Coerced(value=value)
@@ -164,71 +179,45 @@ def converted(
     number = convert(value, source, target)
     if number is None:
         return None
-    if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
-        number = int(number)
     return _changed(
-        number, f"converted the number {where.text} from {source.name} to {target.name}"
+        _as_integer(number, schema),
+        f"converted the number {where.text} from {source.name} to {target.name}",
     )
 
 
+def _as_integer(number: int | float, schema: Mapping[str, Any]) -> int | float:
+    """Return a number as an integer if it is whole and the schema takes nothing but integers."""
+    whole = isinstance(number, float) and number.is_integer()
+    return int(number) if whole and "number" not in shape_of(schema).kinds else number
+
+
 def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
+    declared = declared_unit(schema, where)
     for core in cores(text, _names(schema, where)):
         match = _QUANTITY.fullmatch(core)
-        if match is None:
+        found = None if match is None else number_in(match["number"])
+        if match is None or found is None:
             continue
-        named = [
-            part.strip() for part in (match["before"], match["after"]) if part and part.strip()
+        beside = [part.strip() for part in (match["before"], match["after"]) if part]
+        named = [part for part in beside if part]
+        # Words around a number may qualify it ("about 3", "3 of 5"), unless they are its unit.
+        is_unit = [
+            unit_named(part) is not None
+            or (declared is not None and folded(declared) == folded(part))
+            for part in named
         ]
-        if len(named) > 1 or not all(_may_name(part, schema, where) for part in named):
+        if len(named) > 1 or not all(is_unit):
             continue
-        mended = _number(match["number"], schema, where, named[0] if named else where.named)
-        if mended is not None:
-            yield mended
+        number = _as_integer(as_json_number(found), schema)
+        counted = _counted(number, schema, where, named[0] if named else where.named)
+        if counted is not None:
+            change = f"read the number {where.text} from a text"
+            yield _changed(counted.value, change, *counted.changes)
 
 
 def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
     """Return the names by which a value is known, for a label before it."""
     return field_aliases(schema) | frozenset(where.path[-1:])
-
-
-def _number(
-    spelled: str, schema: Mapping[str, Any], where: Where, named: str | None
-) -> Coerced | None:
-    found = number_in(spelled)
-    if found is None:
-        return None
-    number = as_json_number(found)
-    if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
-        number = int(number)
-    counted = _counted(number, schema, where, named)
-    if counted is None:
-        return None
-    return _changed(counted.value, f"read the number {where.text} from a text", *counted.changes)
-
-
-def _may_name(text: str, schema: Mapping[str, Any], where: Where) -> bool:
-    declared = declared_unit(schema, where)
-    return unit_named(text) is not None or (
-        declared is not None and folded(declared) == folded(text)
-    )
-
-
-def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
-    shape = shape_of(schema)
-    choices = schema.get("enum") or [schema[name] for name in ("const",) if name in schema]
-    aliases = value_aliases(schema)
-    change = f"rewrote the text {where.text} as declared"
-    for core in cores(text, _names(schema, where)):
-        spelled: list[Any] = [
-            core,
-            *choice_in(core, choices, aliases),
-            date_in(core),
-            date_time_in(core),
-        ]
-        spelled += recased(core)
-        for found in spelled:
-            if found is not None and shape.fits(found):
-                yield _changed(found, change)
 
 
 def coerce_wrapped(
@@ -251,6 +240,7 @@ def coerce_wrapped(
         for key, text in value.items()
         if isinstance(text, str) and unit_owner(key) is not None
     }
+    # Two units beside one value: either may be the one that counts.
     if len(holders) > 1:
         return None
     named = next(iter(holders.values()), where.named)
@@ -258,6 +248,7 @@ def coerce_wrapped(
     if len(inside) != 1:
         return None  # a further field may change the meaning of the value
     key, item = next(iter(inside.items()))
+    # A key that nothing declares may hold another value of the same type.
     known = key in wrappers(schema) or folded(key) in map(folded, _names(schema, where))
     mended = mend_scalar(item, schema, replace(where, named=named)) if known else None
     if mended is None:

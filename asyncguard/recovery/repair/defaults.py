@@ -50,6 +50,7 @@ def fill(
             continue
         required = _is_required(leaf.path, target, placed)
         unit = _unit_nearby(leaf, origins, placed) if leaf.holds_unit else None
+        # The unit of the number comes first: a constant or default may name another one.
         if unit is not None and (required or "default" in leaf.schema):
             text = _spelled(leaf, unit)
             if text is None:
@@ -98,6 +99,7 @@ def _unit_nearby(
         texts = {
             text for text in texts if (unit := unit_named(text)) is not None and is_money(unit)
         }
+    # Two numbers that declare different units: the field cannot hold both.
     return texts.pop() if len(texts) == 1 else None
 
 

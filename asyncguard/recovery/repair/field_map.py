@@ -102,6 +102,7 @@ class _Carrier:
             ]
         wants_object = "object" in kinds(there) and "array" not in kinds(there)
         if isinstance(value, list) and wants_object:
+            # An empty list has no item and a longer one several: either would be a choice.
             if len(value) != 1:
                 raise _Stuck
             self._say("took the only item of a list")
@@ -136,7 +137,9 @@ class _Carrier:
                 placed[other.path] = self._spelled(item, leaf, other)  # its unit goes with it
             else:
                 placed[other.path] = self._leaf(item, leaf, other, _unit_at(value, leaf, sources))
-            self._say_moved(leaf, other)
+            if leaf.path != other.path:
+                old, new = (".".join(path) or "the whole" for path in (leaf.path, other.path))
+                self._say(f"renamed {shown(old)} to {shown(new)}")
         self._undeclared(value, source, target)
         # An answer is never completed: a default would be a value that the tool did not give.
         if self.filling:
@@ -151,6 +154,8 @@ class _Carrier:
         """Return an unmatched field if the target keeps undeclared fields; else leave it out."""
         if self.filling or tells_failure(leaf.name, item):
             raise _Stuck
+        # Below the top, the object that the field stood in may have gone. A unit would stand beside
+        # numbers that may have been converted.
         if (
             len(leaf.path) == 1
             and target.get("additionalProperties") is not False
@@ -200,6 +205,7 @@ class _Carrier:
             return _NOTHING
         number = value
         if isinstance(value, str):
+            # A text with several readings (1,234) cannot be converted without a guess.
             found = number_in(value)
             if found is None:
                 raise _Stuck
@@ -241,6 +247,8 @@ class _Carrier:
             return _NOTHING
         if other is None or other.schema.get("default", _NOTHING) == leaf.schema["default"]:
             return _NOTHING
+        # The tool's own default may have changed with the contract; the model counted on the old
+        # one.
         self._say(f"wrote out the declared default {leaf.shown}")
         return leaf.schema["default"]
 
@@ -261,11 +269,6 @@ class _Carrier:
     def _say(self, change: str) -> None:
         self.changes[change] = None
 
-    def _say_moved(self, leaf: Leaf, other: Leaf) -> None:
-        if leaf.path != other.path:
-            old, new = ".".join(leaf.path) or "the whole", ".".join(other.path) or "the whole"
-            self._say(f"renamed {shown(old)} to {shown(new)}")
-
 
 def _at(value: Any, path: Path) -> tuple[bool, Any]:
     for name in path:
@@ -277,6 +280,7 @@ def _at(value: Any, path: Path) -> tuple[bool, Any]:
 
 def _built(placed: Mapping[Path, Any]) -> Any:
     if () in placed:
+        # The whole value and a part of it cannot both have a place.
         if len(placed) > 1:
             raise _Stuck
         return placed[()]

@@ -6,7 +6,7 @@ same description word for word. All other fields stay unmatched: that two names 
 that nothing else is left, would be a guess.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +61,6 @@ class Leaf:
         return f"of {shown('.'.join(self.path))}" if self.path else "of the whole"
 
 
-Link = Callable[[Leaf, Leaf], bool]
-
-
 def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
     """Return the fields of a contract, those of nested objects in their place.
 
@@ -75,6 +72,7 @@ def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
 def _leaves(schema: Any, other: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     form, across = main_form(schema), main_form(other)
     inner = properties(form)
+    # The other contract has a plain value here, so this object is that value in a wrapper.
     wraps = bool(path) and bool(across) and not properties(across) and "object" not in kinds(across)
     if not inner or wraps or len(path) > _MAX_DEPTH:
         yield path, form
@@ -100,23 +98,18 @@ def match_leaves(source: list[Leaf], target: list[Leaf]) -> dict[Path, Path] | N
     found = {leaf.path: leaf.path for leaf in source if leaf.path in names}
     # The order counts: strong evidence takes fields away from the weaker kinds after it.
     for link in (_by_alias, _by_writing, _by_measure, _by_last_name, _by_wrapping, _by_description):
-        _match(link, source, target, found)
+        taken = set(found.values())
+        gone = [leaf for leaf in source if leaf.path not in found]
+        new = [leaf for leaf in target if leaf.path not in taken]
+        # All links of a kind are collected before one is accepted: the order of the fields must not
+        # decide. A field that is linked with two others is matched with neither.
+        links = [(one, other) for one in gone for other in new if link(one, other)]
+        for one, other in links:
+            of_one = sum(pair[0] is one for pair in links)
+            of_other = sum(pair[1] is other for pair in links)
+            if of_one == of_other == 1:
+                found[one.path] = other.path
     return found
-
-
-def _match(link: Link, source: list[Leaf], target: list[Leaf], found: dict[Path, Path]) -> None:
-    """Add the pairs that one kind of evidence links with each other and with no other field."""
-    taken = set(found.values())
-    gone = [leaf for leaf in source if leaf.path not in found]
-    new = [leaf for leaf in target if leaf.path not in taken]
-    # Links are collected before any is accepted, so that the result does not depend on their order.
-    links = [(one, other) for one in gone for other in new if link(one, other)]
-    for one, other in links:
-        if (
-            sum(pair[0] is one for pair in links) == 1
-            and sum(pair[1] is other for pair in links) == 1
-        ):
-            found[one.path] = other.path
 
 
 def exchanged(source: list[Leaf], target: list[Leaf]) -> bool:
@@ -164,6 +157,7 @@ def _measured(leaf: Leaf) -> tuple[str, Unit | None]:
 
 
 def _by_last_name(one: Leaf, other: Leaf) -> bool:
+    # At equal depth the parents differ: one name in two objects means two things.
     return len(one.path) != len(other.path) and folded(one.name) == folded(other.name)
 
 
@@ -176,6 +170,7 @@ def _by_wrapping(one: Leaf, other: Leaf) -> bool:
 
 
 def _like(leaf: Leaf) -> frozenset[str]:
+    # 3 and 3.0 are one number in JSON, so the two kinds are not told apart.
     return frozenset("number" if kind == "integer" else kind for kind in kinds(leaf.schema))
 
 

@@ -17,7 +17,7 @@ from asyncguard.recovery.repair.unit_annotations import (
     unit_holders,
     unit_owner,
 )
-from asyncguard.recovery.repair.units import Unit, comparable, equal, kindred, unit_named
+from asyncguard.recovery.repair.units import comparable, equal, kindred, unit_named
 from asyncguard.schema.compiled import (
     field_aliases,
     kinds,
@@ -69,6 +69,7 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
     counted = {name for name, inner in declared.items() if unit_text(inner) is not None}
 
     def named(name: str) -> str | None:
+        # Alone: no other field has a unit that the holder of a unit could belong to.
         return unit_beside(
             name, unit_text(declared[name]), holders, alone=len(counted | {name}) == 1
         )
@@ -93,10 +94,7 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
 
 
 def left_over(
-    value: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    found: Mapping[str, Found],
-    units: frozenset[Unit],
+    value: Mapping[str, Any], schema: Mapping[str, Any], found: Mapping[str, Found]
 ) -> Rest | None:
     """Return the fields that no declared one uses.
 
@@ -107,6 +105,10 @@ def left_over(
     taken = {path for place in found.values() for path in place.paths}
     opened = {path[0] for path in taken if len(path) > 1}
     unit_known = any(place.named is not None for place in found.values())
+    declared = [unit_text(inner) for inner in properties(schema).values()]
+    units = frozenset(
+        unit for text in declared if text is not None and (unit := unit_named(text)) is not None
+    )
     closed = schema.get("additionalProperties") is False
     kept: dict[str, Any] = {}
     changes: list[str] = []
@@ -115,6 +117,7 @@ def left_over(
             continue
         if unit_known and isinstance(item, str) and unit_owner(key) is not None:
             changes.append(f"left out {shown(key)}: the unit is the declared one")
+        # Left out, a contradiction would be hidden; a field that is kept the model can see itself.
         elif closed or key in opened:
             remaining = _without(item, taken, (key,))
             if _contradicts({key: remaining}, schema, found) or changes_others(
@@ -177,13 +180,12 @@ def _renamed(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> F
 
 
 def _same_field(name: str, key: str, schema: Any) -> bool:
+    """Return True if a key is the field's name, alias, or name in another writing.
+
+    The name with a unit at its end counts, too, if that converts into the declared one.
+    """
     if key == name or key in field_aliases(schema) or folded(key) == folded(name):
         return True
-    return _same_but_measured(name, key, schema)
-
-
-def _same_but_measured(name: str, key: str, schema: Any) -> bool:
-    """Return True if a key is the field's name with a unit that converts into the declared one."""
     found, own = measured(key), measured(name)
     if found is None or not _counts(schema):
         return False

@@ -48,27 +48,30 @@ def _python_literal(text: str) -> Any:
         return None
     try:
         tree = ast.parse(text, mode="eval")
-        if any(isinstance(node, ast.Dict) and _repeats(node) for node in ast.walk(tree)):
-            return None
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Dict):
+                # `literal_eval` would keep the last of two equal keys; JSON has text keys only.
+                keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+                texts = {key for key in keys if isinstance(key, str)}
+                if len(texts) < len(keys):
+                    return None
         value = ast.literal_eval(tree)
+        # Through JSON, so that tuples become lists, and what JSON does not have is refused.
         return json.loads(json.dumps(value, allow_nan=False))
+    # The parser also fails on deep nesting, by either of the last two.
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
 
 
-def _repeats(node: ast.Dict) -> bool:
-    # `literal_eval` would silently keep the last of two equal keys, and JSON has text keys only.
-    keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
-    return not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys)
-
-
 def pairs_in(text: str) -> dict[str, str] | None:
     """Return the fields of a text of nothing but labels and values (``total: 3; city: Graz``)."""
+    # Lines first: a line may have commas and semicolons of its own.
     for separator in ("\n", ";", ", "):
         parts = [part.strip() for part in text.strip().split(separator) if part.strip()]
         matches = [match for part in parts if (match := _PAIR.fullmatch(part))]
         if len(parts) > 1 and len(matches) == len(parts):
             names = {match["name"].strip(): match["value"].strip() for match in matches}
+            # A label that is given twice has two values.
             return names if len(names) == len(matches) else None
     single = _PAIR.fullmatch(text.strip())
     return {single["name"].strip(): single["value"].strip()} if single else None

@@ -71,6 +71,7 @@ def number_in(text: str) -> Decimal | None:
         found = Decimal(text)
     except InvalidOperation:
         return None
+    # ``1e99`` is a short text, and a number of a hundred digits.
     return found if abs(found.adjusted()) <= _MAX_DIGITS and len(text) <= 2 * _MAX_DIGITS else None
 
 
@@ -102,6 +103,7 @@ def date_in(text: str) -> str | None:
         return _iso(int(year), int(month), int(day))
     if found := _YEAR_LAST.fullmatch(text):
         one, other = int(found[1]), int(found[3])
+        # Above 12 a number can only be the day; of two equal ones either is.
         if one > 12 or one == other:
             return _iso(int(found[4]), other, one)
         return _iso(int(found[4]), one, other) if other > 12 else None
@@ -138,6 +140,7 @@ def _named_date(found: re.Match[str]) -> str | None:
 
 def _iso(year: int, month: int, day: int) -> str | None:
     try:
+        # Eight digits may be any number; only a plausible year makes them a date.
         return date(year, month, day).isoformat() if 1900 <= year < 2200 else None
     except ValueError:
         return None

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.recovery.repair.arguments import descriptions_exchanged, same_contract
-from asyncguard.recovery.repair.coerce import mend
+from asyncguard.recovery.repair.coerce import is_right, mend
 from asyncguard.recovery.repair.coerce_scalar import Where
 from asyncguard.recovery.repair.field_map import carry
-from asyncguard.recovery.repair.unit_annotations import conflicts
 from asyncguard.recovery.result_check import Answer, declared_value
 from asyncguard.schema.compiled import shape_of
 
@@ -51,12 +50,12 @@ def normalise(
         return _mended(answer, declared)
     if (read := _mended(answer, live)) is not None:
         carried = carry(read.value, live, declared, filling=False)
-        if carried is None or not _is_right(carried.value, declared):
+        if carried is None or not is_right(carried.value, declared):
             return None
         changes = tuple(dict.fromkeys((*read.changes, *carried.changes)))
         return Normalised(value=carried.value, changes=changes)
     # The answer does not fit the live contract, say because the tool was repaired in between.
-    if not _is_right(declared_value(shape_of(declared), answer), declared):
+    if not is_right(declared_value(shape_of(declared), answer), declared):
         return None
     return _mended(answer, declared)
 
@@ -64,11 +63,6 @@ def normalise(
 def _mended(answer: Answer, schema: Mapping[str, Any]) -> Normalised | None:
     shape = shape_of(schema)
     mended = mend(declared_value(shape, answer), shape.schema, Where())
-    if mended is None or not _is_right(mended.value, schema):
+    if mended is None or not is_right(mended.value, schema):
         return None
     return Normalised(value=mended.value, changes=tuple(dict.fromkeys(mended.changes)))
-
-
-def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:
-    shape = shape_of(schema)
-    return shape.fits(value) and next(conflicts(shape.schema, value), None) is None

@@ -97,25 +97,21 @@ def _conflicts(plan: _Plan, value: Any, path: tuple[str | int, ...]) -> Iterator
     if plan.unit is not None and (named := unit_within(value)) and differ(plan.unit, named):
         yield Naming(path=path, declared=plan.unit, named=named)
     if isinstance(value, Mapping):
-        yield from _beside(plan.counted, value, path)
+        counted = plan.counted
+        holders = unit_holders(value) if counted else []
+        for name, unit in counted.items() if holders else ():
+            if name not in value:
+                continue
+            beside = unit_beside(name, unit, holders, alone=len(counted) == 1)
+            if beside and differ(unit, beside):
+                yield Naming(path=(*path, name), declared=unit, named=beside)
         for name, inner in plan.fields.items():
+            # A bare number names no unit, and most fields hold one.
             if isinstance(value.get(name), Mapping | list | str):
                 yield from _conflicts(inner, value[name], (*path, name))
     elif isinstance(value, list) and plan.items is not None:
         for position, item in enumerate(value):
             yield from _conflicts(plan.items, item, (*path, position))
-
-
-def _beside(
-    counted: Mapping[str, str], value: Mapping[str, Any], path: tuple[str | int, ...]
-) -> Iterator[Naming]:
-    holders = unit_holders(value) if counted else []
-    if not holders:
-        return
-    for name, unit in counted.items():
-        named = unit_beside(name, unit, holders, alone=len(counted) == 1) if name in value else None
-        if named and differ(unit, named):
-            yield Naming(path=(*path, name), declared=unit, named=named)
 
 
 def unit_holders(value: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -4,9 +4,7 @@ from asyncguard.recovery.repair.field_match import Leaf
 from asyncguard.recovery.repair.identifiers import folded
 from asyncguard.recovery.repair.unit_annotations import differ, same_name, suffix_unit
 from asyncguard.recovery.repair.units import Unit, comparable, equal, kindred, unit_named, units_in
-from asyncguard.schema.compiled import kinds, unit_text
-
-_NUMERIC = frozenset({"number", "integer"})
+from asyncguard.schema.compiled import unit_text
 
 
 class Unmeasured(Exception):
@@ -33,15 +31,12 @@ def units_between(
         Unmeasured: Only one side names its unit, both name units that do not convert, or the number
             says otherwise.
     """
-    if kinds(source.schema).isdisjoint(_NUMERIC) and kinds(target.schema).isdisjoint(_NUMERIC):
+    if not source.is_number and not target.is_number:
         return None
     here, there = unit_text(source.schema), unit_text(target.schema)
-    if named is not None:
-        if here is not None and differ(here, named):
-            raise Unmeasured
-        here = named
-    if here is not None and there is not None:
-        return _declared(here, there)
+    if named is not None and here is not None and differ(here, named):
+        raise Unmeasured
+    here = here if named is None else named
     one = unit_named(here) if here is not None else _told(source, there)
     other = unit_named(there) if there is not None else _told(target, here)
     if one is not None and other is not None:
@@ -50,7 +45,12 @@ def units_between(
         if not comparable(one, other):
             raise Unmeasured
         return one, other
-    silent = here is None and there is None and one is None and other is None
+    # A unit outside the table does not convert; it has to be the same word.
+    if here is not None and there is not None:
+        if same_name(here, there):
+            return None
+        raise Unmeasured
+    silent = all(each is None for each in (here, there, one, other))
     if silent or named is not None:
         return None
     same_words = folded(source.description) == folded(target.description)
@@ -64,22 +64,9 @@ def is_silent(source: Leaf, target: Leaf) -> bool:
     if unit_text(source.schema) is not None or (there := unit_text(target.schema)) is None:
         return False
     try:
-        return not kinds(target.schema).isdisjoint(_NUMERIC) and _told(source, there) is None
+        return target.is_number and _told(source, there) is None
     except Unmeasured:
         return False
-
-
-def _declared(here: str, there: str) -> tuple[Unit, Unit] | None:
-    one, other = unit_named(here), unit_named(there)
-    if one is None or other is None:
-        if not same_name(here, there):
-            raise Unmeasured
-        return None
-    if equal(one, other):
-        return None
-    if not comparable(one, other):
-        raise Unmeasured
-    return one, other
 
 
 def _told(leaf: Leaf, declared: str | None) -> Unit | None:
@@ -92,6 +79,7 @@ def _told(leaf: Leaf, declared: str | None) -> Unit | None:
     if found is not None and (across is None or kindred(found, across)):
         return found
     units = [unit for unit in units_in(leaf.description) if across is None or kindred(unit, across)]
+    # Words of a sentence name units in passing; two of one kind leave open which is meant.
     if len(units) > 1:
         raise Unmeasured
     return units[0] if units else None

@@ -231,6 +231,7 @@ def _without_case() -> dict[str, tuple[Unit, tuple[str, ...]]]:
     return {
         folded: (next(iter(names.values())), tuple(names))
         for folded, names in spelled.items()
+        # A name that fits two units in another case means neither.
         if len(set(names.values())) == 1
     }
 
@@ -262,6 +263,7 @@ def unit_named(text: str) -> Unit | None:
 
     A quotient such as ``km/h`` or ``EUR per kWh`` is a unit if its parts are.
     """
+    # Abbreviations are written with a full stop (``min.``).
     text = text.strip().rstrip(".")
     if found := _UNITS.get(text):
         return found
@@ -272,6 +274,7 @@ def unit_named(text: str) -> Unit | None:
     if len(parts) != 2:
         return None
     above, below = unit_named(parts[0]), unit_named(parts[1])
+    # A unit with a zero of its own has no rate: °C/h is about differences of temperature.
     if above is None or below is None or above.offset or below.offset:
         return None
     return Unit(
@@ -335,7 +338,14 @@ def convert(value: int | float, source: Unit, target: Unit) -> int | float | Non
     # The shortest decimal of the float is what the tool wrote; its binary value has further digits.
     exact = Fraction(Decimal(repr(value)))
     result = (exact * source.factor + source.offset - target.offset) / target.factor
-    return _number(result, whole=isinstance(value, int))
+    # An integer stays one; beyond the exact digits of a double only an integer keeps the value.
+    if result.denominator == 1 and (isinstance(value, int) or abs(result) >= 10**_EXACT):
+        return result.numerator
+    above, below = Decimal(result.numerator), Decimal(result.denominator)
+    quotient = Context(prec=_EXACT).divide(above, below)
+    if Fraction(quotient) != result:
+        quotient = Context(prec=_NOISE_FREE).divide(above, below)
+    return float(quotient)
 
 
 def _fixed(unit: Unit, other: Unit) -> Unit:
@@ -343,18 +353,8 @@ def _fixed(unit: Unit, other: Unit) -> Unit:
     money = other.dimension[0]
     if unit.dimension[0] != _MINOR or money not in _CURRENCIES:
         return unit
+    # A currency without cents (yen): the cents are those of another one.
     if unit.name.startswith("cent") and money not in _CENT:
         return unit
     factor = unit.factor / 10 ** _CURRENCIES[money][0]
     return replace(unit, dimension=(money, *unit.dimension[1:]), factor=factor)
-
-
-def _number(exact: Fraction, *, whole: bool) -> int | float:
-    # An integer stays one; beyond the exact digits of a double only an integer keeps the value.
-    if exact.denominator == 1 and (whole or abs(exact) >= 10**_EXACT):
-        return exact.numerator
-    above, below = Decimal(exact.numerator), Decimal(exact.denominator)
-    quotient = Context(prec=_EXACT).divide(above, below)
-    if Fraction(quotient) != exact:
-        quotient = Context(prec=_NOISE_FREE).divide(above, below)
-    return float(quotient)

@@ -1,1 +1,4 @@
-"""Executors: who runs the calls. The port is in :mod:`asyncguard.runtime.executors.port`."""
+"""Executors: who runs the calls. The port is in :mod:`asyncguard.runtime.executors.port`.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

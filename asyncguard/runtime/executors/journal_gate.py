@@ -14,8 +14,7 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
 """Seconds between two polls of an attempt that runs elsewhere."""
 _LOST = "The process that ran the call ended before it answered."
 _OTHER = (
-    "A process that ended had begun the call with other arguments, "
-    "and nobody knows what came of it."
+    "A process that ended had begun the call with other arguments, and its outcome is not known."
 )
 
 

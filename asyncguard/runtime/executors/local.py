@@ -64,6 +64,7 @@ class LocalExecutor:
         self._running: dict[str, _Running] = {}
         # Reported jobs whose tools still run; the loop itself holds tasks weakly.
         self._given_up: set[_Running] = set()
+        # Set from any OS thread; a job that is started after it is refused.
         self._closed = False
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
@@ -175,7 +176,7 @@ class LocalExecutor:
     def _give_up(self, run: _Running, failure: Failure) -> None:
         """Report a job whose tool has not ended; the tool's own end is reported later."""
         if run.reported or run.result is not None or run.task is None or run.task.done():
-            return
+            return  # its own end came just before, and counts
         if run.job.stoppable:
             run.task.cancel()
         self._given_up.add(run)

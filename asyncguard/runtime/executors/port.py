@@ -12,10 +12,6 @@ from asyncguard.core.results import Failure, Result
 from asyncguard.journal.intent import Intent
 
 
-def _open_gate() -> Failure | None:
-    return None
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
     """The end of one attempt."""
@@ -26,10 +22,6 @@ class Completion:
     """Number of the attempt that ended."""
     result: Result
     """Result of the attempt."""
-
-
-def _ignore_late(_: Completion) -> None:
-    """Ignore the end of a given-up attempt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,9 +49,9 @@ class Job:
     stoppable: bool = True
     """True if the tool is cancelled when its time is over. A tool whose effect must not be repeated
     continues instead: only its own end says what became of the effect."""
-    late: Callable[[Completion], None] = _ignore_late
+    late: Callable[[Completion], None] = lambda _: None
     """Callback for the own end of a given-up attempt; called at most once, after ``done``."""
-    gate: Callable[[], Failure | None] = _open_gate
+    gate: Callable[[], Failure | None] = lambda: None
     """Last check, in the executor's process, after the delay; a failure ends the job unstarted."""
     intent: Intent | None = None
     """Entry for the journal, which decides if the job may begin; ``None`` for a repeatable job."""

@@ -31,7 +31,7 @@ class Tenant(Protocol):
         """The calls of the thread; another ledger after each fold of the state."""
         ...
 
-    def receive(self, mail: Signal) -> None:
+    def receive(self, signal: Signal) -> None:
         """Receive a signal from outside; called from any OS thread."""
         ...
 
@@ -80,14 +80,16 @@ class Lease:
         self._engine = engine
         self._tenant = tenant
         self._acquired = False
-        # The acquisition under way, and the loop of its task; tasks of other loops do not wait.
+        # The acquisition under way, and the loop of its task. Tasks of other loops do not wait for
+        # it: an event wakes tasks of its own loop only, and the journal serves both.
         self._acquiring: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         # Engine time at which the journal last confirmed that this process holds the thread.
         self._confirmed_at = 0.0
         self._fencing_token = 0
         self._begun_before: Mapping[str, Attempt] = {}
         self._inside = _Inside(self)
-        # Blocks of releasing_on_error that are entered; the last one to end releases the thread.
+        # Blocks of releasing_on_error that are entered; the last one to end releases the thread,
+        # if any of them has raised.
         self._bodies = 0
         self._failed = False
 
@@ -137,7 +139,7 @@ class Lease:
         try:
             yield True
         finally:
-            if self._acquiring is own:
+            if self._acquiring is own:  # a task of another loop may have set its own
                 self._acquiring = None
             own[1].set()
 
@@ -169,6 +171,7 @@ class Lease:
         self._acquired, self._confirmed_at = True, self._engine.clock.now()
         if not held:
             tenant.drop_fenced()
+        # Acquired from here on: a failure to read must not leave the thread to a run that ends.
         with self.releasing_on_error():
             unfinished = await journal.unfinished(self.thread)
         for key in unfinished:

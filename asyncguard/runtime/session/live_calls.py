@@ -17,15 +17,15 @@ class LiveCalls:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._raw: dict[str, Any] = {}
-        self._seen: dict[str, CallObservation] = {}
+        self._raw_results: dict[str, Any] = {}
+        self._observations: dict[str, CallObservation] = {}
         self._hazards: dict[str, HazardKind] = {}
         self._recoveries: dict[str, Recovery] = {}
         self._interrupts: dict[str, BaseException] = {}
-        self._tokens: dict[str, str] = {}
-        self._again: set[str] = set()
+        self._delivery_tokens: dict[str, str] = {}
+        self._to_replay: set[str] = set()
         self._replays: dict[str, int] = {}
-        self._stopped: set[str] = set()
+        self._no_further_attempts: set[str] = set()
         self._barred: dict[str, str] = {}
 
     # -- answers -----------------------------------------------------------------------------------
@@ -33,28 +33,28 @@ class LiveCalls:
     @property
     def raw_results(self) -> Mapping[str, Any]:
         """Answers as they came, with their state updates, until the model is shown the result."""
-        return self._raw
+        return self._raw_results
 
     @property
     def observations(self) -> Mapping[str, CallObservation]:
         """Observations of the last attempt for the call's own result."""
-        return self._seen
+        return self._observations
 
     def answered(self, key: str, raw: Any) -> None:
         """Keep an answer as it came."""
-        self._raw[key] = raw
+        self._raw_results[key] = raw
 
     def result_delivered(self, key: str) -> None:
         """Forget the answer of a call whose end the model was shown."""
-        self._raw.pop(key, None)
+        self._raw_results.pop(key, None)
 
     def saw(self, key: str, seen: CallObservation) -> None:
         """Keep the observation of an attempt."""
-        self._seen[key] = seen
+        self._observations[key] = seen
 
     def tried_again(self, key: str) -> None:
         """Forget the observation: another attempt for the call's own result follows."""
-        self._seen.pop(key, None)
+        self._observations.pop(key, None)
 
     def ended(self, key: str, *, used: bool) -> None:
         """Forget a call that was retired.
@@ -63,13 +63,13 @@ class LiveCalls:
             key: Key of the call.
             used: True if its answer counts; otherwise the state updates of the answer are dropped.
         """
-        self._seen.pop(key, None)
+        self._observations.pop(key, None)
         self._hazards.pop(key, None)
-        self._tokens.pop(key, None)
-        self._stopped.discard(key)
+        self._delivery_tokens.pop(key, None)
+        self._no_further_attempts.discard(key)
         self._barred.pop(key, None)
         if not used:
-            self._raw.pop(key, None)
+            self._raw_results.pop(key, None)
 
     # -- recovery ----------------------------------------------------------------------------------
 
@@ -115,26 +115,26 @@ class LiveCalls:
     @property
     def delivery_tokens(self) -> Mapping[str, str]:
         """Delivery tokens of work outside; the empty string if another process has issued it."""
-        return self._tokens
+        return self._delivery_tokens
 
     def token_issued(self, key: str, token: str) -> None:
         """Keep the delivery token of work outside."""
-        self._tokens[key] = token
+        self._delivery_tokens[key] = token
 
     def runs_outside(self, key: str) -> None:
         """Note that work outside was started, by this process or one that has ended."""
-        self._tokens.setdefault(key, "")
+        self._delivery_tokens.setdefault(key, "")
 
     def attempt_over(self, key: str) -> None:
         """Forget the token of an attempt that has ended."""
-        self._tokens.pop(key, None)
+        self._delivery_tokens.pop(key, None)
 
     # -- calls of a process that ended -------------------------------------------------------------
 
     @property
     def to_replay(self) -> Set[str]:
         """Calls to hand to the executor again with the same attempt number; the journal decides."""
-        return self._again
+        return self._to_replay
 
     @property
     def replays(self) -> Mapping[str, int]:
@@ -143,11 +143,11 @@ class LiveCalls:
 
     def replay(self, key: str) -> None:
         """Schedule a call to be handed to the executor again with the same attempt number."""
-        self._again.add(key)
+        self._to_replay.add(key)
 
     def drain_replays(self) -> Collection[str]:
         """Take the calls that are scheduled to be handed out again."""
-        taken, self._again = self._again, set()
+        taken, self._to_replay = self._to_replay, set()
         return taken
 
     def replayed(self, key: str, attempt: int) -> None:
@@ -159,7 +159,7 @@ class LiveCalls:
     @property
     def no_further_attempts(self) -> Set[str]:
         """Calls of which no further attempt begins, because the user sent a new message."""
-        return self._stopped
+        return self._no_further_attempts
 
     @property
     def barred(self) -> Mapping[str, str]:
@@ -168,16 +168,16 @@ class LiveCalls:
 
     def stop(self, key: str) -> None:
         """Let no further attempt of a call begin, except one that a lost process has begun."""
-        self._stopped.add(key)
+        self._no_further_attempts.add(key)
 
-    def bar(self, key: str, told: str) -> None:
+    def bar(self, key: str, message: str) -> None:
         """Let no attempt of a call begin, not even one that a lost process has begun.
 
         Args:
             key: Key of the call.
-            told: Text for the model.
+            message: Text for the model.
         """
-        self._barred[key] = told
+        self._barred[key] = message
 
     # -- another ledger ----------------------------------------------------------------------------
 
@@ -188,8 +188,8 @@ class LiveCalls:
             current: Calls whose history in the state is a prefix of the one known here. Decisions
                 about other calls are void.
         """
-        self._again.clear()
-        self._seen.clear()
+        self._to_replay.clear()
+        self._observations.clear()
         self._hazards.clear()
         for kept in (self._recoveries, self._interrupts):
             for key in kept.keys() - current:

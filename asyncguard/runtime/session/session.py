@@ -31,6 +31,7 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.journal.port import AttemptState, Signal
 from asyncguard.observability.observer import Details
 from asyncguard.recovery.failure_case import Casebook
+from asyncguard.runtime.clock import running_loop
 from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.lease import Lease
@@ -63,6 +64,7 @@ class Session:
         self.live = LiveCalls()
         self._observers = engine.observers
         self._outbox = Outbox()
+        # Filled from any OS thread; drained by the run alone.
         self._completions: deque[Completion] = deque()
         self._signals: deque[Signal] = deque()
         # Signals that were drained since the lease was acquired; another branch needs them again.
@@ -70,13 +72,17 @@ class Session:
         self.lease = Lease(engine, self)
         # Put back: they are about attempts that the ledger does not have yet.
         self._deferred_signals: list[Signal] = []
+        # Put back: own ends of attempts about which a probe is queued and has not started.
         self._postponed: list[Completion] = []
+        # True until the open calls of a rebuilt ledger are reconciled.
         self._reconcile_due = False
         # Set once the cache has dropped this session: returns the one that receives in its place.
         self._successor: Callable[[Session], Session] | None = None
         self.stored = StoredCheckpoints()
         # Calls queued in the state and here, so certainly not issued; they are not lost.
         self._unissued: set[str] = set()
+        # With its loop, as an event is set on its own loop alone. Several tasks may wait: in the
+        # middleware each wrapper of a message does.
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         # Guards the waiters; the deques are thread-safe by themselves.
         self._lock = threading.Lock()
@@ -141,7 +147,7 @@ class Session:
         self.board.all_met = self.engine.all_met
         if self._outbox.follows(stored):
             return False
-        self.lease.claim()
+        self.lease.claim()  # raises; nothing may have changed by then
         old, starting = self.ledger, self.board.starting
         self.board = self._new_board()
         self.board.starting = starting
@@ -183,21 +189,19 @@ class Session:
             return None
         new: dict[str, Mapping[str, Any]] = {}
         for name in (tool, *spec.asks, *(item.tool for item in spec.fallbacks)):
-            if name in self.board.kept and not self._in_use(name):
-                del self.board.kept[name]
+            in_use = name in self.board.kept and any(
+                name in (record.tool, record.call.tool)
+                for task in self.ledger.tasks()
+                for record in self.ledger.open_of(task.task.id)
+            )
+            if not in_use:
+                self.board.kept.pop(name, None)
             declared = self.engine.declaration(name)
             if name in self.board.kept:
                 declared = stored_specs.to_json(self.board.spec(name))
             if declared is not None and self.ledger.declared.get(name) != declared:
                 new[name] = declared
         return new or None
-
-    def _in_use(self, tool: str) -> bool:
-        """Return True if an open call uses a tool."""
-        open_calls = (
-            record for task in self.ledger.tasks() for record in self.ledger.open_of(task.task.id)
-        )
-        return any(tool in (record.tool, record.call.tool) for record in open_calls)
 
     @property
     def casebook(self) -> Casebook:
@@ -236,19 +240,17 @@ class Session:
         if record.state not in (CallState.QUEUED, CallState.PENDING):
             # Admitted here since. Issuing it again finds the attempt that was begun.
             return True
-        if known.state is CallState.DONE and known.content is None and self._can_answer(record):
+        if known.state is CallState.DONE and known.content is None:
             # The old ledger was read from a state, which leaves out contents that messages hold.
-            return False
+            # Another attempt or the journal may supply the result again.
+            pure = self.board.spec(record.tool).effect is EffectClass.PURE
+            process = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
+            journal = self.engine.journal
+            if pure or (journal is not None and journal_of(process) == journal.id):
+                return False
         for event in known.history[len(stored) :]:
             self.record.repeated(event)
         return True
-
-    def _can_answer(self, record: CallRecord) -> bool:
-        """Return True if another attempt or the journal can supply a missing result."""
-        if self.board.spec(record.tool).effect is EffectClass.PURE:
-            return True
-        process = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
-        return self.engine.journal is not None and journal_of(process) == self.engine.journal.id
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
         """Return the calls that are started in the state and unknown to this process.
@@ -278,10 +280,10 @@ class Session:
         live._completions.append(completion)  # noqa: SLF001 - of the same thread
         live.wake()
 
-    def receive(self, mail: Signal) -> None:
+    def receive(self, signal: Signal) -> None:
         """Queue a signal; called by the journal and the inbox, from any OS thread."""
         live = self._live()
-        live._signals.append(mail)  # noqa: SLF001 - of the same thread
+        live._signals.append(signal)  # noqa: SLF001 - of the same thread
         live.wake()
 
     def _live(self) -> "Session":
@@ -309,9 +311,9 @@ class Session:
             self._drained_signals.append(signal)
         return drained
 
-    def defer_signal(self, mail: Signal) -> None:
+    def defer_signal(self, signal: Signal) -> None:
         """Put a signal back: it is about an attempt that the state does not have yet."""
-        self._deferred_signals.append(mail)
+        self._deferred_signals.append(signal)
 
     def drain_completions(self) -> list[Completion]:
         """Take the postponed completions, and those that arrived since the last call, in order."""
@@ -326,6 +328,7 @@ class Session:
 
     def drop_fenced(self) -> None:
         """Drop attempts refused while another process held the thread; they are issued again."""
+        # Rotated in place: executors may append at any moment.
         for _ in range(len(self._completions)):
             completion = self._completions.popleft()
             result = completion.result
@@ -345,11 +348,12 @@ class Session:
 
     def wake(self) -> None:
         """Wake all tasks that wait for a change; may be called from any OS thread."""
+        # Read without the lock: a waiter that is added now looks for completions before it waits.
         if not self._waiters:
             return
         with self._lock:
             waiters, self._waiters = self._waiters, []
-        here = _running_loop()
+        here = running_loop()
         for loop, event in waiters:
             if loop is here:
                 event.set()
@@ -367,7 +371,7 @@ class Session:
         with self._lock:
             self._waiters.append(entry)
         try:
-            if self.has_completions:
+            if self.has_completions:  # came before the waiter was there to be woken
                 return True
             return await self.engine.clock.wait(event, timeout)
         finally:
@@ -381,13 +385,6 @@ class Session:
         return not (
             self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters
         )
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _step_of(event: ev.CallEvent) -> tuple[Any, ...]:

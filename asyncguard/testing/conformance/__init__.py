@@ -1,6 +1,8 @@
 """Contracts that every implementation of a port has to fulfil.
 
 A check raises an ``AssertionError`` that says which rule was broken.
+
+Internal; :mod:`asyncguard` names the public interface.
 """
 
 from asyncguard.testing.conformance.clock import check_clock

@@ -74,9 +74,8 @@ class _Bench:
             self.executor.poll()
             self._changed.clear()
             if len(self.completions) < count:
-                with contextlib.suppress(
-                    TimeoutError
-                ):  # then executors that are polled are asked again
+                # In steps: an executor without callbacks of its own completes in poll().
+                with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), _STEP)
         await asyncio.sleep(_STEP)  # a completion too many would come now
         self.executor.poll()
@@ -124,7 +123,7 @@ async def _runs_many_at_once(bench: _Bench) -> None:
     for key in keys:
         bench.start(key, run)
     assert set(bench.executor.pending()) == keys, "pending() has to name every job that was started"
-    gate.set()
+    gate.set()  # no job can end before all of them run
     await bench.completed(1000)
     assert {item.key for item in bench.completions} == keys, (
         "a job was completed under another's key"
@@ -148,6 +147,7 @@ async def _keeps_the_delay(bench: _Bench) -> None:
     bench.start("later", run("later"), delay=delay)
     bench.start("now", run("now"))
     await bench.completed(2)
+    # Timers of a real loop may fire up to their resolution early.
     assert began["later"] - start >= delay * 0.9, "a job began before its delay was over"
     assert began["now"] - start < delay * 0.9, "the delay of one job held up another"
 
@@ -216,6 +216,7 @@ async def _cancels_what_waits(bench: _Bench) -> None:
 
 async def _completes_what_is_cancelled_at_once(bench: _Bench) -> None:
     bench.start("k", _quick)
+    # Before the loop has run once: an asyncio task that is cancelled now never enters its code.
     bench.executor.cancel("k")
     await bench.completed(1)
     assert not bench.executor.pending(), "pending() names a job that was cancelled at once"
@@ -226,7 +227,7 @@ async def _knows_nothing_of_other_jobs(bench: _Bench) -> None:
     bench.start("k", _quick)
     await bench.completed(1)
     assert not bench.executor.cancel("k"), "cancel() has to be False for a job that has completed"
-    await bench.completed(1)
+    await bench.completed(1)  # and cancel() has added none
 
 
 async def _reports_what_raises(bench: _Bench) -> None:
@@ -246,6 +247,7 @@ async def _may_be_started_again_from_its_end(bench: _Bench) -> None:
 
     def again(completion: Completion) -> None:
         bench.done(completion)
+        # done() may be called in any OS thread, and start() only on the loop.
         loop.call_soon_threadsafe(bench.executor.start, jobs[1], bench.done)
 
     bench.executor.start(jobs[0], again)
@@ -258,7 +260,7 @@ async def _may_be_started_again_from_its_end(bench: _Bench) -> None:
 
 async def _tells_its_health(bench: _Bench) -> None:
     assert bench.executor.health().alive, "health() has to be alive before close()"
-    bench.start("k", _quick, delay=_STEP)
+    bench.start("k", _quick, delay=_STEP)  # so that it cannot have ended below
     assert bench.executor.health().pending == 1, (
         "health() has to count the jobs that have not completed"
     )
@@ -287,7 +289,7 @@ async def _begins_nothing_once_closed(bench: _Bench) -> None:
     bench.start("waits", run("waits"), delay=_STEP * 3)
     await asyncio.sleep(_STEP)
     bench.executor.close()
-    bench.executor.close()
+    bench.executor.close()  # a second time does nothing
     assert not bench.executor.health().alive, "health() has to say that the executor is closed"
     bench.start("late", run("late"))
     await bench.completed(2)

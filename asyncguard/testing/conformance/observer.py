@@ -35,9 +35,10 @@ def check_observer(make: Callable[[], Observer]) -> None:
         or inspect.iscoroutinefunction(type(observer).__call__)
     )
     assert plain, "an observer must be a plain function; a coroutine would never be awaited"
-    told = {type(details.event) for details in _story("one")}
-    assert told == set(ev.EVENT_TYPES), "the story of this check lacks events; add them"
+    kinds = {type(details.event) for details in _story("one")}
+    assert kinds == set(ev.EVENT_TYPES), "the story of this check lacks events; add them"
     _tell(observer, "one")
+    # One observer for all: the agents of a process share it, and each has threads of its own.
     shared = make()
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(lambda number: _tell(shared, f"thread {number}"), range(_THREADS)))

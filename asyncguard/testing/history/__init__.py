@@ -3,6 +3,8 @@
 The rules were read from the providers' documentation, error messages and open-source validators;
 each rule's file says from which. A rule is one small function, `checker.RULES` the table of the
 rules of each provider.
+
+Internal; :mod:`asyncguard` names the public interface.
 """
 
 from asyncguard.testing.history.checker import (

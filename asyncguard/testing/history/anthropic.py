@@ -10,8 +10,6 @@ relies on that breaks with every other client, so the rules are those of the API
 import re
 from collections.abc import Iterator
 
-from langchain_core.messages import BaseMessage
-
 from asyncguard.testing.history.transcript import (
     Finding,
     Role,
@@ -107,7 +105,9 @@ def final_text_has_no_trailing_space(transcript: Transcript) -> Iterator[Finding
     """Require that a prefill must not end in white space."""
     last = transcript.dialogue[-1] if transcript.dialogue else None
     if last is not None and last.role is Role.ASSISTANT and not last.calls:
-        text = _last_text(last.message)
+        content = last.message.content
+        blocks = [content] if isinstance(content, str) else text_blocks(last.message)
+        text = blocks[-1] if blocks else ""
         if text != text.rstrip():
             sentence = "Final assistant content cannot end with trailing whitespace."
             yield Finding(index=last.index, sentence=sentence)
@@ -125,13 +125,6 @@ def history_ends_with_the_user(transcript: Transcript) -> Iterator[Finding]:
             "the conversation must end with a user message."
         )
         yield Finding(index=last.index, sentence=sentence)
-
-
-def _last_text(message: BaseMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    blocks = text_blocks(message)
-    return blocks[-1] if blocks else ""
 
 
 ANTHROPIC: tuple[Rule, ...] = (

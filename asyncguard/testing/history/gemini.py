@@ -67,14 +67,17 @@ def calls_are_signed(transcript: Transcript) -> Iterator[Finding]:
     start = max((entry.index for entry in transcript.of(Role.USER)), default=-1)
     for entry in transcript.of(Role.ASSISTANT):
         message = entry.message
-        if (
-            entry.index > start
-            and isinstance(message, AIMessage)
-            and message.tool_calls
-            and not _signed(message)
-        ):
-            name = message.tool_calls[0]["name"]
-            sentence = f"The function call of {name!r} is missing a thought_signature."
+        if entry.index <= start or not isinstance(message, AIMessage) or not message.tool_calls:
+            continue
+        first = message.tool_calls[0]
+        # langchain-google-genai keeps signatures beside the content, by id of the call, or in it.
+        by_id: dict[str | None, Any] = message.additional_kwargs.get(GEMINI_SIGNATURES) or {}
+        blocks = message.content if isinstance(message.content, list) else []
+        signed = bool(by_id.get(first["id"])) or any(
+            _signs_first(block, first["id"]) for block in blocks if isinstance(block, dict)
+        )
+        if not signed:
+            sentence = f"The function call of {first['name']!r} is missing a thought_signature."
             yield Finding(index=entry.index, sentence=sentence)
 
 
@@ -85,15 +88,6 @@ def history_ends_with_the_user(transcript: Transcript) -> Iterator[Finding]:
         yield Finding(
             index=last.index, sentence="Requests ending with a model turn are not supported."
         )
-
-
-def _signed(message: AIMessage) -> bool:
-    first = message.tool_calls[0]["id"]
-    by_id: dict[str | None, Any] = message.additional_kwargs.get(GEMINI_SIGNATURES) or {}
-    if by_id.get(first):
-        return True
-    blocks = message.content if isinstance(message.content, list) else []
-    return any(_signs_first(block, first) for block in blocks if isinstance(block, dict))
 
 
 def _signs_first(block: dict[str, Any], first: str | None) -> bool:

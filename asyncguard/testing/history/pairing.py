@@ -9,9 +9,6 @@ number of function calls and responses").
 
 import json
 from collections.abc import Iterator
-from typing import Any
-
-from langchain_core.messages import BaseMessage
 
 from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcript
 
@@ -34,23 +31,17 @@ def messages_have_a_known_role(transcript: Transcript) -> Iterator[Finding]:
 
 def text_can_be_encoded(transcript: Transcript) -> Iterator[Finding]:
     """Require text that UTF-8 can encode: no half of a surrogate pair (RFC 3629, section 3)."""
+    names = ("content", "tool_calls", "invalid_tool_calls")
     for entry in transcript.entries:
-        if not _can_be_encoded(entry.message):
+        said = [getattr(entry.message, name, None) for name in names]
+        try:
+            # Not as ASCII: escapes would hide what the clients' encoders refuse.
+            json.dumps(said, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
             yield Finding(
                 index=entry.index,
                 sentence="Its text holds a lone surrogate and cannot be sent as UTF-8.",
             )
-
-
-def _can_be_encoded(message: BaseMessage) -> bool:
-    said: list[Any] = [
-        getattr(message, name, None) for name in ("content", "tool_calls", "invalid_tool_calls")
-    ]
-    try:
-        json.dumps(said, ensure_ascii=False, default=str).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def calls_have_an_id(transcript: Transcript) -> Iterator[Finding]:

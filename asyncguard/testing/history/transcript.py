@@ -139,8 +139,9 @@ def _entry(index: int, message: BaseMessage) -> Entry:
     match message:
         case AIMessage():
             role = Role.ASSISTANT
+            sent: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
             calls = tuple(
-                _proposed(call) for call in [*message.tool_calls, *message.invalid_tool_calls]
+                Proposed(id=call.get("id") or "", name=call.get("name") or "") for call in sent
             )
             return Entry(index=index, role=role, message=message, calls=calls, answers=None)
         case ToolMessage():
@@ -154,7 +155,3 @@ def _entry(index: int, message: BaseMessage) -> Entry:
         case _:
             role = Role.UNKNOWN
     return Entry(index=index, role=role, message=message, calls=(), answers=None)
-
-
-def _proposed(call: Any) -> Proposed:
-    return Proposed(id=call.get("id") or "", name=call.get("name") or "")

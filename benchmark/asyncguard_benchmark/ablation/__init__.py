@@ -1,1 +1,1 @@
-"""What each guard is worth: arms beside each other on the same compositions and the same draws."""
+"""Worth of each guard: arms on the same compositions and the same draws, compared with each other."""

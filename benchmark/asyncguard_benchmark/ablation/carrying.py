@@ -1,4 +1,4 @@
-"""Carries an ablation out: plays what is missing, keeps every episode in a file, and puts the findings together."""
+"""Run of an ablation: it plays what is missing, keeps every episode in a file, and puts the findings together."""
 
 import hashlib
 import json
@@ -60,18 +60,18 @@ class Ablation:
 
     design: Design
     folder: Path
-    """Where its episodes and findings are kept."""
+    """Folder of its episodes and findings."""
     jobs: int = 1
     asking: Asking | None = None
     """Quota and budget, if a real model is asked."""
     fleet: "Fleet | None" = None
     """Workers that play instead of processes; they ask no model."""
     notices: list[str] = field(default_factory=list)
-    """What was put in order on the way."""
+    """Repairs that were made to its files."""
     _results: list[UnitResult] = field(default_factory=list)
 
     def total(self) -> int:
-        """How many units there are to play."""
+        """Return the number of units to play."""
         return sum(len(units) for _, units in self._parts())
 
     def _parts(self) -> Iterator[tuple[str, list[Unit]]]:
@@ -81,7 +81,7 @@ class Ablation:
             yield "wild", list(self.design.wild_units(_WILD_AGENT))
 
     def play(self) -> Iterator[UnitResult]:
-        """Plays unit after unit; what the folder holds already is not played again.
+        """Play unit after unit; what the folder holds already is not played again.
 
         Raises:
             BudgetExhaustedError: a model costs more than is allowed; what was paid for is in the folder.
@@ -123,11 +123,11 @@ class Ablation:
     # -- findings --------------------------------------------------------------------------------------------------
 
     def findings(self, command: str, *, resamples: int) -> Findings:
-        """What was found; to be asked when everything has been played.
+        """Return the findings, once everything has been played.
 
         Args:
             command: The command line that repeats it.
-            resamples: Draws behind the adjusted p of a family.
+            resamples: Draws for the adjusted p of a family.
         """
         conditions = [
             condition for agent in self.design.agents for condition in self.design.conditions(agent)
@@ -172,7 +172,7 @@ class Ablation:
     def _arms(
         self, condition: Condition, *, seeds: Sequence[int] | None = None, wild: bool = False
     ) -> Arms:
-        """The outcomes of one condition."""
+        """Return the outcomes of one condition."""
         setup, wanted = setup_of(condition), self.design.seeds if seeds is None else seeds
         ids = {each.id for each in (self.design.wild if wild else self.design.compositions)}
         fitting = (
@@ -208,7 +208,7 @@ class Ablation:
 def _ensembles(
     conditions: Sequence[Condition], studies: Sequence[Study]
 ) -> Iterator[EnsembleEffect]:
-    """Effects of agents that are members of one ensemble, as ranges."""
+    """Yield the effects of agents that are members of one ensemble, as ranges."""
     found: dict[tuple[str, Setup], list[Study]] = {}
     for condition, study in zip(conditions, studies, strict=True):
         agent = condition.agent
@@ -220,7 +220,7 @@ def _ensembles(
 
 
 def setup_of(condition: Condition) -> Setup:
-    """The condition without arm and seed."""
+    """Return the condition without arm and seed."""
     return Setup(
         agent=condition.agent.label,
         player=condition.player,
@@ -231,7 +231,7 @@ def setup_of(condition: Condition) -> Setup:
 
 
 def _tasks(units: Sequence[Unit], path: Path) -> list[Task]:
-    """Every unit with the episodes of it that a file holds and that would be played the same way today."""
+    """Return every unit with the episodes of it that a file holds and that would be played the same way today."""
     known: dict[tuple[EpisodeKey, bool], list[Episode]] = {}
     by_key = {(unit_key(unit), unit.condition.declared): unit for unit in units}
     for line in read_lines(path):
@@ -247,7 +247,7 @@ def _tasks(units: Sequence[Unit], path: Path) -> list[Task]:
 
 
 def _file_name(label: str) -> str:
-    """A name that any file system takes, and that no other label has."""
+    """Return a name that any file system takes, and that no other label has."""
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', label)[:60]}-{_digest(label)[:8]}"
 
 

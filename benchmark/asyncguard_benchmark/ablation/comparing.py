@@ -37,7 +37,7 @@ from asyncguard_benchmark.statistics.clustered import (
 
 
 def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:
-    """Guarded and unguarded without and with delay; None where a cell is missing or invalid."""
+    """Return guarded and unguarded figures without and with delay; None if a cell is missing or invalid."""
     needed = ((sync, NONE), (sync, ALL), (delayed, NONE), (delayed, ALL), (delayed, TIMING))
     if not all(arms.outcomes.get(name) and arms.valid(name) for arms, name in needed):
         return None
@@ -91,7 +91,7 @@ def _closed(
 
 
 def wild_of(arms: Arms) -> Wild | None:
-    """What guards do to an agent without fault where values are derived; None without data."""
+    """Return the effect of guards on an agent without fault where values are derived; None without data."""
     both = arms.both(ALL, NONE)
     if not both or not (arms.valid(ALL) and arms.valid(NONE)):
         return None
@@ -117,7 +117,7 @@ def wild_of(arms: Arms) -> Wild | None:
 
 
 def _proposed(outcome: Outcome) -> int:
-    """Calls that the agent made: those that reached a tool, and those that were refused."""
+    """Return the calls that the agent made: those that reached a tool, and those that were refused."""
     return outcome.calls + outcome.rejections
 
 
@@ -144,7 +144,7 @@ def _alarms(guard: str, outcomes: Sequence[Outcome]) -> FalseAlarms:
 
 
 def compliance_of(setup: Setup, variants: Sequence[tuple[float, Arms]]) -> ComplianceSweep | None:
-    """The effect of all guards at every rate of compliance; None without data.
+    """Return the effect of all guards at every rate of compliance; None without data.
 
     Args:
         setup: Of the agent as it is.
@@ -171,7 +171,7 @@ def compliance_of(setup: Setup, variants: Sequence[tuple[float, Arms]]) -> Compl
 
 
 def ensemble_effects(ensemble: str, setup: Setup, members: Sequence[Study]) -> list[EnsembleEffect]:
-    """The range of every effect over the members of an ensemble.
+    """Return the range of every effect over the members of an ensemble.
 
     Args:
         ensemble: Its name.

@@ -1,4 +1,4 @@
-"""What an ablation plays: which units, which arms in each."""
+"""Design of an ablation: its units, and the arms of each."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -28,16 +28,16 @@ class Design:
     compositions: Sequence[Composition]
     agents: Sequence[Contestant]
     suite: str = "a choice of its own"
-    """What the compositions are called in the findings."""
+    """Name of the compositions in the findings."""
     players: Sequence[str] = ("graph",)
     regimes: Sequence[Regime] = (Regime.SYNC, Regime.FIXED1)
     declared: Sequence[bool] = (True,)
     seeds: Sequence[int] = (0,)
     surface: Surface = Surface.TEXT
     shadow: bool = True
-    """Whether guards are judged as detectors, too."""
+    """True if guards are judged as detectors, too."""
     compliance: bool = True
-    """Whether personas are played at several rates of compliance, too."""
+    """True if personas are played at several rates of compliance, too."""
     wild: Sequence[Composition] = ()
     """Compositions of tasks with derived values."""
 
@@ -51,7 +51,7 @@ class Design:
         )
 
     def conditions(self, agent: Contestant) -> Iterator[Condition]:
-        """Every condition of an agent, without arm and with the first seed."""
+        """Yield every condition of an agent, without arm and with the first seed."""
         for player in self.players:
             for declared in self.declared:
                 for regime in self.regimes:
@@ -65,7 +65,7 @@ class Design:
                     )
 
     def units(self, agent: Contestant) -> Iterator[Unit]:
-        """Everything that is played for an agent."""
+        """Yield everything that is played for an agent."""
         infers, whole = is_repeatable(agent), not is_further_member(agent)
         for condition in self.conditions(agent):
             main = condition.regime is self.main
@@ -86,7 +86,7 @@ class Design:
             yield from self._complying(agent)
 
     def _again(self, agent: Contestant, *, infers: bool) -> Iterator[Unit]:
-        """A/A: the references once more with a seed of their own."""
+        """Yield the A/A units: the references once more with a seed of their own."""
         for condition in self.conditions(agent):
             if condition.regime is self.main:
                 for composition in self.compositions:
@@ -108,7 +108,7 @@ class Design:
                         yield Unit(composition=composition, condition=condition, arms=(NONE, ALL))
 
     def wild_units(self, agent: Contestant) -> Iterator[Unit]:
-        """The wild split: references in the main regime."""
+        """Yield the wild split: references in the main regime."""
         for condition in self.conditions(agent):
             if condition.regime is self.main:
                 for composition in self.wild:
@@ -122,20 +122,20 @@ def _arms(*, main: bool, whole: bool) -> tuple[str, ...]:
 
 
 def is_repeatable(agent: Contestant) -> bool:
-    """Whether an agent does the same in the same episode, so that runs can be inferred from others.
+    """Return True if an agent does the same in the same episode, so that runs can be inferred from others.
 
-    The simulated agents of this package do. Of models and of classes from elsewhere nobody knows.
+    The simulated agents of this package do. For models and classes from elsewhere it is not known.
     """
     return isinstance(agent, AgentSpec) and agent.kind in (*AGENT_NAMES, *PERSONA_NAMES)
 
 
 def is_further_member(agent: Contestant) -> bool:
-    """Whether it is a member of an ensemble beside the best one: of it only the range of the effects is asked for."""
+    """Return True for a member of an ensemble other than the best: only the range of its effects is used."""
     return isinstance(agent, AgentSpec) and agent.settings.get("member", 0) > 0
 
 
 def members(kind: str, count: int) -> list[AgentSpec]:
-    """An agent by name; of a persona so many members of its ensemble, the best first."""
+    """Return an agent by name; of a persona so many members of its ensemble, the best first."""
     if kind not in PERSONA_NAMES:
         return [AgentSpec(kind=kind)]
     return [
@@ -145,14 +145,14 @@ def members(kind: str, count: int) -> list[AgentSpec]:
 
 
 def complying(agent: Contestant) -> list[AgentSpec]:
-    """A persona at every rate of compliance with feedback; other agents have no such rate."""
+    """Return a persona at every rate of compliance with feedback; other agents have no such rate."""
     if not isinstance(agent, AgentSpec) or agent.kind not in PERSONA_NAMES:
         return []
     return [replace(agent, settings={**agent.settings, "compliance": rate}) for rate in COMPLIANCE]
 
 
 def wild_compositions(tasks: Sequence[SubTask]) -> list[Composition]:
-    """The tasks of the wild split, each in one pair; an odd one is left over."""
+    """Return the tasks of the wild split, each in one pair; an odd one is left over."""
     shuffled = sorted(tasks, key=lambda task: task.id)
     random.Random("wild").shuffle(shuffled)
     pairs = zip(shuffled[::2], shuffled[1::2], strict=False)

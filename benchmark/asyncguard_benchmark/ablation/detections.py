@@ -8,12 +8,12 @@ from asyncguard_benchmark.statistics.estimates import Interval
 
 
 class Truth(StrEnum):
-    """What a call of an unguarded run is judged by. None of them reads a guard's state."""
+    """Criterion by which a call of an unguarded run is judged; none of them reads a guard's state."""
 
     WRONG = "wrong"
     """It is none of the gold calls that remain."""
     IRRECOVERABLE = "irrecoverable"
-    """After it nobody can solve the sub-task any more: the oracle, going on from here, does not."""
+    """The sub-task cannot be solved any more: the oracle, going on from here, does not."""
     HARMFUL = "harmful"
     """The same agent, going on without it, solves more sub-tasks than going on with it."""
 
@@ -60,7 +60,7 @@ class Shadow:
 
 @dataclass(frozen=True, kw_only=True)
 class FalseAlarms:
-    """What one guard does to an agent that makes no mistake."""
+    """Interventions of one guard against an agent that makes no mistake."""
 
     guard: str
     rejections: int

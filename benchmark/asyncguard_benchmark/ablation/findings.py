@@ -41,12 +41,12 @@ class ArmFigures:
     episodes: int
     """Episodes judged."""
     inferred: int = 0
-    """How many of them were not played: a run under more switches, of which none that this arm lacks intervened, is
-    this arm's run, too."""
+    """Number of them that were not played: a run under more switches is this arm's run, too, if no
+    switch that this arm lacks intervened in it."""
     errors: int
     """Infrastructure errors: excluded from every figure, and counted here."""
     valid: bool
-    """Whether few enough episodes were lost to errors; the figures of an invalid arm count for nothing."""
+    """True if few enough episodes were lost to errors; figures of an invalid arm are not used."""
     overall: Interval | None
     """Compositions solved; dyadic-robust over shared source tasks."""
     accuracy: Interval | None
@@ -89,7 +89,7 @@ class Effect:
     against_value: float
     """Overall of the arm that it is compared with, on these pairs, in per cent."""
     difference: Interval
-    """Of overall, in points; dyadic-robust."""
+    """Difference of overall, in points; dyadic-robust."""
     standard_error: float
     """Dyadic-robust, in points."""
     naive_error: float
@@ -121,11 +121,11 @@ class Flip:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapleyValue:
-    """What one switch adds, averaged over all orders in which the switches can be turned on."""
+    """Effect of one switch, averaged over all orders in which the switches can be turned on."""
 
     switch: str
     value: Interval
-    """In points of overall; dyadic-robust."""
+    """Points of overall; dyadic-robust."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,11 +174,11 @@ class Study:
     flips: tuple[Flip, ...] = ()
 
     def arm(self, name: str) -> ArmFigures | None:
-        """The figures of an arm, or None."""
+        """Return the figures of an arm, or None."""
         return next((each for each in self.arms if each.arm == name), None)
 
     def effect(self, arm: str, against: str) -> Effect | None:
-        """The effect of an arm against another, or None."""
+        """Return the effect of an arm against another, or None."""
         return next(
             (each for each in self.effects if (each.arm, each.against) == (arm, against)), None
         )
@@ -197,7 +197,7 @@ class FourCells:
     timing_delayed: Interval
     """With the timing guards only, delayed."""
     gap: Interval
-    """What delay costs without guards: unguarded sync minus unguarded delayed."""
+    """Cost of delay without guards: unguarded sync minus unguarded delayed."""
     closed_by_timing: Interval | None
     """Share of the gap that the timing guards close, in per cent; None where there is no gap to speak of."""
     closed_by_all: Interval | None
@@ -218,7 +218,7 @@ class CompliancePoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ComplianceSweep:
-    """How much of a guard's effect rests on the agent's heeding what it is told. Swept, never fitted."""
+    """Dependence of a guard's effect on the agent's compliance with refusals; swept, never fitted."""
 
     setup: Setup
     points: tuple[CompliancePoint, ...]
@@ -243,17 +243,17 @@ class EnsembleEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How the ablation was set up, and what from."""
+    """Settings and data of the ablation."""
 
     version: str
-    """Of asyncguard."""
+    """Version of asyncguard."""
     command: str
     """The command line that repeats it."""
     suite: str
-    """Which compositions."""
+    """Name of the compositions."""
     compositions: int
     sub_tasks: int
-    """Over all compositions."""
+    """Number over all compositions."""
     sources: int
     """Different sub-tasks among them: what the intervals are robust against sharing."""
     seeds: tuple[int, ...]
@@ -289,17 +289,17 @@ _SAVED = TypeAdapter(Findings)
 
 
 def findings_to_json(findings: Findings) -> dict[str, Any]:
-    """The saved form: plain JSON values."""
+    """Return the saved form: plain JSON values."""
     plain: dict[str, Any] = _SAVED.dump_python(findings, mode="json")
     return plain
 
 
 def findings_from_json(value: Any, where: str = "findings") -> Findings:
-    """Reads the saved form back.
+    """Read the saved form back.
 
     Args:
         value: Plain JSON values.
-        where: What to call it in an error, say the path of the file.
+        where: Name of the source in an error, say the path of the file.
 
     Raises:
         FindingsFormatError: a part is missing or of the wrong type, or the version is another.
@@ -317,13 +317,13 @@ def findings_from_json(value: Any, where: str = "findings") -> Findings:
 
 
 def write_findings(findings: Findings, path: Path) -> None:
-    """Saves findings."""
+    """Save findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_SAVED.dump_json(findings, indent=1) + b"\n")
 
 
 def read_findings(path: Path) -> Findings:
-    """Reads saved findings.
+    """Read saved findings.
 
     Raises:
         FindingsFormatError: the file holds none.
@@ -332,5 +332,5 @@ def read_findings(path: Path) -> Findings:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
-        raise FindingsFormatError(str(path), f"is no JSON: {problem}") from problem
+        raise FindingsFormatError(str(path), f"is not JSON: {problem}") from problem
     return findings_from_json(value, str(path))

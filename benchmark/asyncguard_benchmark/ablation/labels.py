@@ -1,4 +1,4 @@
-"""What was wrong with the calls of a run, found out without asking any guard."""
+"""Faults of the calls of a run, found without asking any guard."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence, Replay, replay
 
 
 def wrong(task: SubTask, records: Sequence[CallRecord]) -> list[bool]:
-    """Whether each call of a sub-task is none of the gold calls that remained when it was made."""
+    """Return for each call of a sub-task whether it is none of the gold calls that remained when it was made."""
     tools = tools_of(task)
     remaining = Counter(canonical(call.tool, call.arguments, tools) for call in task.gold)
     found = []
@@ -24,10 +24,11 @@ def wrong(task: SubTask, records: Sequence[CallRecord]) -> list[bool]:
 
 
 def irrecoverable(task: SubTask, records: Sequence[CallRecord]) -> list[bool]:
-    """Whether each call is the one after which nobody can solve the sub-task any more.
+    """Return for each call whether it is the one after which the sub-task cannot be solved any more.
 
-    An oracle goes on from the state that the calls so far have made. It knows the ground truth and may make any end of
-    it again: what remains, the last few calls, or all of it. It does not undo what was done.
+    An oracle goes on from the state that the calls so far have made. It knows the ground truth and
+    may make any end of it again: the calls that remain, the last few calls, or all of it. It does
+    not undo calls.
     """
     gold = replay(task, task.gold)
     found, lost = [], False
@@ -49,7 +50,7 @@ def _can_be_solved(task: SubTask, made: Sequence[CallRecord], gold: Replay) -> b
 
 
 def _continuations(task: SubTask, made: Sequence[CallRecord]) -> Iterator[Sequence[GoldCall]]:
-    """What an oracle would try: the gold calls that remain, then ever longer ends of the ground truth."""
+    """Yield the attempts of an oracle: the gold calls that remain, then ever longer ends of the ground truth."""
     tools = tools_of(task)
     had = Counter(canonical(record.tool, record.arguments, tools) for record in made)
     remaining = []

@@ -1,10 +1,11 @@
-"""Runs of one episode under sets of switches, and what they say of sets that nobody played.
+"""Runs of one episode under sets of switches, and what follows from them for sets that were not played.
 
-An episode under the switches S in which only F intervened is the episode under every T with F <= T <= S: a guard that
-never objected was asked and let pass, and nobody can tell that it was not asked. This holds for agents that do the same
-in the same conversation, and because a guard is a function of call and scoreboard and of nothing else. Features
-(ledger, waiting, task view, references) speak to the agent without objecting to anything, so they count as intervening
-wherever they are on: no run says anything of a set with other features.
+An episode under the switches S in which only F intervened is the episode under every T with F <= T
+<= S: a guard that never objected was asked and let pass, and the run is the same if it is not
+asked. This holds for agents that do the same in the same conversation, and because a guard is a
+function of call and scoreboard and of nothing else. Features (ledger, waiting, task view,
+references) speak to the agent without objecting to anything, so they count as intervening wherever
+they are on: no run says anything of a set with other features.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +25,7 @@ class Interval:
     outcome: Outcome
 
     def holds(self, wanted: Switches) -> bool:
-        """Whether the run is that of a set, too."""
+        """Return True if the run is that of a set, too."""
         return self.least <= wanted <= self.most
 
 
@@ -32,14 +33,14 @@ class Lattice:
     """All sets of switches of one episode."""
 
     def __init__(self, play: Callable[[Switches], Outcome], known: Iterable[Outcome] = ()) -> None:
-        """Begins with what is known.
+        """Begin with what is known.
 
         Args:
             play: Plays the episode under exactly these switches.
             known: Outcomes of the same episode.
         """
         self.played = 0
-        """How many runs had to be played."""
+        """Number of runs that had to be played."""
         self.intervals: list[Interval] = []
         """All runs."""
         self._play = play
@@ -47,18 +48,18 @@ class Lattice:
             self.add(outcome)
 
     def add(self, outcome: Outcome) -> Outcome:
-        """Learns a run."""
+        """Learn a run."""
         self.intervals.append(
             Interval(least=outcome.involved, most=outcome.switches, outcome=outcome)
         )
         return outcome
 
     def find(self, wanted: Switches) -> Outcome | None:
-        """What is known of a set, or None."""
+        """Return the known outcome of a set, or None."""
         return next((each.outcome for each in self.intervals if each.holds(wanted)), None)
 
     def outcome(self, wanted: Switches) -> Outcome:
-        """The outcome under a set; played if nothing else tells it."""
+        """Return the outcome under a set; played if nothing else tells it."""
         found = self.find(wanted)
         if found is not None:
             return found
@@ -66,7 +67,7 @@ class Lattice:
         return self.add(self._play(wanted))
 
     def explore(self, players: Switches, base: Switches) -> None:
-        """Learns enough for every set of players beside the base.
+        """Learn enough for every set of players beside the base.
 
         A set that holds all that intervened in the run of a larger one is known by it; any other lacks one of those,
         and so lies below that larger set without that switch.

@@ -1,4 +1,4 @@
-"""What an ablation keeps of an episode."""
+"""The data that an ablation keeps of an episode."""
 
 import json
 from collections import Counter
@@ -38,7 +38,8 @@ class Outcome:
     ticks: int
     premature_needed: int
     characters: int | None = None
-    """Length of all that was sent and said; None where the file keeps no conversations and nobody counted."""
+    """Length of all texts that were sent and said; None if the file keeps no conversations and they
+    were not counted."""
     interventions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Guard and verdict -> how often."""
     refused: int = 0
@@ -54,7 +55,7 @@ class Outcome:
         )
 
     def total_interventions(self) -> Counter[str]:
-        """Guard -> verdicts other than to let pass."""
+        """Return the number of verdicts other than to let pass, by guard."""
         found: Counter[str] = Counter()
         for (guard, _), count in self.interventions.items():
             found[guard] += count
@@ -62,7 +63,7 @@ class Outcome:
 
 
 def outcome_of(episode: Episode, judged: Score | None = None) -> Outcome:
-    """Judges an episode, unless that has been done."""
+    """Judge an episode, unless that has been done."""
     judged = judged or score(episode)
     settings = episode.settings
     arm = str(settings.get("arm", ""))
@@ -93,7 +94,7 @@ def outcome_of(episode: Episode, judged: Score | None = None) -> Outcome:
 
 
 def characters_of(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Length of all that an agent was sent and said: each message counts in every round that sends it again."""
+    """Return the length of all that an agent was sent and said; a message counts in every round that sends it again."""
     total = sent = 0
     for message in messages:
         calls = message.get("tool_calls")

@@ -14,7 +14,7 @@ class Setup:
     regime: str
     surface: str
     declared: bool
-    """Whether tools are declared to the guards (footprints, effects, scope)."""
+    """True if tools are declared to the guards (footprints, effects, scope)."""
 
     @property
     def label(self) -> str:
@@ -24,7 +24,7 @@ class Setup:
 
 
 class HarmVerdict(StrEnum):
-    """Whether an arm is no worse than another by more than the margin."""
+    """Verdict on whether an arm is worse than another by more than the margin."""
 
     HARMLESS = "harmless"
     """The whole interval lies above minus the margin."""

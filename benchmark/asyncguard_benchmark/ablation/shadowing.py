@@ -33,12 +33,12 @@ class JudgedRun:
 
 
 def dropped(number: int) -> str:
-    """The arm in which an agent without guards is refused one call, by its number from 0."""
+    """Return the arm in which an agent without guards is refused one call, by its number from 0."""
     return f"{DROPPED}-{number}"
 
 
 def continuations(shadowed: Episode) -> Iterator[str]:
-    """The arms that tell whether a call was harmful: the same agent without each of its calls.
+    """Yield the arms that tell whether a call was harmful: the same agent without each of its calls.
 
     A run that solved everything has no harmful call, so nothing of it needs to be played again.
     """
@@ -47,7 +47,7 @@ def continuations(shadowed: Episode) -> Iterator[str]:
 
 
 def judged_run(shadowed: Episode, without: Mapping[str, Episode]) -> JudgedRun:
-    """Lays labels and objections of a run beside each other.
+    """Lay labels and objections of a run beside each other.
 
     Args:
         shadowed: The run, with what the guards would have done.
@@ -89,7 +89,7 @@ def _objections(shadowed: Episode) -> dict[int, dict[str, str]]:
 
 
 def shadow_of(setup: Setup, runs: Sequence[JudgedRun]) -> Shadow:
-    """Precision and recall of every guard that judges calls."""
+    """Return precision and recall of every guard that judges calls."""
     return Shadow(
         setup=setup,
         episodes=len(runs),

@@ -8,7 +8,7 @@ from asyncguard_benchmark.ablation.lattice import Lattice, Switches
 
 
 def shapley_values(value: Callable[[Switches], float], players: Switches) -> dict[str, float]:
-    """The Shapley value of every player.
+    """Return the Shapley value of every player.
 
     Args:
         value: Worth of a set of players.
@@ -30,7 +30,7 @@ def shapley_values(value: Callable[[Switches], float], players: Switches) -> dic
 
 
 def of_episode(lattice: Lattice, players: Switches, base: Switches) -> Mapping[str, float]:
-    """Shares of the players in whether an episode is solved; plays what has to be played.
+    """Return the shares of the players in whether an episode is solved; plays what has to be played.
 
     Players that intervened in no run change nothing: their share is 0, and the sets of the others are enough.
     """

@@ -1,4 +1,4 @@
-"""From outcomes to findings: figures of arms, effects, shares."""
+"""Findings from outcomes: figures of arms, effects, shares."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class Arms:
 
     @classmethod
     def of(cls, setup: Setup, results: Iterable[UnitResult]) -> "Arms":
-        """Sorts the outcomes of units."""
+        """Sort the outcomes of units."""
         arms = cls(setup=setup)
         for result in results:
             arms.results.append(result)
@@ -65,29 +65,29 @@ class Arms:
         return arms
 
     def valid(self, name: str) -> bool:
-        """Whether few enough of an arm's episodes ended in errors."""
+        """Return True if few enough of an arm's episodes ended in errors."""
         lost = self.errors[name]
         return lost <= MOST_ERRORS * (lost + len(self.outcomes.get(name, {})))
 
     def both(self, name: str, against: str) -> list[tuple[Outcome, Outcome]]:
-        """The outcomes of two arms, side by side where both are known."""
+        """Return the outcomes of two arms, side by side where both are known."""
         return side_by_side(self.outcomes.get(name, {}), self.outcomes.get(against, {}))
 
 
 def side_by_side(
     one: Mapping[Place, Outcome], other: Mapping[Place, Outcome]
 ) -> list[tuple[Outcome, Outcome]]:
-    """Outcomes of the same composition and seed, in a fixed order."""
+    """Return the outcomes of the same composition and seed, in a fixed order."""
     return [(one[place], other[place]) for place in sorted(one.keys() & other.keys())]
 
 
 def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: int) -> Study:
-    """All that one setup shows.
+    """Return all that one setup shows.
 
     Args:
         arms: Its outcomes.
         again: Those of the same setup with another seed, where there are any.
-        game: Which switches share the effect, if they do.
+        game: Switches that share the effect, if any.
         resamples: Draws behind the adjusted p of a family.
     """
     names = [name for name in arms.outcomes if arms.valid(name)]
@@ -116,12 +116,12 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
 
 
 def _lost(arms: Arms) -> list[str]:
-    """Arms of which no episode came to its end; runs that only the game or the detectors asked for are no arms."""
+    """Return the arms without an episode that came to its end; runs for the game or the detectors are not arms."""
     return sorted(name for name in set(arms.errors) - set(arms.outcomes) if name in ARMS)
 
 
 def figures_of(name: str, arms: Arms) -> ArmFigures:
-    """The figures of one arm."""
+    """Return the figures of one arm."""
     outcomes = [outcome for _, outcome in sorted(arms.outcomes.get(name, {}).items())]
     sources = [outcome.sources for outcome in outcomes]
     lengths = [outcome.characters for outcome in outcomes if outcome.characters is not None]
@@ -149,14 +149,14 @@ def figures_of(name: str, arms: Arms) -> ArmFigures:
 
 
 def share(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval | None:
-    """A share in per cent, or None without data."""
+    """Return a share in per cent, or None without data."""
     return share_of(verdicts, sources).scaled(100) if verdicts else None
 
 
 def _family(
     arms: Arms, names: Sequence[str], against: str, family: str, resamples: int
 ) -> list[Effect]:
-    """Effects of one family; the tests of a family have to be about the same episodes."""
+    """Return the effects of one family; the tests of a family have to be about the same episodes."""
     if not arms.valid(against):
         return []
     found = [
@@ -187,14 +187,14 @@ def _family(
 
 
 def with_family_p(effect: Effect, p: float) -> Effect:
-    """The effect with its p adjusted; adjusting never makes a result more surprising."""
+    """Return the effect with its p adjusted; adjusting never makes a result more surprising."""
     return replace(effect, p_family=max(p, effect.p))
 
 
 def effect_of(
     name: str, against: str, both: Sequence[tuple[Outcome, Outcome]], family: str
 ) -> Effect:
-    """One arm beside another.
+    """Return one arm beside another.
 
     Args:
         name: The arm.
@@ -225,12 +225,12 @@ def effect_of(
 
 
 def _within(found: Interval) -> Interval:
-    """No difference of shares is beyond 100 points."""
+    """Return the interval without values beyond 100 points, which no difference of shares can have."""
     return replace(found, low=max(-100.0, found.low), high=min(100.0, found.high))
 
 
 def pair_of(one: Outcome, other: Outcome) -> Pair:
-    """Two verdicts on one episode."""
+    """Return two verdicts on one episode."""
     return Pair(
         composition=one.composition,
         seed=one.seed,
@@ -241,7 +241,7 @@ def pair_of(one: Outcome, other: Outcome) -> Pair:
 
 
 def harm_of(pairs: Sequence[Pair]) -> HarmVerdict:
-    """The verdict at the margin."""
+    """Return the verdict at the margin."""
     estimate = paired_difference(pairs)
     if is_harmless(estimate, MARGIN / 100):
         return HarmVerdict.HARMLESS
@@ -302,7 +302,7 @@ def _sham(arms: Arms, effects: Sequence[Effect]) -> Sham | None:
 
 
 def _same(arms: Arms, again: Arms) -> tuple[Effect, ...]:
-    """The references against themselves, composition by composition."""
+    """Return the references against themselves, composition by composition."""
     found = []
     first = min((seed for _, seed in arms.outcomes.get(NONE, {})), default=0)
     for name in (NONE, ALL):

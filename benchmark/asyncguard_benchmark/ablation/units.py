@@ -25,7 +25,7 @@ Play = Callable[[Cell], Played]
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """Which switches share an effect."""
+    """Switches that share an effect."""
 
     players: Switches
     base: Switches
@@ -41,14 +41,15 @@ class Unit:
     """Its arm says nothing."""
     arms: tuple[str, ...]
     game: Game | None = None
-    """Whether and how the effect is shared out."""
+    """Game by which the effect is shared out; None for no game."""
     shadow: bool = False
-    """Whether guards are laid beside the unguarded run, and its calls judged."""
+    """True if guards are played in shadow over the unguarded run, and its calls judged."""
     infers: bool = True
-    """Whether runs that are known by others are not played; only for agents that do the same in the same episode."""
+    """True if runs that follow from others are not played; only for agents that do the same in the
+    same episode."""
 
     def cell(self, arm: str) -> Cell:
-        """The episode under an arm."""
+        """Return the episode under an arm."""
         return Cell(composition=self.composition, condition=replace(self.condition, arm=arm))
 
 
@@ -62,7 +63,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class UnitResult:
-    """What became of a unit."""
+    """Outcome of a unit."""
 
     unit: Unit
     outcomes: Mapping[str, Outcome]
@@ -74,12 +75,12 @@ class UnitResult:
     explored: int
     """Runs that were played or known for arms and game."""
     judged: JudgedRun | None
-    """The calls of the unguarded run; None if nobody asked, or where an episode failed."""
+    """The calls of the unguarded run; None if they were not asked for, or an episode failed."""
     episodes: tuple[Episode, ...]
     """Played now."""
     failures: tuple[Failure, ...]
     stopped: str = ""
-    """Why not all of it was played: the budget is spent; empty otherwise."""
+    """Reason why not all of it was played: the budget is spent; empty otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ class _Playing:
     failures: list[Failure] = field(default_factory=list)
 
     def episode(self, name: str) -> Episode:
-        """The episode under an arm; played, unless it was before."""
+        """Return the episode under an arm; played, unless it was before."""
         cell = self.task.unit.cell(name)
         for known in self.task.known:
             if known.settings["arm"] == name:
@@ -119,7 +120,7 @@ class _Playing:
         return played.episode
 
     def outcome(self, name: str) -> Outcome:
-        """The same, judged."""
+        """Return the same, judged."""
         return outcome_of(self.episode(name))
 
 
@@ -128,14 +129,14 @@ class _FailedError(Exception):
 
 
 def _with_length(played: Played) -> Played:
-    """Counts the conversation and leaves it out."""
+    """Count the conversation and leave it out."""
     episode = played.episode
     settings = {**episode.settings, "characters": characters_of(episode.messages)}
     return replace(played, episode=replace(episode, settings=settings, messages=()))
 
 
 def play_unit(task: Task, player: Play | None = None) -> UnitResult:
-    """Plays what has to be played for every arm of a unit, and for its game.
+    """Play what has to be played for every arm of a unit, and for its game.
 
     Args:
         task: The unit.
@@ -200,7 +201,7 @@ def _played(name: str, playing: _Playing, lattice: Lattice) -> Outcome:
 
 
 def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> None:
-    """Plays one run that tells of most arms with a single guard: all guards that did nothing beside the others.
+    """Play one run that tells of most arms with a single guard: all guards that did nothing beside the others.
 
     Nothing is wrong if they do something without the others: then the run tells of fewer arms.
     """
@@ -214,13 +215,13 @@ def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Non
 
 
 def _in_lattice(name: str) -> bool:
-    """Whether an arm is told by its switches alone."""
+    """Return True if an arm is determined by its switches alone."""
     arm = arm_of(name)
     return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
 
 
 def _name_of(unit: Unit, switches: Switches) -> str:
-    """The arm with these switches: one of the unit's if there is one, so that no episode is played under two names."""
+    """Return the arm with these switches: one of the unit's, if any, so that no episode is played under two names."""
     fitting = (
         name for name in unit.arms if _in_lattice(name) and arm_of(name).switched_on == switches
     )
@@ -228,13 +229,13 @@ def _name_of(unit: Unit, switches: Switches) -> str:
 
 
 def _inferred(name: str, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Outcome | None:
-    """The outcome of an arm that another run is, or None."""
+    """Return the outcome of an arm that another run is, or None."""
     everything = outcomes.get(ALL)
     if _in_lattice(name):
         return lattice.find(arm_of(name).switched_on)
     if everything is None or everything.rejections:
         return None
-    # Without a refusal nobody was told one, and a sham has none to imitate.
+    # Without a refusal the agent was told none, and a sham has none to imitate.
     if name == WORDLESS:
         return everything
     return outcomes.get(FEATURES) if name == SHAM else None
@@ -264,10 +265,10 @@ def _judged(playing: _Playing) -> JudgedRun | None:
 def play_units(
     tasks: Sequence[Task], jobs: int, asking: Asking | None = None
 ) -> Iterator[UnitResult]:
-    """Plays units, in the order given.
+    """Play units, in the order given.
 
     Args:
-        tasks: What to play.
+        tasks: Units to play.
         jobs: Processes; with 1 everything happens in this one.
         asking: Quota and budget of a real model, which is asked from threads; None for simulated agents.
     """
@@ -286,10 +287,10 @@ def play_units(
 
 
 def unit_key(unit: Unit) -> EpisodeKey:
-    """What all keys of a unit have in common; whether tools are declared stands in the digest of an episode only."""
+    """Return the key that all keys of a unit share; whether tools are declared is part of an episode's digest only."""
     return without_arm(key_of(unit.cell(unit.arms[0])))
 
 
 def without_arm(key: EpisodeKey) -> EpisodeKey:
-    """The part of a key that all episodes of a unit share."""
+    """Return the part of a key that all episodes of a unit share."""
     return replace(key, arm="", config="")

@@ -49,7 +49,7 @@ class SandboxError(BenchmarkError):
 
 
 class ForeignError(RuntimeError):
-    """A foreign function raised something that is no exception of Python's own."""
+    """A foreign function raised something that is not one of Python's own exceptions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class SandboxLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a worker runs."""
+    """Program of a worker."""
 
     module: Path
     names: Sequence[str]
@@ -90,7 +90,7 @@ class Sandbox:
     """One worker process; a context manager. Calls of several threads are made one after the other."""
 
     def __init__(self, load: Load, limits: SandboxLimits | None = None) -> None:
-        """Remembers what to run; nothing starts before ``__enter__``."""
+        """Remember what to run; nothing starts before ``__enter__``."""
         self._load = load
         self._limits = limits or SandboxLimits()
         self._lock = threading.Lock()
@@ -98,12 +98,12 @@ class Sandbox:
         self._folder = ""
         self._process: subprocess.Popen[bytes] | None = None
         self.ended: str | None = None
-        """Why the worker is gone, None while it runs."""
+        """Reason why the worker is gone; None while it runs."""
         self.profiled = False
-        """Whether the module took the profile that it was given."""
+        """True if the module took the profile that it was given."""
 
     def __enter__(self) -> Self:
-        """Starts the worker and loads the module.
+        """Start the worker and load the module.
 
         Raises:
             SandboxError: the module could not be loaded in time.
@@ -132,18 +132,18 @@ class Sandbox:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the worker."""
+        """End the worker."""
         self.close()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """Calls a function.
+        """Call a function.
 
         Args:
             tool: One of the names.
             arguments: JSON values.
 
         Returns:
-            What it returned, a JSON value.
+            Its result, a JSON value.
 
         Raises:
             SandboxError: the worker is gone, or did not answer in time and was ended.
@@ -164,7 +164,7 @@ class Sandbox:
         raise _raised(answer)
 
     def close(self) -> None:
-        """Ends the worker and whatever it started, and removes its folder."""
+        """End the worker and whatever it started, and remove its folder."""
         process = self._process
         if process is not None and process.stdin is not None and process.stdout is not None:
             self._kill(process)

@@ -1,4 +1,4 @@
-"""Runs functions of a foreign Python file in a process of its own; started by ``sandbox.py``, never imported.
+"""Worker for functions of a foreign Python file, a process of its own; started by ``sandbox.py``, never imported.
 
 It speaks JSON lines over two pipes that it takes away from the foreign code, so that printing cannot disturb them.
 What foreign code may do is bounded by resource limits and by an audit hook, which Python code cannot take off again.
@@ -44,7 +44,7 @@ _REFUSED = (
 )
 """Beginnings of what Python reports before it does it: network, processes, second names of files, other limits."""
 _CHANGING = frozenset({"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.truncate", "os.chmod"})
-"""What may be done to files of the temporary folder."""
+"""Operations that are allowed on files of the temporary folder."""
 _READABLE = (
     "/usr/share/zoneinfo",
     "/etc/localtime",
@@ -56,7 +56,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Serves calls until the pipe ends, which it does when the parent ends."""
+    """Serve calls until the pipe ends, which it does when the parent ends."""
     settings = json.loads(sys.argv[1])
     requests, answers = _private_pipes()
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -93,7 +93,8 @@ def _private_pipes() -> tuple[TextIO, TextIO]:
 def _listen(requests: TextIO, inbox: "queue.SimpleQueue[str]", home: Path) -> NoReturn:
     for line in requests:
         inbox.put(line)
-    # A parent that ends in order has killed this process before: nobody else is left to take the folder away.
+    # A parent that ends in order has killed this process before; otherwise only this process is
+    # left to remove the folder.
     shutil.rmtree(home, ignore_errors=True)
     os._exit(0)
 
@@ -170,7 +171,7 @@ def _functions(settings: dict[str, Any]) -> tuple[dict[str, Callable[..., Any]],
 
 
 def _activate(module: Any, profile: str) -> bool:
-    """Chooses a profile as the published runner does, for modules that offer it; others read the environment."""
+    """Choose a profile as the published runner does, for modules that offer it; others read the environment."""
     configure = getattr(module, "set_injection_config", None)
     profiles = {name: getattr(module, name, None) for name in _PROFILES}
     if not callable(configure) or not all(isinstance(each, dict) for each in profiles.values()):

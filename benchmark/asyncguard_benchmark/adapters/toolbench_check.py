@@ -1,4 +1,4 @@
-"""What a download of ToolBench-X holds and what it lacks, as plain JSON; nothing of it runs."""
+"""Check of a download of ToolBench-X: the parts that it has and lacks, as plain JSON; nothing of it runs."""
 
 from collections import Counter
 from typing import Any
@@ -8,7 +8,7 @@ from asyncguard_benchmark.adapters.toolbench_x import Download
 
 
 def checked(download: Download) -> dict[str, Any]:
-    """Counts, what is missing, and every problem by its place."""
+    """Return counts, what is missing, and every problem by its place."""
     all_of_them = download.instances
     tools = {name for each in all_of_them for name in each.task.tools}
     return {
@@ -44,7 +44,7 @@ def checked(download: Download) -> dict[str, Any]:
 
 
 def _missing(download: Download) -> dict[str, int]:
-    """Parts that a complete download has, with how many tasks lack them."""
+    """Return the parts that a complete download has, with how many tasks lack them."""
     layout = download.layout
     files = {layout.catalogue.name: layout.catalogue, layout.manifest.name: layout.manifest}
     lacking = {name: len(download.instances) for name, path in files.items() if not path.is_file()}

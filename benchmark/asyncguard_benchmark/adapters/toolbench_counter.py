@@ -1,4 +1,4 @@
-"""Between an agent and the sandbox: calls are counted, faults are decided, hints are given."""
+"""Counter between an agent and the sandbox: it counts calls, decides faults and gives hints."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Counter:
     controls: Sequence[Control] = ()
     """Faults that are decided here."""
     hints: Sequence[Hint] = ()
-    """What a tool that fails may say."""
+    """Hints that a failing tool may give."""
     taken: list[str] = field(default_factory=list)
     """Tools that were called, in order of arrival; a list, because calls arrive on several threads."""
     injector: Injector = field(init=False)
@@ -32,7 +32,7 @@ class Counter:
         self.injector = Injector(seed=self.seed, task=self.task, controls=self.controls)
 
     def tools(self, module: ForeignModule) -> list[BaseTool]:
-        """The functions of the module as tools."""
+        """Return the functions of the module as tools."""
         return [
             StructuredTool(
                 name=each.name,
@@ -73,7 +73,7 @@ class Counter:
         return take
 
     def _hint(self, visit: Visit, text: str) -> str | None:
-        """What the hints say of a failpoint that fired or that a failure names, else the first of the tool."""
+        """Return the hint for a failpoint that fired or that a failure names, else the first of the tool, or None."""
         mine = [each for each in self.hints if each.tool == visit.tool]
         struck = {each.failpoint for each in visit.fired}
         named = [each for each in mine if each.failpoint in struck or each.failpoint in text]

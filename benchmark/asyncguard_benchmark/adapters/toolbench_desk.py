@@ -1,4 +1,4 @@
-"""Where an agent ends a task of ToolBench-X: with an answer, or with a problem that it reports."""
+"""Desk at which an agent ends a task of ToolBench-X: with an answer, or with a problem that it reports."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,14 +29,14 @@ _CLOSING = ("closing",)
 
 
 class Desk:
-    """Takes one answer or one problem, and nothing after it."""
+    """Desk that takes one answer or one problem, and nothing after it."""
 
     def __init__(self) -> None:
         self.answer: str | None = None
         self.problem: str | None = None
 
     def tools(self) -> Sequence[BaseTool]:
-        """The two tools that end a task."""
+        """Return the two tools that end a task."""
         submit = "Submit the answer of the task and close it. It can be submitted once."
         report = "Close the task without an answer, because it cannot be solved, and say why."
         return (
@@ -45,7 +45,7 @@ class Desk:
         )
 
     def specs(self) -> Sequence[ToolSpec]:
-        """Their declarations: each has one effect, which is not made twice."""
+        """Return their declarations: each has one effect, which is not made twice."""
         once = EffectClass.AT_MOST_ONCE
         return tuple(
             ToolSpec(name=name, effect=once, reads=_CLOSING, writes=_CLOSING)

@@ -28,11 +28,11 @@ Fields = dict[str, Any]
 
 
 def bend(mode: str, value: Any) -> Any:
-    """Applies a drift to arguments or to an answer.
+    """Apply a drift to arguments or to an answer.
 
     Args:
         mode: One of ``DRIFT_MODES``, none of ``NEEDS_MEANING``.
-        value: Left as it is; an answer that is no object is bent as a whole.
+        value: Left as it is; an answer that is not an object is bent as a whole.
     """
     if isinstance(value, Mapping):
         return _MODES[mode](dict(value), _struck(value)) if value else {}

@@ -1,4 +1,4 @@
-"""What ToolBench-X says of its faults: hints, profiles in the tool modules, and the manifest of hazards."""
+"""Descriptions of ToolBench-X's faults: hints, profiles in the tool modules, and the manifest of hazards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _SEPARATOR = "::"
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """What an agent may be told when a tool breaks."""
+    """A hint that an agent may get when a tool breaks."""
 
     tool: str
     failpoint: str
@@ -36,7 +36,7 @@ class Hint:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """How often one failpoint fires, and what then happens: an exception or a drift."""
+    """Rate at which one failpoint fires, and its fault: an exception or a drift."""
 
     tool: str | None
     """The tool it belongs to; None for all tools of the task."""
@@ -49,7 +49,7 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """What the manifest says of one task."""
+    """Entry of the manifest for one task."""
 
     task: str
     """Its key."""
@@ -58,10 +58,11 @@ class Label:
 
 
 def read_hints(value: Any, where: str) -> tuple[Hint, ...]:
-    """The hints of one task: ``{"<tool>::<failpoint>": {...}}``.
+    """Return the hints of one task: ``{"<tool>::<failpoint>": {...}}``.
 
     Raises:
-        DataError: a key or an entry is no hint, or two entries have different categories.
+        DataError: a key or an entry does not describe a hint, or two entries have different
+            categories.
     """
     expect(value, dict, where, f'an object of hints by "<tool>{_SEPARATOR}<failpoint>"')
     found = []
@@ -87,7 +88,7 @@ def read_hints(value: Any, where: str) -> tuple[Hint, ...]:
 
 
 def read_catalogue(path: Path, where: str) -> Reading[tuple[str, tuple[Hint, ...]]]:
-    """The catalogue: ``{"<task key>": hints}``; a task whose hints are broken is told, and hides no other."""
+    """Return the catalogue: ``{"<task key>": hints}``; a task whose hints are broken is told, and hides no other."""
     found, problems = [], []
     try:
         content = expect(load_json(path, where), dict, where, "an object of hints by task key")
@@ -102,7 +103,7 @@ def read_catalogue(path: Path, where: str) -> Reading[tuple[str, tuple[Hint, ...
 
 
 def read_profile(value: Any, where: str) -> tuple[Control, ...]:
-    """A profile: failpoint -> controls, on its own, under ``failpoints``, or once more by tool.
+    """Return a profile: failpoint -> controls, on its own, under ``failpoints``, or once more by tool.
 
     Failpoints that are disabled, never fire or fire no time are left out.
 
@@ -165,7 +166,7 @@ def _control(entry: Any, where: str, tool: str | None, failpoint: Failpoint) -> 
 
 
 def read_manifest(path: Path, where: str) -> Reading[Label]:
-    """The manifest: ``{"items": [{"relative_path", "task_id", "exception_type"}]}``; the last is a category.
+    """Return the manifest: ``{"items": [{"relative_path", "task_id", "exception_type"}]}``; the last is a category.
 
     An item may also hold ``faults``, a list of ``{"tool", "failpoint", "probability", "max_times", "exception_type",
     "drift_mode"}``, which goes before the profile of the task's module.

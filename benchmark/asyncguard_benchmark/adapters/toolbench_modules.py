@@ -27,7 +27,8 @@ DEFAULT_INJECTION: Mapping[str, Any] = {
         ("before_return", 0.25, "RuntimeError", "rename_fields"),
     )
 }
-"""What the published runner tells a module that has no profiles, or no function to choose one."""
+"""Faults that the published runner gives a module without profiles, or without a function to choose
+one."""
 _CONSTANTS = frozenset({STRICT, GUIDED, HINTS})
 
 
@@ -55,15 +56,16 @@ class ForeignModule:
 
 
 def read_module(path: Path, wanted: Sequence[str], where: str) -> ForeignModule:
-    """Reads a module.
+    """Read a module.
 
     Args:
         path: The file.
         wanted: Names of the functions that the task needs.
-        where: How errors call the file.
+        where: Name of the file in errors.
 
     Raises:
-        DataError: it is no Python, or does not define all of the functions at its top level.
+        DataError: it cannot be read as Python, or does not define all of the functions at its top
+            level.
     """
     try:
         tree = ast.parse(path.read_bytes(), filename=where)

@@ -51,11 +51,12 @@ ENVELOPE_SCHEMA: Mapping[str, Any] = {
         "final_value",
     ],
 }
-"""What the instructions for the published tools promise of every answer; the fields of the task itself are not told."""
+"""Schema that the instructions for the published tools promise of every answer; the task's own
+fields are not told."""
 
 
 class FaultSource(StrEnum):
-    """Where faults come from."""
+    """Source of the faults."""
 
     NONE = "none"
     """Nowhere: the clean tools."""
@@ -66,7 +67,7 @@ class FaultSource(StrEnum):
 
 
 class Front(StrEnum):
-    """Which front end of asyncguard plays."""
+    """Adapter of asyncguard that plays."""
 
     GRAPH = "graph"
     MIDDLEWARE = "middleware"
@@ -78,7 +79,7 @@ class CannotPlayError(BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Playing:
-    """How an episode is played."""
+    """Settings of an episode."""
 
     front: Front = Front.GRAPH
     arm: str = "all"
@@ -86,9 +87,9 @@ class Playing:
     config: GuardConfig = field(default_factory=GuardConfig)
     faults: FaultSource = FaultSource.NONE
     hints: bool = False
-    """Whether a failing tool says what the hints say; the faults are the same."""
+    """True if a failing tool gives its hints; the faults are the same."""
     declared: bool = True
-    """Whether the tools are declared pure, and their common fields known."""
+    """True if the tools are declared pure, and their common fields known."""
     seed: int = 0
     rounds: int = 12
     """Most messages of the model: the ten of the paper, one to submit, one to end."""
@@ -97,7 +98,7 @@ class Playing:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of an episode."""
+    """Outcome of an episode."""
 
     said: str | None
     """The submitted answer."""
@@ -110,19 +111,19 @@ class Outcome:
     turns: int
     """Messages of the model."""
     reason: str
-    """Why the run ended, as the runtime says it: ``complete``, or the limit that ended it."""
+    """Reason of the run's end in the runtime's words: ``complete``, or the limit that ended it."""
     fired: tuple[Fired, ...]
     """Failpoints that fired; those inside the published modules cannot be seen from here."""
     profiled: bool | None
-    """Whether the faults of the module followed its own strict profile; if not, it was given the published default.
-    None where the faults are not its own."""
+    """True if the faults of the module followed its own strict profile; if not, it was given the
+    published default. None if the faults are not its own."""
     sandbox: str | None
-    """Why the worker was ended, None if it was not; such an episode is no fair sample."""
+    """Reason why the worker was ended, None if it was not; such an episode is not a fair sample."""
     seconds: float
 
 
 def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
-    """Plays a task; **runs the code of its module**, in a sandbox.
+    """Play a task; **runs the code of its module**, in a sandbox.
 
     Raises:
         CannotPlayError: the download has not what the chosen faults need.
@@ -159,7 +160,7 @@ def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
 
 
 def cannot_play(instance: Instance, faults: FaultSource) -> str | None:
-    """Why a task cannot be played with these faults, None if it can."""
+    """Return the reason why a task cannot be played with these faults; None if it can."""
     if taken := {SUBMIT, REPORT} & set(instance.task.tools):
         return f"it has a tool of its own named {', '.join(sorted(taken))}"
     if faults is FaultSource.OWN:
@@ -219,7 +220,7 @@ def _agent(
 
 
 def settings_of(playing: Playing) -> dict[str, Any]:
-    """Everything that decides how an episode is played, as plain JSON."""
+    """Return everything that decides how an episode is played, as plain JSON."""
     return {
         "front": playing.front.value,
         "arm": playing.arm,

@@ -1,10 +1,10 @@
-"""When a failpoint fires, by the decision rule of ToolBench-X: without state that an arm could change.
+"""Decision rule of ToolBench-X for failpoints: without state that an arm could change.
 
-``u = int.from_bytes(sha256("v1|seed|task_key|tool|failpoint|slot")[:8]) / 2**64``; the failpoint fires if and only if
-``u < probability`` and ``attempt < max_times``. A *slot* is the ordinal of the distinct request (tool and canonical
-JSON of its arguments) in the task, an *attempt* counts the repeats of that request; both start at 0. A request that is
-written anew therefore meets a fault of its own, or none: that is how the rule is, and why the suite of this benchmark
-has another one.
+``u = int.from_bytes(sha256("v1|seed|task_key|tool|failpoint|slot")[:8]) / 2**64``; the failpoint
+fires if and only if ``u < probability`` and ``attempt < max_times``. A *slot* is the ordinal of the
+distinct request (tool and canonical JSON of its arguments) in the task, an *attempt* counts the
+repeats of that request; both start at 0. A rewritten request therefore meets a fault of its own, or
+none: that is how the rule is, and why the suite of this benchmark has another one.
 """
 
 import json
@@ -28,18 +28,18 @@ _SAID: Mapping[str, str] = {
     "OSError": "the service could not be reached",
     "RuntimeError": "the service failed",
 }
-"""What an exception says: what went wrong, and not that somebody wanted it to."""
+"""Message of each exception: it says what went wrong, and does not show that it was injected."""
 
 
 def fires(control: Control, *, seed: int, task: str, tool: str, slot: int, attempt: int) -> bool:
-    """Whether a failpoint fires."""
+    """Return True if a failpoint fires."""
     if attempt >= control.max_times:
         return False
     return draw(seed, task, tool, control.failpoint.value, slot) < control.probability
 
 
 def canonical_json(arguments: Mapping[str, Any]) -> str:
-    """Arguments as one text, whatever the order in which they were given."""
+    """Return arguments as one text, whatever the order in which they were given."""
     return json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -65,10 +65,10 @@ class Visit:
     slot: int
     attempt: int
     fired: list[Fired] = field(default_factory=list)
-    """What struck this call."""
+    """Faults that struck this call."""
 
     def through(self, run: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """Takes the call to the tool and its answer back.
+        """Take the call to the tool and its answer back.
 
         Args:
             run: Calls the tool itself.
@@ -117,7 +117,7 @@ class Injector:
     _lock: Lock = field(default_factory=Lock)
 
     def visit(self, tool: str, arguments: Mapping[str, Any]) -> Visit:
-        """A call that has arrived; slot and attempt are counted by tool and arguments, as the caller gave them."""
+        """Note the arrival of a call; slot and attempt are counted by tool and arguments, as the caller gave them."""
         with self._lock:
             slot = self._slots.setdefault((tool, canonical_json(arguments)), len(self._slots))
             attempt = self._attempts.get(slot, 0)
@@ -125,7 +125,7 @@ class Injector:
         return Visit(injector=self, tool=tool, arguments=arguments, slot=slot, attempt=attempt)
 
     def ordered(self, places: Sequence[Failpoint], tool: str) -> list[Control]:
-        """The controls of a tool at some places, in the order in which a call comes to them."""
+        """Return the controls of a tool at some places, in the order in which a call comes to them."""
         mine = [
             each for each in self.controls if each.tool in (None, tool) and each.failpoint in places
         ]

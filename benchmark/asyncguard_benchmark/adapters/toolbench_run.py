@@ -1,4 +1,4 @@
-"""Plays many episodes of ToolBench-X, several at once, and reads back what was saved."""
+"""Runner of many episodes of ToolBench-X, several at once, and reader of saved ones."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,16 +33,16 @@ class Episode:
 
 @dataclass(frozen=True, kw_only=True)
 class Cast:
-    """Who plays, and what it may cost."""
+    """Model that plays, and the limits of its cost."""
 
     model: ModelSpec
     asking: Asking
 
     def play(self, episode: Episode) -> tuple[Outcome, Mapping[str, Any]]:
-        """Plays an episode.
+        """Play an episode.
 
         Returns:
-            What came of it, and what the model used.
+            Its outcome, and the usage of the model.
 
         Raises:
             BudgetExhaustedError: it would cost more than is left.
@@ -89,10 +89,10 @@ def outcomes(
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of results, none if there is no file.
+    """Return the rows of a file of results, none if there is no file.
 
     Raises:
-        DataError: a line is no row.
+        DataError: a line does not hold a row.
     """
     rows = []
     for number, line in enumerate(

@@ -14,7 +14,7 @@ _SECTION = re.compile(r"(Returns|Raises|Yields|Examples?|Notes?):\s*$")
 
 
 def parameters_of(function: ast.FunctionDef, where: str) -> dict[str, Any]:
-    """The schema of a function's arguments; an annotation that cannot be read allows anything.
+    """Return the schema of a function's arguments; an annotation that cannot be read allows anything.
 
     Raises:
         DataError: the function takes ``*args``, ``**kwargs`` or positional-only arguments, which no call can name.
@@ -46,7 +46,7 @@ def parameters_of(function: ast.FunctionDef, where: str) -> dict[str, Any]:
 
 
 def described_by(function: ast.FunctionDef) -> tuple[str, dict[str, str]]:
-    """What a Google-style docstring says of the function and of each of its arguments."""
+    """Return the descriptions of a function and its arguments from a Google-style docstring."""
     summary: list[str] = []
     arguments: dict[str, str] = {}
     inside, name = False, ""
@@ -67,7 +67,7 @@ def described_by(function: ast.FunctionDef) -> tuple[str, dict[str, str]]:
 
 
 def schema_of(annotation: ast.expr | None) -> dict[str, Any]:
-    """The schema of an annotation; ``{}``, which allows anything, of one that is missing or not understood."""
+    """Return the schema of an annotation; ``{}``, which allows anything, of one that is missing or not understood."""
     match annotation:
         case ast.Constant(value=None):
             return {"type": "null"}
@@ -121,7 +121,7 @@ def _any_of(inner: list[ast.expr]) -> dict[str, Any]:
 
 
 def _default(node: ast.expr) -> dict[str, Any]:
-    """The default of an argument, where it is a JSON value; one that is computed is left out, the argument optional."""
+    """Return the default of an argument, if it is a JSON value; a computed one is left out, the argument optional."""
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""Whether an episode of ToolBench-X was solved, twice: to the letter, as published, and by what the answer means."""
+"""Verdict on an episode of ToolBench-X, twice: to the letter, as published, and by what the answer means."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ KEY = ("task", "model", "front", "arm", "faults", "hints", "declared", "seed")
 
 
 def kind_of(answer: str) -> AnswerKind:
-    """How a canonical answer is read: as a number or a date if it is one, as a word, else as a code."""
+    """Return the kind of a canonical answer: a number or a date if it can be read as one, a word, else a code."""
     for kind in (AnswerKind.NUMBER, AnswerKind.DATE):
         if canonical_answer(answer, kind) is not None:
             return kind
@@ -26,7 +26,7 @@ def kind_of(answer: str) -> AnswerKind:
 
 
 def ending_of(said: str | None, problem: str | None, answer: str) -> Ending:
-    """How an episode ended; the meaning of the answer decides, not its form."""
+    """Return the ending of an episode; the meaning of the answer decides, not its form."""
     if said is not None:
         right = is_right(said, Answer(kind=kind_of(answer), value=answer))
         return Ending.SUCCESS if right else Ending.WRONG_ANSWER
@@ -34,7 +34,7 @@ def ending_of(said: str | None, problem: str | None, answer: str) -> Ending:
 
 
 def name_of(instance: Instance, model: str, playing: Playing) -> tuple[Any, ...]:
-    """What names the episode, in the order of ``KEY``."""
+    """Return the name of the episode, in the order of ``KEY``."""
     settings = settings_of(playing)
     return (instance.task.key, model, *(settings[name] for name in KEY[2:]))
 
@@ -42,7 +42,7 @@ def name_of(instance: Instance, model: str, playing: Playing) -> tuple[Any, ...]
 def row_of(
     instance: Instance, model: str, playing: Playing, outcome: Outcome, usage: Row
 ) -> dict[str, Any]:
-    """One line of the results."""
+    """Return one line of the results."""
     task = instance.task
     return {
         **dict(zip(KEY, name_of(instance, model, playing), strict=True)),
@@ -67,7 +67,7 @@ def row_of(
 
 
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Figures by model, front end, arm, faults, hints and declarations.
+    """Return figures by model, adapter, arm, faults, hints and declarations.
 
     Episodes whose worker was ended are left out of them and counted; a share of nothing is None.
     """

@@ -27,7 +27,7 @@ class ForeignTask:
     folder: str
     """``<workflow>/<topic>/<subtopic>``, as it stands on the disk."""
     prompt: str
-    """What the user asks."""
+    """Question of the user."""
     tools: tuple[str, ...]
     """Names of the tools that the agent has, in the order of the file."""
     answer: str
@@ -40,12 +40,12 @@ class ForeignTask:
 
     @property
     def module(self) -> tuple[str, ...]:
-        """Where its tools stand below a folder of tools: workflow, topic, subtopic, file."""
+        """Return the place of its tools below a folder of tools: workflow, topic, subtopic, file."""
         return (*map(segment, self.folder.split("/")), f"{segment(self.id)}.py")
 
 
 def read_tasks(root: Path) -> Reading[ForeignTask]:
-    """All tasks below a folder; what cannot be read is told, and hides no other task.
+    """Return all tasks below a folder; what cannot be read is told, and hides no other task.
 
     JSON files that do not lie three levels deep under a workflow (reports and checkpoints of generators) are skipped.
     """
@@ -89,7 +89,7 @@ def _tasks(path: Path, where: str, folder: str) -> Iterator[ForeignTask | DataEr
 
 
 def _items(content: Any, where: str) -> list[Any]:
-    """The published loader takes ``{"tasks": [...]}``, ``{"tasks": {...}}``, a list, and one task on its own."""
+    """Return the tasks of a file in any form of the published loader: an object of tasks, a list, or one task."""
     if isinstance(content, dict):
         content = content.get("tasks", content)
     if isinstance(content, dict):
@@ -130,7 +130,7 @@ def _tools(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _answer(item: dict[str, Any], where: str) -> str:
-    """``expected_answer`` goes before ``final_answer``, as in the published generators; an empty one counts as none."""
+    """Return ``expected_answer``, else ``final_answer``, as published generators do; an empty one counts as none."""
     for name in ("expected_answer", "final_answer"):
         value = item.get(name)
         if isinstance(value, bool | list | dict):

@@ -23,7 +23,7 @@ EXCEPTIONS: Mapping[str, type[Exception]] = {
     kind.__name__: kind
     for kind in (TimeoutError, ConnectionError, ValueError, KeyError, OSError, RuntimeError)
 }
-"""What a failpoint may raise."""
+"""Exceptions that a failpoint may raise."""
 FAILPOINTS: Mapping[str, Failpoint] = {each.value: each for each in Failpoint}
 
 _CATEGORIES: Mapping[str, Hazard] = {
@@ -39,7 +39,7 @@ _KINDS = ("uncertainty", "drift", "error", "failure", "conflict")
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(Generic[T]):
-    """What some files hold: the good parts, what is wrong with the others, and files that are none of it."""
+    """Content of some files: the good parts, the problems of the others, and files that are skipped."""
 
     found: tuple[T, ...]
     problems: tuple[DataError, ...] = ()
@@ -47,7 +47,7 @@ class Reading(Generic[T]):
 
 
 def category(said: Any, where: str) -> Hazard:
-    """A category of hazards by any of its names: "Output Uncertainty", "Output_Uncertainty", "Output Drift".
+    """Return a category of hazards by any of its names: "Output Uncertainty", "Output_Uncertainty", "Output Drift".
 
     Raises:
         DataError: it is none.
@@ -56,17 +56,17 @@ def category(said: Any, where: str) -> Hazard:
     name = " ".join(words[:-1] if words and words[-1] in _KINDS else words)
     if name not in _CATEGORIES:
         known = ", ".join(repr(f"{each.title()} Uncertainty") for each in _CATEGORIES)
-        raise DataError(where, f"{said!r} is no category of hazards; expected one of {known}")
+        raise DataError(where, f"{said!r} is not a category of hazards; expected one of {known}")
     return _CATEGORIES[name]
 
 
 def segment(text: str) -> str:
-    """A part of a path as the published tools write it: without punctuation, spaces as underscores."""
+    """Return a part of a path as the published tools write it: without punctuation, spaces as underscores."""
     return re.sub(r"[^\w\s-]", "", text).strip().replace(" ", "_") or "unknown"
 
 
 def load_json(path: Path, where: str) -> Any:
-    """The content of a JSON file.
+    """Return the content of a JSON file.
 
     Raises:
         DataError: it is none; the message names line and column.
@@ -81,7 +81,7 @@ def load_json(path: Path, where: str) -> Any:
 
 
 def expect(value: Any, kind: type[T], where: str, what: str) -> T:
-    """The value, if it is of this type.
+    """Return the value, if it is of this type.
 
     Raises:
         DataError: it is of another.
@@ -92,7 +92,7 @@ def expect(value: Any, kind: type[T], where: str, what: str) -> T:
 
 
 def shown(value: Any) -> str:
-    """What was found instead, short."""
+    """Return a short text about a value that was found in place of the expected one."""
     if value is None:
         return "nothing"
     text = repr(value)

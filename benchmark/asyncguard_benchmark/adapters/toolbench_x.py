@@ -79,7 +79,7 @@ class NoDownloadError(BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where the parts lie."""
+    """Places of the parts."""
 
     tasks: Path
     tools: Path
@@ -90,7 +90,7 @@ class Layout:
 
     @classmethod
     def of(cls, root: Path, manifest: Path | None = None) -> "Layout":
-        """The published layout below a folder.
+        """Return the published layout below a folder.
 
         Args:
             root: The folder.
@@ -121,7 +121,7 @@ class Instance:
 
     @property
     def undecided(self) -> str | None:
-        """Why the schedule cannot be applied from outside, None if it can."""
+        """Return the reason why the schedule cannot be applied from outside; None if it can."""
         if not self.controls:
             return (
                 "no schedule: neither the manifest nor a profile that is a literal names failpoints"
@@ -139,7 +139,7 @@ class Download:
     layout: Layout
     instances: tuple[Instance, ...]
     problems: tuple[DataError, ...]
-    """What is broken; the tasks that need it are missing from the instances or lack that part."""
+    """Broken parts; the tasks that need them are missing from the instances or lack that part."""
     skipped: tuple[str, ...]
     """JSON files among the tasks that are none."""
     unused: tuple[str, ...]
@@ -147,10 +147,10 @@ class Download:
 
 
 def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download:
-    """Reads everything and runs nothing.
+    """Read everything and run nothing.
 
     Args:
-        layout: Where the parts lie.
+        layout: Places of the parts.
         beginnings: Of task keys; modules of other tasks are not looked at.
 
     Raises:
@@ -158,7 +158,7 @@ def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download
     """
     if not layout.tasks.is_dir():
         raise NoDownloadError(
-            f"{layout.tasks} is no folder; name the one that holds tasks/, tools/ and tools_exception/ as they were "
+            f"{layout.tasks} is not a folder; name the one that holds tasks/, tools/ and tools_exception/ as they were "
             "published (github.com/Foreverskyou/ToolBench-X says where to get them)"
         )
     tasks = read_tasks(layout.tasks)
@@ -198,7 +198,7 @@ def _manifest(layout: Layout, problems: list[DataError]) -> dict[str, Label]:
 
 
 def _faulty_modules(root: Path) -> dict[tuple[str, ...], Path]:
-    """Files by workflow, topic, subtopic and name; a category may stand after the workflow."""
+    """Return files by workflow, topic, subtopic and name; a category may stand after the workflow."""
     found: dict[tuple[str, ...], Path] = {}
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
@@ -237,7 +237,7 @@ class _Joined:
         )
 
     def _check(self, task: ForeignTask, label: Label | None, problems: list[DataError]) -> None:
-        """Refuses faults on tools that the task does not have: they would never fire."""
+        """Refuse faults on tools that the task does not have: they would never fire."""
         for control in label.controls if label else ():
             if control.tool not in task.tools:
                 text = f"{task.key} has a fault on {control.tool}; its tools are {', '.join(task.tools)}"
@@ -258,7 +258,7 @@ class _Joined:
     def _hints(
         self, task: ForeignTask, faulty: ForeignModule | None, problems: list[DataError]
     ) -> tuple[Hint, ...]:
-        """From the catalogue, else from the file beside the module, else from the module itself."""
+        """Return the hints from the catalogue, else from the file beside the module, else from the module itself."""
         if task.key in self.hints or faulty is None:
             return self.hints.get(task.key, ())
         beside = faulty.path.with_suffix(".hints.json")
@@ -283,7 +283,7 @@ class _Joined:
             return ()
 
     def _by_folder(self, faulty: ForeignModule | None, problems: list[DataError]) -> Hazard | None:
-        """The folder after the workflow, where there is one more than tools without faults have."""
+        """Return the folder after the workflow, where there is one more than tools without faults have."""
         parts = faulty.path.relative_to(self.layout.faulty).parts if faulty else ()
         if faulty is None or len(parts) != 5:
             return None

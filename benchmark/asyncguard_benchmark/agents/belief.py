@@ -1,10 +1,11 @@
-"""What an agent that errs believes of its own calls.
+"""Belief of an agent that errs about its own calls.
 
-The careful agents make the calls of their plan and no others, so a call stands for the first free step of its tool. An
-agent that errs makes other calls, too. Here a call that says the same as the one before it repeats that one; a call of
-a tool that no free step has was meant for the next step; and one that came out broken was refused before anything
-happened. What was executed is done, right or wrong, unless its answer came at once and was an error: an agent reads the
-answer to what it has just said, and does not look back at results that come later.
+The careful agents make the calls of their plan and no others, so a call stands for the first free
+step of its tool. An agent that errs makes other calls, too. Here a call that says the same as the
+one before it repeats that one; a call of a tool that no free step has was meant for the next step;
+and one that came out broken was refused before anything happened. An executed call counts as done,
+right or wrong, unless its answer came at once and was an error: an agent reads the answer to its
+last message, and does not look back at results that come later.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,11 @@ from asyncguard_benchmark.agents.reading import Standing
 from asyncguard_benchmark.agents.transcript import UNREADABLE, Attempt
 
 _ERROR = '{"error":'
-"""How the result of a failed call begins."""
+"""Beginning of the result of a failed call."""
 
 
 def failed(attempt: Attempt) -> bool:
-    """Whether a call was executed and answered with an error."""
+    """Return True if a call was executed and answered with an error."""
     return attempt.standing is Standing.ANSWERED and (attempt.response or "").startswith(_ERROR)
 
 
@@ -56,7 +57,7 @@ class Belief(TaskProgress):
             self._made[position] = attempt
 
     def _repeated_by(self, attempt: Attempt) -> int | None:
-        """The step whose call an attempt says a second time, or None.
+        """Return the step whose call an attempt says a second time, or None.
 
         Two calls in a row that say the same never stand for two steps: swapping them would change nothing, and the
         steps of a sub-task are strictly ordered. Wrong calls may, so that a third one stands for the next step.
@@ -79,18 +80,18 @@ class Belief(TaskProgress):
         return next(free, self.next_position)
 
     def _in_vain(self, attempt: Attempt) -> bool:
-        """Whether a call is known to have come to nothing, so that its step is still to be made."""
+        """Return True if a call is known to have had no effect, so that its step is still to be made."""
         refused = attempt.tool == UNREADABLE or attempt.standing is Standing.REJECTED
         return refused or (failed(attempt) and attempt.told_at_once)
 
     def repeats(self, position: int) -> int:
-        """How often the call of a step was said again, executed or refused."""
+        """Return the number of times that the call of a step was repeated, executed or refused."""
         return self._repeats.get(position, 0)
 
     def position_of(self, attempt: Attempt) -> int | None:
-        """The step that a call stands for as the last word, or None."""
+        """Return the step that a call stands for as the last word, or None."""
         return next((position for position, made in self._made.items() if made is attempt), None)
 
     def latest_in_vain(self, position: int) -> Attempt | None:
-        """The latest try at a step that came to nothing."""
+        """Return the latest try at a step that came to nothing."""
         return self._vain.get(position)

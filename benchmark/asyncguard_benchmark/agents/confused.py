@@ -14,16 +14,17 @@ from asyncguard_benchmark.protocol.actions import CallAction
 
 
 class ConfusedAgent(OracleAgent):
-    """Gives each call of a sub-task first the tool and arguments that belong to another sub-task.
+    """Agent that first gives each call of a sub-task the tool and arguments of another sub-task.
 
-    What was executed is done for it, whatever its result says. A refusal that comes at once makes it look again, and
-    then it makes the right call. It takes tools that its own sub-task has no use for; where no other sub-task has one,
-    it makes no mistake. If both sub-tasks may use the tool, nobody can see the mistake from outside.
+    It takes an executed call for done, whatever the result says. A refusal that comes at once makes
+    it look again, and then it makes the right call. It uses tools that its own sub-task has no use
+    for; if no other sub-task has such a tool, it makes no mistake. If both sub-tasks may use the
+    tool, the mistake cannot be seen from outside.
     """
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls, then mixes up those that it makes for the first time."""
+        """Decide from what it believes of its calls, then mix up those that it makes for the first time."""
         tasks = self.progress(messages, Belief)
         decision = self.decide(tasks)
         if not isinstance(decision, tuple):

@@ -40,19 +40,19 @@ class Copied:
 
     value: Any
     score: float
-    """How sure it is; only the order matters."""
+    """Confidence; only the order matters."""
 
 
 def candidates(
     name: str, schema: Mapping[str, Any], question: str, results: Sequence[str]
 ) -> list[Copied]:
-    """What could be meant for an argument, best first, each value once.
+    """Return the values that an argument could have, best first, each once.
 
     Args:
         name: The argument's name.
         schema: Its JSON schema.
-        question: What is asked.
-        results: What the sub-task's calls returned, in order. Their values go before those of the question.
+        question: Question of the user.
+        results: Results of the sub-task's calls, in order. Their values go before those of the question.
     """
     found = [*_from_results(name, schema, results), *_from_question(name, schema, question)]
     unique: dict[str, Copied] = {}
@@ -76,7 +76,7 @@ def _from_results(name: str, schema: Mapping[str, Any], results: Sequence[str]) 
 
 
 def _fields(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every part of a result under the name of the field that holds it: leaves, and lists as a whole."""
+    """Yield every part of a result under the name of the field that holds it: leaves, and lists as a whole."""
     for pointer, leaf in leaves(value):
         named = [part for part in parts(pointer) if not part.isdecimal()]
         yield (named[-1] if named else ""), leaf
@@ -105,7 +105,7 @@ def _said(name: str, schema_text: str, question: str) -> tuple[Copied, ...]:
 
 
 def _spoken(schema: Mapping[str, Any], question: str) -> Iterator[tuple[Any, float, int]]:
-    """Values of the schema's type in the question: value, how much it looks like one, and where it stands."""
+    """Yield the values of the schema's type in the question: value, how much it looks like one, and where it stands."""
     match schema.get("type"):
         case "integer" | "number":
             found = _numbers(question)
@@ -157,7 +157,7 @@ def _plain(text: str) -> Any:
 
 
 def _nearness(told: Collection[str], question: str, start: int) -> float:
-    """0 to 2, by how few words lie between a value and one that speaks of the argument."""
+    """Return 0 to 2, by how few words lie between a value and one that speaks of the argument."""
     starts, stems = _placed(question)
     at = bisect_left(starts, start)
     before, after = stems[max(0, at - _FAR) : at][::-1], stems[at + 1 : at + 1 + _FAR]
@@ -180,7 +180,7 @@ def _placed(question: str) -> tuple[list[int], list[str]]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the schema allows a value."""
+    """Return True if the schema allows a value."""
     return _validator(json.dumps(schema, sort_keys=True)).is_valid(value)
 
 

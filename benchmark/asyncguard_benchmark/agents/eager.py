@@ -15,7 +15,7 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
 class EagerAgent(SimulatedAgent):
-    """Makes the next call of a sub-task right away and invents what has not been delivered.
+    """Agent that makes the next call of a sub-task right away and invents what has not been delivered.
 
     A guess that was executed is done for it: it does not know that it was wrong, and goes on. A refusal with a reason
     makes it wait for the real values of that step. The plan holds no real values, and guesses never come from it. Both
@@ -25,13 +25,15 @@ class EagerAgent(SimulatedAgent):
     seed: int = 0
     """Seed of the guesses; each draw depends on seed, composition, sub-task, step and attempt only."""
     distractor_rate: float = Field(default=0.0, ge=0, le=1)
-    """How often a guess is a value of fitting type that the sub-task was told for something else, if there is one."""
+    """Share of guesses that are, if possible, a value of fitting type that the sub-task was told
+    for something else."""
     lucky_rate: float = Field(default=0.0, ge=0, le=1)
-    """How often a guess is foreseen from the call that is to return it, if its arguments tell; right or wrong."""
+    """Share of guesses that are foreseen from the call that is to return them, if its arguments
+    tell; right or wrong."""
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """The next call of the first sub-task that has one, and of the others after it."""
+        """Return the next call of the first sub-task that has one, and of the others after it."""
         calls = tuple(call for task in tasks if (call := self._next_call(task)) is not None)
         if calls:
             return calls

@@ -14,7 +14,7 @@ from asyncguard_benchmark.protocol.actions import CallAction
 
 
 class ForgetfulAgent(OracleAgent):
-    """Makes a call a second time while the first has no result yet, and is careful otherwise.
+    """Agent that makes a call a second time while the first has no result yet, and is careful otherwise.
 
     A result reminds it, so without delay it makes no mistake. Of two results it believes the later one. Where a call is
     refused because it is running already, it goes on with something else. Repeating a call that only reads costs a
@@ -23,7 +23,7 @@ class ForgetfulAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls."""
+        """Decide from what it believes of its calls."""
         return self.decide(self.progress(messages, Belief))
 
     @override
@@ -31,7 +31,7 @@ class ForgetfulAgent(OracleAgent):
         return self._again(task) or super()._next_call(task)
 
     def _again(self, task: TaskProgress) -> CallAction | None:
-        """The latest call of a sub-task once more, if its result has not come and it was not said twice before."""
+        """Repeat the latest call of a sub-task, if its result has not come and it was not said twice before."""
         if not isinstance(task, Belief) or not task.attempts:
             return None
         last = task.attempts[-1]

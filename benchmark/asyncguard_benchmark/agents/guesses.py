@@ -1,8 +1,9 @@
-"""What a hasty model fills in for a value it does not have: invented, recalled from elsewhere, or foreseen.
+"""Values that a hasty model fills in for ones it does not have: invented, recalled from elsewhere, or foreseen.
 
-An invented value has the right type and look and occurs nowhere. A recalled one stands in what the sub-task was told,
-but for something else. A foreseen one follows from the arguments of the very call that is to return it. All three are
-made from schemas and messages; none looks at the ground truth, so the last two may be right or wrong.
+An invented value has the right type and look and occurs nowhere. A recalled one was told to the
+sub-task, but for something else. A foreseen one follows from the arguments of the very call that is
+to return it. All three are made from schemas and messages; none looks at the ground truth, so the
+last two may be right or wrong.
 """
 
 import json
@@ -61,7 +62,7 @@ def _phrase(random: Random) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Look:
-    """How the texts of one sort of argument look."""
+    """Look of the texts of one sort of argument."""
 
     names: tuple[str, ...]
     """Parts of an argument's name that tell the sort."""
@@ -88,12 +89,12 @@ def _look(name: str) -> _Look:
 
 
 def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
-    """A plausible value for an argument, which occurs nowhere.
+    """Return a plausible value for an argument, which occurs nowhere.
 
     Args:
         name: The argument's name.
         schema: Its JSON schema.
-        key: What the draw depends on, and nothing else, so that two arms of an experiment share it.
+        key: Key of the draw: it depends on nothing else, so that two arms of an experiment share it.
     """
     random = Random(repr(key))
     if "enum" in schema:
@@ -118,7 +119,7 @@ def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
 
 
 def recalled(name: str, schema: Mapping[str, Any], told: Iterable[str]) -> tuple[Any, ...]:
-    """Every value of fitting type and look that stands in what was told, each once, in order.
+    """Return every value of fitting type and look that stands in what was told, each once, in order.
 
     Args:
         name: The argument's name.
@@ -139,9 +140,10 @@ def recalled(name: str, schema: Mapping[str, Any], told: Iterable[str]) -> tuple
 
 
 def foreseen(arguments: Mapping[str, Any], pointer: str) -> Any:
-    """What a call will return at a place, as far as its own arguments tell; None where they do not.
+    """Return the value that a call will return at a place, as far as its own arguments tell; None otherwise.
 
-    An argument may come back under its name, and what is moved or copied ends up in the folder it is sent to.
+    An argument may come back under its name, and a file that is moved or copied ends up in the
+    folder it is sent to.
     """
     field = next((part for part in reversed(parts(pointer)) if not part.isdecimal()), "")
     source, destination = arguments.get("source"), arguments.get("destination")
@@ -152,7 +154,7 @@ def foreseen(arguments: Mapping[str, Any], pointer: str) -> Any:
 
 
 def worked_out(tool: Tool, arguments: Mapping[str, Any], pointer: str) -> Any:
-    """What a pure function without state returns at a place, computed as one computes in one's head; None if nothing.
+    """Return the result of a pure function without state at a place, as a model works it out in its head, or None.
 
     Args:
         tool: Reads and writes no state.

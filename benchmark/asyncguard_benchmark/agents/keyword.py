@@ -19,7 +19,7 @@ _LIST_HEAD = "Functions:\n"
 
 
 class KeywordAgent(SpeakingAgent):
-    """Has no plan: picks tools whose words the query shares, and copies arguments from the query and from results.
+    """Agent without a plan: it picks tools whose words the query shares, and copies arguments from messages.
 
     It gets what a model gets and no more: the API list and the messages. It calls the tools in the order in which the
     query speaks of them, waits for each result before the next call of a sub-task, fills a later call from the results
@@ -35,7 +35,7 @@ class KeywordAgent(SpeakingAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """The next call of the first sub-task that has one."""
+        """Return the next call of the first sub-task that has one."""
         questions = read_questions(messages)
         attempts = read_transcript(messages, tuple(questions), task_argument=self.task_argument)
         own = {
@@ -53,7 +53,7 @@ class KeywordAgent(SpeakingAgent):
         return Idle() if waits else Completed()
 
     def _tools(self, messages: Sequence[BaseMessage]) -> Mapping[str, Mapping[str, Any]]:
-        """The API list: bound, or in the system prompt."""
+        """Return the API list: bound, or in the system prompt."""
         if self.bound is not None:
             return {
                 name: self._without_task(function)
@@ -104,27 +104,27 @@ class KeywordAgent(SpeakingAgent):
         return None
 
     def _wanted(self, question: str, tools: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """The best tools, in the order in which the question speaks of them."""
+        """Return the best tools, in the order in which the question speaks of them."""
         ranked = rank(question, tools)[: self.most_calls]
         chosen = [match for match in ranked if match.score >= self.least_share * ranked[0].score]
         return [match.tool for match in sorted(chosen, key=lambda match: match.place)]
 
 
 def _failed(attempt: Attempt) -> bool:
-    """Whether a call was refused or answered with an error."""
+    """Return True if a call was refused or answered with an error."""
     return attempt.standing is Standing.REJECTED or (attempt.response or "").startswith('{"error":')
 
 
 def _filled(
     function: Mapping[str, Any], question: str, results: Sequence[str], *, tried: int
 ) -> dict[str, Any] | None:
-    """Arguments for a tool, or None if a required one is nowhere to be copied from.
+    """Return arguments for a tool, or None if a required one is nowhere to be copied from.
 
     Args:
         function: Name, description and parameters.
-        question: What is asked.
-        results: What the sub-task was told.
-        tried: How many times the tool was called in vain: as many times the least certain value is passed over.
+        question: Question of the user.
+        results: Results that the sub-task was told.
+        tried: Number of calls of the tool in vain: as many times the least certain value is passed over.
     """
     properties = function.get("parameters", {}).get("properties", {})
     required = function.get("parameters", {}).get("required", ())

@@ -16,7 +16,7 @@ from asyncguard_benchmark.protocol.actions import CallAction
 
 
 class MalformedAgent(OracleAgent):
-    """Says each call first in a form that its tool cannot take: an argument missing, unknown or of a wrong type.
+    """Agent that says each call first in a form that its tool cannot take: an argument missing, unknown or mistyped.
 
     One in four comes out as broken JSON. What answers a message at once and says what was wrong is mended in the next
     try; an error among results that come later is overlooked, and the step counts as done.
@@ -27,7 +27,7 @@ class MalformedAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls, then spoils those that it makes for the first time."""
+        """Decide from what it believes of its calls, then spoil those that it makes for the first time."""
         tasks = self.progress(messages, Belief)
         decision = self.decide(tasks)
         if not isinstance(decision, tuple):

@@ -1,4 +1,4 @@
-"""Which tools a question seems to ask for, by its words alone."""
+"""Tools that a question seems to ask for, by its words alone."""
 
 import re
 from collections import Counter
@@ -23,12 +23,12 @@ _IN_NAME, _IN_DESCRIPTION, _IN_ARGUMENTS = 3.0, 1.0, 0.5
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, cut to their stems; names in snake or camel case fall apart."""
+    """Return the words of a text in lower case, cut to their stems; names in snake or camel case fall apart."""
     return [_stem(word.lower()) for word in _WORD.findall(text)]
 
 
 def placed_words(text: str) -> list[tuple[int, str]]:
-    """Where each word of a text begins, and its stem."""
+    """Return the position of each word of a text, and its stem."""
     return [(found.start(), _stem(found[0].lower())) for found in _WORD.finditer(text)]
 
 
@@ -40,13 +40,13 @@ def _stem(word: str) -> str:
 
 
 def telling(text: str) -> list[str]:
-    """The words of a text that are not everyday words."""
+    """Return the words of a text that are not everyday words."""
     return [_stem(word) for word in map(str.lower, _WORD.findall(text)) if word not in _EVERYDAY]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """How well a tool fits a question."""
+    """Fit of a tool to a question."""
 
     tool: str
     score: float
@@ -55,12 +55,12 @@ class Match:
 
 
 def rank(question: str, tools: Mapping[str, Mapping[str, Any]]) -> list[Match]:
-    """The tools that share words with a question, best first.
+    """Return the tools that share words with a question, best first.
 
     A word counts for more if few tools have it, and if it stands in a tool's name.
 
     Args:
-        question: What is asked.
+        question: Question of the user.
         tools: Name -> name, description and parameters.
     """
     weights = {name: _weights(function) for name, function in tools.items()}

@@ -7,7 +7,7 @@ from asyncguard_benchmark.protocol.actions import CallAction
 
 
 def foreign_call(task: TaskProgress, tasks: Sequence[TaskProgress]) -> CallAction | None:
-    """A call under a sub-task's id that belongs to another one; None if no other has a fitting one.
+    """Return a call under a sub-task's id that belongs to another one; None if no other has a fitting one.
 
     It is the first of a tool that the sub-task has no use for and whose arguments need no result.
     """

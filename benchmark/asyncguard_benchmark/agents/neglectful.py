@@ -13,14 +13,14 @@ from asyncguard_benchmark.protocol.actions import Completed, Idle
 
 
 class NeglectfulAgent(OracleAgent):
-    """Has only the first sub-task in mind, and says that all is completed as soon as it would have to wait.
+    """Agent that has only the first sub-task in mind, and says that all is completed when it would have to wait.
 
     An objection that names a sub-task brings that one to its mind. Its calls are right.
     """
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides about the sub-tasks that it has in mind."""
+        """Decide about the sub-tasks that it has in mind."""
         tasks = self.progress(messages, TaskProgress)
         said = "\n".join(reminders(messages))
         first, *others = tasks

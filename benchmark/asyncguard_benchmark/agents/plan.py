@@ -1,8 +1,9 @@
-"""What a simulated agent knows: which tool comes next, and for each argument where its value comes from.
+"""Knowledge of a simulated agent: which tool comes next, and for each argument the source of its value.
 
-A plan holds the literals of queries and schemas. Of a value that comes from a result it holds the place only, so an
-agent can have it from nowhere but a message. A derived value (wild split only) is held back until every result that it
-is derived from has been read: it stands for an agent that derives without a mistake.
+A plan holds the literals of queries and schemas. Of a value that comes from a result it holds the
+place only, so that an agent can only have it from a message. A derived value (wild split only) is
+held back until every result that it is derived from has been read: it stands for an agent that
+derives without a mistake.
 """
 
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ class Plan:
 
 
 def plan_of(composition: Composition) -> Plan:
-    """The symbolic plan of a composition."""
+    """Return the symbolic plan of a composition."""
     tasks = tuple(
         TaskPlan(task_id=task.id, steps=tuple(_step(task, call) for call in task.gold))
         for task in composition.sub_tasks
@@ -103,7 +104,7 @@ def _step(task: SubTask, call: GoldCall) -> PlanStep:
 
 
 def schema_at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
-    """The schema of the value that a pointer into the arguments names; an empty schema if none is given."""
+    """Return the schema of the value that a pointer into the arguments names; an empty schema if none is given."""
     for part in parts(pointer):
         schema = (
             schema.get("items", {})

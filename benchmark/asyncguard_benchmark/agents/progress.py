@@ -1,4 +1,4 @@
-"""Where a sub-task stands: its plan laid beside what the conversation says."""
+"""Progress of a sub-task: its plan compared with the conversation."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,18 +24,18 @@ class Operands:
 
     @property
     def complete(self) -> bool:
-        """Whether every value is known."""
+        """Return True if every value is known."""
         return not self.awaited and not self.lost
 
 
 class TaskProgress:
-    """What has been done of one sub-task."""
+    """Progress of one sub-task."""
 
     def __init__(self, plan: TaskPlan, attempts: Sequence[Attempt], question: str = "") -> None:
         self.plan = plan
         results = (each.response for each in attempts if each.standing is Standing.ANSWERED)
         self.told = (question, *(text for text in results if text is not None))
-        """What messages have said for this sub-task: its question and its results so far."""
+        """Texts of the messages for this sub-task: its question and its results so far."""
         self._made: dict[int, Attempt] = {}
         self._refused: dict[int, int] = {}
         self._next = 0
@@ -44,10 +44,10 @@ class TaskProgress:
             while self._next in self._made:
                 self._next += 1
         self.waiting = any(attempt.standing is Standing.OPEN for attempt in self._made.values())
-        """Whether a call has no result yet."""
+        """True if a call has no result yet."""
 
     def _assign(self, attempt: Attempt) -> None:
-        """Gives an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
+        """Give an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
         fitting = (
             n
             for n, step in enumerate(self.plan.steps)
@@ -63,7 +63,7 @@ class TaskProgress:
 
     @property
     def begun(self) -> bool:
-        """Whether a call was made."""
+        """Return True if a call was made."""
         return bool(self._made)
 
     @property
@@ -73,23 +73,23 @@ class TaskProgress:
 
     @property
     def remaining(self) -> int:
-        """How many steps are still to be made."""
+        """Return the number of steps that are still to be made."""
         return len(self.plan.steps) - len(self._made)
 
     def made(self, position: int) -> Attempt | None:
-        """The call that stands for a step, or None."""
+        """Return the call that stands for a step, or None."""
         return self._made.get(position)
 
     def refusals(self, position: int) -> int:
-        """How often a step was refused."""
+        """Return the number of times that a step was refused."""
         return self._refused.get(position, 0)
 
     def step(self, position: int) -> PlanStep:
-        """A step of the plan."""
+        """Return a step of the plan."""
         return self.plan.steps[position]
 
     def operands(self, position: int) -> Operands:
-        """What messages have told about the operands of a step."""
+        """Return the values of a step's operands, as far as messages have told them."""
         known: dict[str, Any] = {}
         awaited, lost = [], []
         for place, operand in self.step(position).operands.items():
@@ -110,7 +110,7 @@ class TaskProgress:
         return Operands(known=known, awaited=tuple(awaited), lost=tuple(lost))
 
     def arguments(self, position: int, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a step with the operands filled in."""
+        """Return the arguments of a step with the operands filled in."""
         arguments: Any = self.step(position).arguments
         for place, value in values.items():
             arguments = put(arguments, place, value)
@@ -133,11 +133,11 @@ def progress_of(
     questions: Mapping[str, str],
     kind: Callable[[TaskPlan, Sequence[Attempt], str], _P],
 ) -> tuple[_P, ...]:
-    """Where every sub-task stands.
+    """Return the progress of every sub-task.
 
     Args:
-        plan: What is to be done.
-        attempts: What was done.
+        plan: The steps of the sub-tasks.
+        attempts: The calls so far.
         questions: Sub-task id -> its question, as far as messages tell.
         kind: Makes the progress of one sub-task from its plan, its calls and its question.
     """

@@ -1,8 +1,8 @@
-"""Reads what a message says about an agent's calls.
+"""Reader of messages: the statements of a message about an agent's calls.
 
-`read_message` understands the benchmark's own two surfaces, and results between tags as guarded front ends write them:
-``<result-x call="cat#2" tool="cat" task="fs-01" status="done">``. A front end that speaks otherwise gets a
-`MessageReader` of its own. What means nothing to a reader (a status, a nudge) is passed over.
+`read_message` understands the benchmark's own two surfaces, and results between tags as the adapters write them:
+``<result-x call="cat#2" tool="cat" task="fs-01" status="done">``. Another format needs a
+`MessageReader` of its own. Parts that mean nothing to a reader (a status, a nudge) are skipped.
 """
 
 import json
@@ -22,7 +22,7 @@ _NOT_RUN = frozenset({"rejected", "squashed", "cancelled", "expired"})
 
 
 class Standing(StrEnum):
-    """What is known of a call."""
+    """State of a call, as far as it is known."""
 
     OPEN = "open"
     """No result yet."""
@@ -33,9 +33,10 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a message says about one earlier call.
+    """Statement of a message about one earlier call.
 
-    The call is named by its id, or as it was shown, or by its tool; if by none of them, the last call is meant.
+    The call is named by its id, or as it was shown, or by its tool; if by none of them, the last
+    call is meant.
     """
 
     standing: Standing
@@ -54,7 +55,7 @@ MessageReader = Callable[[BaseMessage], Iterable[Outcome]]
 
 
 def read_message(message: BaseMessage) -> Iterator[Outcome]:
-    """Reads the benchmark's messages and tagged results.
+    """Read the benchmark's messages and tagged results.
 
     A tool message with the status "error" is a refusal. One that is not a JSON result is a placeholder in words.
     """
@@ -71,13 +72,13 @@ def read_message(message: BaseMessage) -> Iterator[Outcome]:
 
 
 def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:
-    """Sub-task id -> its question, from the message that gives the tasks."""
+    """Return sub-task id -> its question, from the message that gives the tasks."""
     first = next((message for message in messages if isinstance(message, HumanMessage)), None)
     return dict(_QUESTION.findall(str(first.text))) if first is not None else {}
 
 
 def words_of(message: BaseMessage) -> str:
-    """What a message says in words: neither results nor entries of the protocol."""
+    """Return the words of a message, without results and entries of the protocol."""
     if not isinstance(message, HumanMessage):
         return ""
     lines = _BLOCK.sub("", str(message.text)).splitlines()
@@ -85,7 +86,7 @@ def words_of(message: BaseMessage) -> str:
 
 
 def is_result(text: str) -> bool:
-    """Whether a text is a tool's result and not a placeholder."""
+    """Return True if a text is a tool's result and not a placeholder."""
     if text == "None":
         return True
     value = _json(text)

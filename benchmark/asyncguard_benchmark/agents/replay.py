@@ -24,7 +24,7 @@ class ReplayError(BenchmarkError):
 
 
 class ReplayAgent(BaseChatModel):
-    """Says the recorded messages in order, whatever it is told, and at their end that all is completed.
+    """Agent that says the recorded messages in order, whatever it is told, and at their end that all is completed.
 
     It does not react. Where another runtime answers other than the recorded one did, it shows what that runtime makes
     of the same utterances, not what their author would have done.
@@ -42,7 +42,7 @@ class ReplayAgent(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Itself: what it says is fixed."""
+        """Return the agent itself: what it says is fixed."""
         return self
 
     @override
@@ -68,7 +68,7 @@ class ReplaySpec:
     path: Path
     """A file that `bench run` wrote, with its conversations."""
     episodes: tuple[Episode, ...] = field(repr=False, compare=False)
-    """What is said again: at most one episode for a composition."""
+    """Episodes whose messages are replayed: at most one for a composition."""
 
     @property
     def label(self) -> str:
@@ -77,7 +77,7 @@ class ReplaySpec:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Whose messages are said again."""
+        """Return the agents whose messages are replayed."""
         return {"replayed": sorted({episode.agent for episode in self.episodes})}
 
     @cached_property
@@ -85,7 +85,7 @@ class ReplaySpec:
         return {digest_of(episode.composition): episode for episode in self.episodes}
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
-        """The agent for one composition.
+        """Return the agent for one composition.
 
         Raises:
             ReplayError: the file has no conversation of it.
@@ -98,7 +98,7 @@ class ReplaySpec:
 
 
 def replay_spec(path: Path, episodes: Sequence[Episode]) -> ReplaySpec:
-    """A saved run as a contestant.
+    """Return a saved run as a contestant.
 
     Raises:
         ReplayError: it holds several episodes of one composition, so it is not clear which to say again.

@@ -10,10 +10,10 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
 class CarefulAgent(SimulatedAgent):
-    """Makes a call when every value that it needs has come."""
+    """Agent that makes a call when every value that it needs has come."""
 
     def _next_call(self, task: TaskProgress) -> CallAction | None:
-        """The next call of a sub-task if its operands are known."""
+        """Return the next call of a sub-task if its operands are known."""
         position = task.next_position
         if position is None or self._given_up(task, position):
             return None
@@ -27,7 +27,7 @@ class CarefulAgent(SimulatedAgent):
         return task.refusals(position) >= self.most_refusals or bool(task.operands(position).lost)
 
     def _finished(self, task: TaskProgress) -> bool:
-        """Whether nothing is left to do or to wait for."""
+        """Return True if nothing is left to do or to wait for."""
         if task.waiting:
             return False
         position = task.next_position
@@ -35,7 +35,7 @@ class CarefulAgent(SimulatedAgent):
 
 
 class OracleAgent(CarefulAgent):
-    """Makes every call whose operands are known, and is idle only when there is none.
+    """Agent that makes every call whose operands are known, and is idle only when there is none.
 
     Of several it prefers a sub-task at rest, then the one with most calls to go. It may make a call while another of
     the same sub-task is pending, if it needs none of that one's values: effects happen in the order of issue.
@@ -43,7 +43,7 @@ class OracleAgent(CarefulAgent):
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """Calls of all sub-tasks that can go on, the most urgent first."""
+        """Return the calls of all sub-tasks that can go on, the most urgent first."""
         if all(self._finished(task) for task in tasks):
             return Completed()
         ranked = sorted(tasks, key=lambda task: (task.waiting, -task.remaining))
@@ -53,11 +53,11 @@ class OracleAgent(CarefulAgent):
 
 
 class SerialAgent(CarefulAgent):
-    """Finishes one sub-task before it begins the next, and waits for every result."""
+    """Agent that finishes one sub-task before it begins the next, and waits for every result."""
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """The next call of the first unfinished sub-task."""
+        """Return the next call of the first unfinished sub-task."""
         current = next((task for task in tasks if not self._finished(task)), None)
         if current is None:
             return Completed()

@@ -26,16 +26,16 @@ class PlanningAgent(SpeakingAgent):
     """
 
     plan: Plan
-    """Which tool comes next and where values come from; holds no value of a result."""
+    """Order of the tools and sources of the values; holds no value of a result."""
     reader: MessageReader = read_message
-    """Reads the messages of the front end that the agent runs behind."""
+    """Reads the messages of the adapter that the agent works with."""
 
     def progress(
         self,
         messages: Sequence[BaseMessage],
         kind: Callable[[TaskPlan, Sequence[Attempt], str], _P],
     ) -> tuple[_P, ...]:
-        """Where every sub-task stands, as the conversation shows it."""
+        """Return the progress of every sub-task, as the conversation shows it."""
         task_ids = [task.task_id for task in self.plan.tasks]
         attempts = read_transcript(messages, task_ids, self.reader, self.task_argument)
         return progress_of(self.plan, attempts, read_questions(messages), kind)
@@ -49,16 +49,16 @@ class SimulatedAgent(PlanningAgent):
 
     @abstractmethod
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
-        """What to do in this turn, from where the sub-tasks stand."""
+        """Return the decision in this turn, from the progress of the sub-tasks."""
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from the calls that the conversation shows."""
+        """Decide from the calls that the conversation shows."""
         return self.decide(self.progress(messages, TaskProgress))
 
 
 def call_of(task: TaskProgress, position: int, values: dict[str, Any]) -> CallAction:
-    """The action that makes a step with these operand values."""
+    """Return the action that makes a step with these operand values."""
     return CallAction(
         task_id=task.plan.task_id,
         tool=task.step(position).tool,

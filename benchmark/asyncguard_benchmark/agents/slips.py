@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Slip(StrEnum):
-    """What is wrong with the form of a call."""
+    """Fault in the form of a call."""
 
     MISSING = "missing"
     UNKNOWN = "unknown"
@@ -23,11 +23,11 @@ _STRANGE = "options"
 def slipped(
     slip: Slip, arguments: Mapping[str, Any], draw: float, droppable: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Arguments with a slip.
+    """Return arguments with a slip.
 
     Args:
-        slip: Which; broken JSON is no matter of arguments and changes nothing here. A call without arguments can only
-            have one too many.
+        slip: The kind; broken JSON does not concern arguments and changes nothing here. A call
+            without arguments can only have one too many.
         arguments: As they should be.
         draw: From 0 to below 1: which argument it happens to.
         droppable: The arguments of which one may be missing; any unless given.
@@ -51,5 +51,5 @@ def slipped(
 
 
 def _of_other_type(value: Any) -> Any:
-    """A list where there was none, and a word where there was one: no schema takes both."""
+    """Return a list where there was none, and a word where there was one: no schema takes both."""
     return "several" if isinstance(value, list) else [value]

@@ -20,14 +20,14 @@ from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Idle
 
 WAITING = "Waiting for results."
-"""What an agent says when it has nothing to do yet."""
+"""Text that an agent says when it has nothing to do yet."""
 _CUT = 2
 """Characters that a garbled call lacks at its end: its brackets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Garbled:
-    """A call that is said in broken JSON, so that nobody can read it."""
+    """A call in broken JSON, which cannot be read."""
 
     call: CallAction
 
@@ -38,14 +38,14 @@ Decision = tuple[CallAction, ...] | Garbled | Idle | Completed
 
 @dataclass(frozen=True, kw_only=True)
 class BoundTools:
-    """What binding tools tells an agent."""
+    """Tools that were bound to an agent."""
 
     functions: Mapping[str, Mapping[str, Any]]
     """Name -> name, description and parameters."""
     task_argument: str
 
     def takes_task(self, tool: str) -> bool:
-        """Whether a tool has the argument that says which sub-task a call belongs to."""
+        """Return True if a tool has the argument that names the sub-task of a call."""
         return self.task_argument in self.functions.get(tool, {}).get("parameters", {}).get(
             "properties", {}
         )
@@ -62,13 +62,13 @@ class SpeakingAgent(BaseChatModel):
     task_argument: str = TASK_ARGUMENT
     """Name of the argument that says which sub-task a native call belongs to."""
     parallel: bool = False
-    """Whether it makes calls of several sub-tasks in one native message."""
+    """True if it makes calls of several sub-tasks in one native message."""
     bound: BoundTools | None = None
     """Set by `bind_tools`."""
 
     @abstractmethod
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """What to do in this turn."""
+        """Return the decision in this turn."""
 
     @property
     @override
@@ -83,7 +83,7 @@ class SpeakingAgent(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """A copy that speaks the native surface; the choice of tools stays the agent's."""
+        """Return a copy that speaks the native surface; the choice of tools stays the agent's."""
         functions = {
             each["name"]: each
             for each in (convert_to_openai_tool(tool)["function"] for tool in tools)

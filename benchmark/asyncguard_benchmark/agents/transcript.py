@@ -1,7 +1,7 @@
-"""Lays an agent's calls beside what became of them.
+"""Calls of an agent with their outcomes, read from the conversation.
 
-Agents keep no state between turns: they read the message list they are sent, as a model does. That makes them work
-behind any front end, and able to be copied and replayed.
+Agents keep no state between turns: they read the message list they are sent, as a model does. So they work
+with any adapter, and can be copied and replayed.
 """
 
 import re
@@ -23,7 +23,7 @@ from asyncguard_benchmark.protocol.actions import CallAction, Malformed, read_te
 from asyncguard_benchmark.protocol.entries import signature
 
 UNREADABLE = ""
-"""The tool of an attempt that nobody could read."""
+"""The tool of an attempt that could not be read."""
 _OBJECTION = re.compile(r"^[^-\n].*\b(?:finish|complete|done)\w*\b.*(?:\n-.*)+", re.MULTILINE)
 _TASK_NAMED = re.compile(r'"id": "([^"]*)"')
 
@@ -44,11 +44,11 @@ class Attempt:
     said: int = 0
     """Number of the agent's message that made it, from 1."""
     told: int | None = None
-    """How many messages the agent had said when it was told; None while it was not."""
+    """Number of messages that the agent had said when it was told; None before it was."""
 
     @property
     def told_at_once(self) -> bool:
-        """Whether the answer to the very message that made the call says what became of it."""
+        """Return True if the answer to the very message that made the call tells the outcome."""
         return self.told == self.said
 
 
@@ -58,7 +58,7 @@ def read_transcript(
     reader: MessageReader = read_message,
     task_argument: str = TASK_ARGUMENT,
 ) -> tuple[Attempt, ...]:
-    """All calls that the agent made, in order, each with what became of it.
+    """Return all calls that the agent made, in order, each with what became of it.
 
     Args:
         messages: The conversation.
@@ -88,9 +88,9 @@ def read_transcript(
 
 
 def reminders(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
-    """What objected, in words, to the end of the run: a sentence that speaks of finishing, and the list below it.
+    """Return the objections to the end of the run, in words: a sentence about finishing, and the list below it.
 
-    A list of how the tasks stand that is only shown is no objection, and moves no agent here.
+    A list of the tasks' states that is only shown does not object, and moves no agent here.
     """
     later = [message for message in messages if isinstance(message, HumanMessage)][1:]
     return tuple(found for message in later for found in _OBJECTION.findall(words_of(message)))
@@ -119,7 +119,7 @@ def _said_in_text(text: str, task_ids: Collection[str]) -> Iterator[Attempt]:
             yield Attempt(
                 task_id=action.task_id, tool=action.tool, arguments=action.arguments, call_id=None
             )
-        # Prose is no attempt; on the native surface it is how an agent says that it waits.
+        # Prose is not an attempt; on the native surface it is how an agent says that it waits.
         case Malformed() if "{" in text:
             named = _TASK_NAMED.search(text)
             yield _unreadable(named[1] if named else "", None)
@@ -130,7 +130,7 @@ def _unreadable(task_id: str, call_id: str | None) -> Attempt:
 
 
 def _meant(attempts: Sequence[Attempt], outcome: Outcome) -> int | None:
-    """Index of the open call that an outcome speaks of; the earliest of several that fit."""
+    """Return the index of the open call that an outcome speaks of; the earliest of several that fit."""
     seen: dict[tuple[str, str], int] = {}
     for index, attempt in enumerate(attempts):
         key = (attempt.task_id, attempt.tool)

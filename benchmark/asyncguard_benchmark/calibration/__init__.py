@@ -1,1 +1,1 @@
-"""Fits personas to the figures that the paper prints for its models."""
+"""Calibration: personas are fitted to the figures that the paper prints for its models."""

@@ -1,4 +1,4 @@
-"""What a calibration came to, as values that a table or a program can show."""
+"""Account of a calibration, as values that a table or a program can show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class ModelAccount:
     model: PublishedModel
     members: int
     error: float
-    """Of the best fit over the main columns, in points."""
+    """Error of the best fit over the main columns, in points."""
     worst_member: float
     """Greatest error of a member."""
     predicted: Figures
-    """Of the best fit."""
+    """Figures of the best fit."""
     by_column: Figures
     """Absolute errors of the best fit."""
     rates: Mapping[str, tuple[float, float]]
@@ -53,7 +53,7 @@ class Account:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """Return everything, for programs."""
         return {
             "error": self.error,
             "by_column": dict(self.by_column),
@@ -63,7 +63,7 @@ class Account:
 
 
 def account_of(models: Sequence[PublishedModel], personas: Personas) -> Account:
-    """What personas that are fitted come to.
+    """Return the account of personas that are fitted.
 
     Args:
         models: The published models.

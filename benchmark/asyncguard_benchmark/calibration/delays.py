@@ -1,9 +1,10 @@
-"""How well delays are foreseen that a persona was not fitted to.
+"""Forecasts of scores under delays that a persona was not fitted to.
 
-The rates were fitted to the main regime alone. What other delays do to a persona follows from its rates, above all from
-how much awaited results distract it, which the main regime does not tell. So one level of distraction is sought for all
-models, on the other regimes' tables of all models but one, and the one left out is foreseen with it. A forecast is the
-published row of the main regime, moved by as much as the ensemble moves. The naive forecast is that row unmoved.
+The rates were fitted to the main regime alone. The effect of other delays on a persona follows from
+its rates, above all from how much awaited results distract it, which the main regime does not tell.
+So one level of distraction is sought for all models, on the other regimes' tables of all models but
+one, and used to forecast the one left out. A forecast is the published row of the main regime,
+moved by as much as the ensemble moves. The naive forecast is that row unmoved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ OTHER_REGIMES = (Regime.SYNC, Regime.RANDOM01, Regime.RANDOM12, Regime.FIXED2)
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What was foreseen for one model in one regime."""
+    """Forecast for one model in one regime."""
 
     model: str
     regime: Regime
@@ -38,13 +39,13 @@ class Forecast:
     error: float | None
     """Mean over the published columns, in points."""
     naive_error: float | None
-    """Of the main regime's row, unmoved."""
+    """Error of the main regime's row, unmoved."""
 
 
 def forecasts(
     models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble]
 ) -> list[Forecast]:
-    """Every model in every other regime for which its members were played, each left out of its own fit."""
+    """Return every model in every other regime for which its members were played, each left out of its own fit."""
     found: list[Forecast] = []
     for model in models:
         others = [each for each in models if each is not model]

@@ -1,4 +1,4 @@
-"""Which of the played points stand for a model."""
+"""Selection of the played points that stand for a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Played:
     figures: list[Figures] = field(default_factory=list)
 
     def add(self, point: Point, figures: Figures) -> None:
-        """Takes in one more."""
+        """Add a point and its figures."""
         self.points.append(point)
         self.figures.append(figures)
 
@@ -35,18 +35,18 @@ class Chosen:
     indices: Sequence[int]
     """Into the played points; the best fit comes first, then each the farthest from those before it."""
     error: float
-    """Of the best fit, in points."""
+    """Error of the best fit, in points."""
     fitting: int
-    """How many played points were within the tolerance."""
+    """Number of played points that were within the tolerance."""
 
 
 def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chosen:
-    """The best fit, and of all within the tolerance those that differ most.
+    """Return the best fit, and of all within the tolerance those that differ most.
 
     Args:
-        model: Whom they stand for.
-        played: What there is to choose from.
-        fill: Whether, if too few are within the tolerance, the next best are taken, too: a best fit that is a lucky
+        model: Model that they stand for.
+        played: Points to choose from.
+        fill: True if the next best are taken, too, if too few are within the tolerance: a best fit that is a lucky
             draw has few others near it.
     """
     errors = [fit(figures, model.main).error for figures in played.figures]

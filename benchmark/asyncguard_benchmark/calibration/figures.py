@@ -49,7 +49,7 @@ class Troupe:
         )
 
     def figures(self, rates: Rates, regime: Regime, seed: int) -> Figures:
-        """What a persona scores.
+        """Return the scores of a persona.
 
         Args:
             rates: The persona's.
@@ -133,7 +133,7 @@ def _share(verdicts: Iterable[bool]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """How far figures are from published ones, in points."""
+    """Distance of figures from published ones, in points."""
 
     error: float
     """Mean over the eight columns of the main table."""
@@ -141,7 +141,7 @@ class Fit:
 
 
 def fit(predicted: Figures, published: Figures, columns: Sequence[str] = MAIN_COLUMNS) -> Fit:
-    """Absolute errors in the columns that both have.
+    """Return the absolute errors in the columns that both have.
 
     Raises:
         ValueError: they share none.

@@ -17,7 +17,7 @@ Told = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much is played."""
+    """Amount of episodes to play."""
 
     plan: Plan = field(default_factory=Plan)
     widening: int = 100
@@ -29,12 +29,12 @@ class Effort:
 
 
 def calibrate(models: Sequence[PublishedModel], pool: Pool, effort: Effort, told: Told) -> Personas:
-    """Fits an ensemble to each model.
+    """Fit an ensemble to each model.
 
     Args:
-        models: Whom to fit.
+        models: Models to fit.
         pool: Plays and remembers.
-        effort: How much to play.
+        effort: Amount of episodes to play.
         told: Is told of every trial.
     """
     total = effort.plan.trials(len(models))
@@ -58,7 +58,7 @@ def _choose(models: Sequence[PublishedModel], played: Played) -> list[Chosen]:
 
 
 def _delayed(chosen: Chosen, played: Played, effort: Effort) -> Iterator[Trial]:
-    """Members in regimes with a published row; and some without delay all the same, which is an extrapolation."""
+    """Yield members in regimes with a published row; and some without delay all the same, which is an extrapolation."""
     for number, index in enumerate(chosen.indices):
         trial = Trial(rates=rates_at(played.points[index]))
         for regime in (Regime.SYNC, Regime.RANDOM01, Regime.RANDOM12, Regime.FIXED2):

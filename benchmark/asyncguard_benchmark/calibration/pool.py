@@ -24,18 +24,18 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """What the trial is called in a file."""
+        """Return the name of the trial in a file."""
         return json.dumps([self.rates.to_json(), self.regime.value, self.seed], sort_keys=True)
 
 
 def digest_of_corpus(compositions: Sequence[Composition]) -> str:
-    """What a set of compositions is called; one that differs anywhere has another."""
+    """Return the name of a set of compositions; sets that differ have different names."""
     text = "\n".join(digest_of(each) for each in compositions)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Pool:
-    """Plays trials on several processes, each trial once for ever."""
+    """Pool of processes that play trials, each trial once for ever."""
 
     def __init__(self, compositions: Sequence[Composition], file: Path | None, jobs: int) -> None:
         self.digest = digest_of_corpus(compositions)
@@ -53,11 +53,11 @@ class Pool:
 
     @property
     def known(self) -> int:
-        """How many trials have been played, in this run or an earlier one."""
+        """Return the number of trials that have been played, in this run or an earlier one."""
         return len(self._known)
 
     def play(self, trials: Sequence[Trial]) -> Iterator[Figures]:
-        """The figures of trials, in their order; those that are in the file already are read off."""
+        """Yield the figures of trials, in their order; those that are in the file already are read off."""
         missing = list({each.key: each for each in trials if each.key not in self._known}.values())
         playing = {each.key: self._executor.submit(_play, each) for each in missing}
         for trial in trials:

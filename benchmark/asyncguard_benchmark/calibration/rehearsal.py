@@ -1,8 +1,9 @@
-"""Plays a persona without messages: the same decisions, the same world, a hundred times as fast.
+"""Play a persona without messages: the same decisions, the same world, a hundred times as fast.
 
-A persona decides from its calls and what became of them. The agent reads them out of the conversation; here they are
-kept as they are made. A test plays both, episode by episode, and compares every call. There are no guards here, so
-nobody refuses a call or answers a claim, and a claim that all is completed ends the run.
+A persona decides from its calls and their outcomes. The agent reads them out of the conversation;
+here they are kept as they are made. A test plays both, episode by episode, and compares every call.
+There are no guards here, so no call is refused and no claim answered, and a claim that all is
+completed ends the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from asyncguard_benchmark.scenario import Composition, Regime
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsed:
-    """What became of one episode."""
+    """Outcome of one episode."""
 
     histories: tuple[Node, ...]
     """The calls of every sub-task, in the order of the composition."""
@@ -65,7 +66,7 @@ class Stage:
         self._cap = most_rounds(composition)
 
     def rehearse(self, rates: Rates, regime: Regime, seed: int) -> Rehearsed:
-        """Plays one episode.
+        """Play one episode.
 
         Args:
             rates: The persona's.
@@ -115,7 +116,7 @@ def _belief(side: _Side, mind: Mind) -> Belief:
 
 
 def _note_garbled(side: _Side, said: int) -> None:
-    """The error that answers a broken call comes at once."""
+    """Answer a broken call with an error at once."""
     side.attempts.append(
         Attempt(
             task_id=side.plan.task_id,
@@ -143,7 +144,7 @@ def _issue(side: _Side, world: World, call: CallAction, said: int) -> str:
 
 
 def _deliver(coming: list[_Due], tick: int) -> list[_Due]:
-    """Delivers what is due and returns the rest."""
+    """Deliver what is due and return the rest."""
     if not any(due.tick <= tick for due in coming):
         return coming
     for due in coming:
@@ -157,7 +158,7 @@ def _deliver(coming: list[_Due], tick: int) -> list[_Due]:
 
 
 def stages_of(compositions: Sequence[Composition]) -> list[Stage]:
-    """The stages of compositions; a single task has one world in all of them."""
+    """Return the stages of compositions; a single task has one world in all of them."""
     tasks = {task.id: task for composition in compositions for task in composition.sub_tasks}
     worlds = {task_id: World(task) for task_id, task in tasks.items()}
     return [Stage(each, worlds) for each in compositions]

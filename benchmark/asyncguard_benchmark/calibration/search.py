@@ -1,4 +1,4 @@
-"""Looks for rates with which a persona scores what a model scored.
+"""Search for rates with which a persona scores what a model scored.
 
 All models share one pool of played points. It begins with points spread over the box. Then, round by round, each model
 proposes points: it starts at one of its best, takes a random step, and closes the gap to the published row by the
@@ -19,7 +19,7 @@ from asyncguard_benchmark.calibration.tables import PublishedModel
 
 COLUMNS = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
 _WEIGHT = {**dict.fromkeys(MAIN_COLUMNS, 1.0), **dict.fromkeys(SPLIT_COLUMNS, 0.35)}
-"""How much a column counts in a step: those by kind have a sixth of the compositions each."""
+"""Weight of a column in a step: those by kind have a sixth of the compositions each."""
 _STARTS = 8
 """Best points of a model from which it starts."""
 _WIDTH = 14.0
@@ -34,7 +34,7 @@ _WIDENING = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How long to look."""
+    """Length of the search."""
 
     seed: int = 0
     spread: int = 120
@@ -57,12 +57,12 @@ def search(
     plan: Plan,
     told: Callable[[int], None] = lambda _: None,
 ) -> Played:
-    """Plays points for all models.
+    """Play points for all models.
 
     Args:
-        models: Whom to fit.
+        models: Models to fit.
         pool: Plays and remembers.
-        plan: How long to look.
+        plan: Length of the search.
         told: Called after every trial with how many there have been.
     """
     random = Random(plan.seed)
@@ -75,12 +75,12 @@ def search(
 
 
 def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number: int) -> None:
-    """Plays more points near the fitting ones of models that have too few.
+    """Play more points near the fitting ones of models that have too few.
 
     Args:
-        thin: Which models, with what fits them so far.
+        thin: Models with too few points, and the points that fit them so far.
         pool: Plays and remembers.
-        plan: How far to step.
+        plan: Size of the steps.
         played: Takes in what is played.
         number: Of this round, for its draws.
     """
@@ -146,7 +146,7 @@ def _scaled(figures: Figures, columns: Sequence[str]) -> list[float]:
 
 
 def loss(figures: Figures, target: Figures) -> float:
-    """What proposals make small: the error of the main columns, and a little of that by kind."""
+    """Return the loss of proposals: the error of the main columns, and a little of that by kind."""
     by_kind = (
         fit(figures, target, tuple(SPLIT_COLUMNS)).error
         if figures.keys() & SPLIT_COLUMNS.keys()
@@ -156,7 +156,7 @@ def loss(figures: Figures, target: Figures) -> float:
 
 
 def errors(played: Played, models: Sequence[PublishedModel]) -> Mapping[str, float]:
-    """The least error of each model so far, in points."""
+    """Return the least error of each model so far, in points."""
     return {
         model.key: min(fit(each, model.main).error for each in played.figures) for model in models
     }

@@ -1,4 +1,4 @@
-"""How figures change with a point, learnt from the points that were played."""
+"""Change of figures with a point, learnt from the points that were played."""
 
 from collections.abc import Sequence
 from math import exp
@@ -11,12 +11,12 @@ _RIDGE = 1e-2
 
 
 def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector) -> Matrix:
-    """Weighted least squares: a row of slopes for each figure.
+    """Return weighted least squares: a row of slopes for each figure.
 
     Args:
-        points: Where was played.
-        figures: What came out there.
-        weights: How much each counts.
+        points: Points that were played.
+        figures: Their figures.
+        weights: Their weights.
     """
     total = sum(weights)
     centre = [
@@ -54,11 +54,11 @@ def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector)
 
 
 def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float]:
-    """The shortest step that closes a gap between figures, by their slopes.
+    """Return the shortest step that closes a gap between figures, by their slopes.
 
     Args:
         jacobian: A row of slopes for each figure.
-        gap: How much each figure is to rise.
+        gap: Amount by which each figure is to rise.
         caution: Points squared that are not worth a step; keeps it short where slopes are weak.
     """
     gram = [
@@ -77,7 +77,7 @@ def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float
 
 
 def solve(matrix: Matrix, sides: Matrix) -> Matrix:
-    """Solves linear equations with several right sides, by elimination with pivots.
+    """Solve linear equations with several right sides, by elimination with pivots.
 
     Raises:
         ValueError: the matrix is singular.
@@ -100,5 +100,5 @@ def solve(matrix: Matrix, sides: Matrix) -> Matrix:
 
 
 def nearness(point: Vector, other: Vector, width: float) -> float:
-    """1 at the same place, less and less the farther apart."""
+    """Return 1 at the same place, and less the farther two points are apart."""
     return exp(-sum((a - b) ** 2 for a, b in zip(point, other, strict=True)) / (2 * width**2))

@@ -35,7 +35,7 @@ Point = tuple[float, ...]
 
 
 def rates_at(point: Sequence[float]) -> Rates:
-    """The rates of a point: shares move in logits, widths evenly; rounded, so that a file can hold them exactly."""
+    """Return the rates of a point: shares move in logits, widths evenly; rounded, so that a file holds them exactly."""
     return Rates(
         **{
             name: round(_value(name, each), _DIGITS)
@@ -52,12 +52,12 @@ def _value(name: str, place: float) -> float:
 
 
 def inside(point: Sequence[float]) -> Point:
-    """The nearest point of the box."""
+    """Return the nearest point of the box."""
     return tuple(min(1.0, max(0.0, each)) for each in point)
 
 
 def spread_points(count: int, random: Random) -> list[Point]:
-    """Points over the whole box: each rate takes each of `count` levels once, in an order of its own."""
+    """Return points over the whole box: each rate takes each of `count` levels once, in an order of its own."""
     columns = []
     for _ in FITTED:
         levels = [(level + random.random()) / count for level in range(count)]

@@ -37,7 +37,7 @@ class PublishedModel:
     name: str
     """Its name as printed."""
     by_regime: Mapping[Regime, Figures]
-    """What is printed of it; the main regime with the columns by kind."""
+    """Published figures; for the main regime with the columns by kind."""
 
     @property
     def main(self) -> Figures:
@@ -46,13 +46,13 @@ class PublishedModel:
 
 
 def key_of_model(name: str) -> str:
-    """A model's printed name as a command line has it: ``GPT-4.1`` is ``gpt-4.1``."""
+    """Return a model's printed name as a command line has it: ``GPT-4.1`` is ``gpt-4.1``."""
     return name.lower().removesuffix("-ins.").replace(" ", "-")
 
 
 @cache
 def published_models() -> tuple[PublishedModel, ...]:
-    """The models of the main table, in its order.
+    """Return the models of the main table, in its order.
 
     Raises:
         DataError: the file is missing a table or a column.

@@ -21,7 +21,7 @@ from asyncguard_benchmark.scorers.labels import CallLabels, labels
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What the scorers say of one history."""
+    """Verdict of the scorers on one history."""
 
     trajectory: bool
     state: bool
@@ -55,7 +55,7 @@ class World:
         self._gold: Replay = replay(task, task.gold)
 
     def call(self, node: Node, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Node]:
-        """The response to a call after a history, and the history with it."""
+        """Return the response to a call after a history, and the history with it."""
         # Not JSON: writing that takes longer than the rest of a call, and equal text means equal arguments here, too.
         name = f"{tool} {arguments!r}"
         found = node.branches.get(name)
@@ -77,7 +77,7 @@ class World:
         return executor
 
     def verdict(self, node: Node) -> Verdict:
-        """What the scorers say of a history."""
+        """Return the verdict of the scorers on a history."""
         if node.verdict is None:
             executor, node.executor = node.executor or self._executor_after(node), None
             node.verdict = self._verdict(node, executor.public_state())

@@ -13,7 +13,7 @@ from asyncguard_benchmark.errors import BenchmarkError
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         argv: Arguments after ``bench``.
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _told(error: Exception, options: argparse.Namespace) -> str:
-    """What went wrong; of a file that the command line names and that is not there, what makes it."""
+    """Return the message of an error; for a missing file that the command line names, the command that makes it."""
     if not isinstance(error, FileNotFoundError):
         return str(error)
     if "findings" not in options:

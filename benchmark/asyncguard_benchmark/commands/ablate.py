@@ -39,7 +39,7 @@ _QUICK = 3
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     check_model_options(options)
     design = _design(options)
     if options.dry_run:
@@ -99,7 +99,7 @@ def _design(options: Namespace) -> Design:
 
 
 def _contestants(options: Namespace) -> list[Contestant]:
-    """A model, simulated agents, or both; the eager agent if nobody is named."""
+    """Return a model, simulated agents, or both; the eager agent if none is named."""
     model = model_of(options)
     names = options.agents or (() if model is not None else ("eager",))
     simulated = [member for kind in names for member in members(kind, options.members)]
@@ -107,19 +107,19 @@ def _contestants(options: Namespace) -> list[Contestant]:
 
 
 def _simulated(design: Design) -> bool:
-    """Whether anybody but a model plays; the agent of the wild split does."""
+    """Return True if any agent but a model plays; the agent of the wild split counts."""
     return bool(design.wild) or any(not isinstance(agent, ModelSpec) for agent in design.agents)
 
 
 def _model_cells(design: Design) -> Iterator[Cell]:
-    """The episodes that a model is asked for; runs of models are all played."""
+    """Yield the episodes that a model is asked for; runs of models are all played."""
     for agent in design.agents:
         if isinstance(agent, ModelSpec):
             yield from (unit.cell(arm) for unit in design.units(agent) for arm in unit.arms)
 
 
 def _spent(folder: Path) -> float:
-    """Dollars that the episodes of a folder have cost."""
+    """Return the dollars that the episodes of a folder have cost."""
     total = 0.0
     for path in sorted((folder / "episodes").glob("*.jsonl")):
         with Journal(path) as journal:

@@ -24,7 +24,7 @@ _SHOWN = 20
 
 
 class ForeignCodeRefused(BenchmarkError):
-    """Playing would run Python code of the download, and nobody has allowed it."""
+    """Playing would run Python code of the download, and the option that allows it was not given."""
 
 
 class BrokenDownloadError(BenchmarkError):
@@ -36,7 +36,7 @@ class NothingToPlayError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     check_model_options(options)
     download = read_download(Layout.of(options.folder, options.manifest), options.tasks)
     if options.check:
@@ -89,7 +89,7 @@ def _model(options: Namespace) -> ModelSpec:
 def _allowed(options: Namespace, download: Download) -> None:
     if not options.run_foreign_code:
         raise ForeignCodeRefused(
-            f"the tools in {options.folder} are Python code of somebody else, and playing runs it. Look at it, and say "
+            f"the tools in {options.folder} are Python code from outside, and playing runs it. Look at it, and say "
             "--run-foreign-code to run it in a bounded process without network (a guard-rail, no security boundary), "
             "best in a container; --check reads everything and runs nothing"
         )
@@ -155,7 +155,7 @@ def _config_arm(name: str) -> Arm:
 def _played(
     options: Namespace, cast: Cast, missing: Sequence[Episode], rows: list[dict[str, Any]]
 ) -> int:
-    """Plays and saves; what the infrastructure ended is told, counted, and played by the next run of the command."""
+    """Play and save; what the infrastructure ended is told, counted, and played by the next run of the command."""
     failures, in_a_row = 0, 0
     for episode, outcome in with_progress(outcomes(cast, missing, options.jobs), len(missing)):
         if isinstance(outcome, Exception):

@@ -27,7 +27,7 @@ FRONTS = ("graph", "middleware")
 
 
 def add_adapt_arguments(made: Any) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     made.add_argument("format", choices=("toolbench-x",), help="whose download it is")
     made.add_argument("folder", type=Path, metavar="DIR", help="the download")
     made.add_argument(
@@ -104,7 +104,7 @@ def add_adapt_arguments(made: Any) -> None:
 
 
 def limits_of(options: Namespace) -> "SandboxLimits":
-    """The bounds of the sandbox."""
+    """Return the bounds of the sandbox."""
     from asyncguard_benchmark.adapters.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
 
     return SandboxLimits(seconds=options.call_seconds, memory_mb=options.memory_mb)
@@ -127,7 +127,7 @@ def _fronts(text: str) -> tuple[str, ...]:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
@@ -137,5 +137,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above zero")
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above zero, not {text!r}")
     return value

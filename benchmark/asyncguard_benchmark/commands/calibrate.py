@@ -22,7 +22,7 @@ from asyncguard_benchmark.scenario import Regime
 _PAUSE = 5.0
 """Seconds between two lines of progress."""
 _SAME = 0.002
-"""Points by which a figure in the file may differ from one played anew: it is rounded there."""
+"""Points by which a figure in the file may differ from that of a new run: it is rounded there."""
 _QUICK = 10
 MOST_ERROR, MOST_COLUMN_ERROR = 1.5, 3.0
 """Points of mean error that a calibration may have, over everything and in one column."""
@@ -44,7 +44,7 @@ _SHORT = {
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     if options.fit:
         personas = _fit(options)
     else:
@@ -52,7 +52,7 @@ def execute(options: Namespace) -> int:
         if digest_of_corpus(shipped_compositions()) != personas.corpus:
             notice(
                 "the personas were fitted on other tasks or compositions than those that ship now; --check tells what "
-                "they score on these, --fit fits them anew"
+                "they score on these, --fit fits them again"
             )
     account = account_of(published_models(), personas)
     differing = _check(personas, options.jobs) if options.check else []
@@ -69,7 +69,7 @@ def execute(options: Namespace) -> int:
         if options.check:
             said = ", ".join(differing) or "none"
             console().print(
-                f"Best fits played anew that score otherwise than the file says: {said}."
+                f"Best fits that score otherwise than the file says when played again: {said}."
             )
     return 1 if differing else 0
 
@@ -90,7 +90,7 @@ def _fit(options: Namespace) -> Personas:
 
 
 def _progress() -> Told:
-    """Says now and then what is being done and how long it will take."""
+    """Say now and then what is being done and how long it will take."""
     started: dict[str, float] = {}
     said = [0.0]
 
@@ -107,7 +107,7 @@ def _progress() -> Told:
 
 
 def _check(personas: Personas, jobs: int) -> list[str]:
-    """The models whose best member scores otherwise than the file says."""
+    """Return the models whose best member scores otherwise than the file says."""
     first = {model: ensemble.members[0] for model, ensemble in personas.ensembles.items()}
     trials = [Trial(rates=member.rates, seed=personas.seed) for member in first.values()]
     with Pool(shipped_compositions(), None, jobs) as pool:
@@ -193,7 +193,7 @@ def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]
 
 
 def _rate_rows(models: Sequence[ModelAccount]) -> list[Sequence[str]]:
-    """Of each rate the model whose ensemble leaves it least open, and the one whose ensemble leaves it most open."""
+    """Return for each rate the models whose ensembles leave it least and most open."""
     rows: list[Sequence[str]] = []
     for name in models[0].rates:
         ranked = sorted(models, key=lambda each: each.rates[name][1] - each.rates[name][0])

@@ -1,7 +1,7 @@
-"""``bench compare``: two runs on the same compositions and seeds, laid beside each other.
+"""``bench compare``: compare two runs on the same compositions and seeds.
 
-A composition is the same if all that is in it is: data that changed keeps its ids, and a difference between two
-versions of a task is no effect of a guard.
+A composition is the same if all that is in it is: data that changed keeps its ids, and a difference
+between two versions of a task is not an effect of a guard.
 """
 
 from argparse import Namespace
@@ -52,12 +52,12 @@ class Comparison:
     """Ids of compositions whose content is not the same in both files: they are left out."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return {**asdict(self), "repeats": {str(k): list(both) for k, both in self.repeats.items()}}
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     compared = compare(_runs(options.first), _runs(options.second))
     if options.json:
         print_json({"comparisons": [each.to_json() for each in compared]})
@@ -77,7 +77,7 @@ def execute(options: Namespace) -> int:
 
 
 def compare(first: Runs, second: Runs) -> list[Comparison]:
-    """Lays conditions beside each other: those of the same name, or the only one of each file.
+    """Lay conditions beside each other: those of the same name, or the only one of each file.
 
     Raises:
         NothingToCompareError: there is nothing in common.
@@ -96,7 +96,7 @@ def compare(first: Runs, second: Runs) -> list[Comparison]:
 
 
 def comparison(one: Group, first: Played, other: Group, second: Played) -> Comparison | None:
-    """One condition beside another; None if they share no composition and seed."""
+    """Return one condition beside another; None if they share no composition and seed."""
     changed = {
         place
         for place in first.outcomes.keys() & second.outcomes.keys()

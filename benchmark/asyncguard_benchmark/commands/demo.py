@@ -45,18 +45,18 @@ class DemoError(BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What the demo has to say."""
+    """Content that the demo shows."""
 
     findings: Findings
     sweep: Sequence[Figures]
     chapters: Sequence[Chapter]
-    """What the terminal shows."""
+    """Chapters that the terminal shows."""
     closing: str
     files: Sequence[Path]
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     started = time.perf_counter()
     folder: Path = options.out
     for saved in (folder / _EPISODES).glob("*.jsonl"):
@@ -75,7 +75,7 @@ def execute(options: Namespace) -> int:
 
 
 def _ablation(folder: Path, jobs: int) -> Findings:
-    """The same as ``bench ablate``, on few compositions."""
+    """Return the same as ``bench ablate``, on few compositions."""
     compositions = shipped_compositions(Suite.LITE)[::EVERY]
     agents = [AgentSpec(kind=kind) for kind in AGENTS]
     ablation = Ablation(

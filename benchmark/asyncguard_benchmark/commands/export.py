@@ -27,7 +27,7 @@ class NothingToExportError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     options.out.parent.mkdir(parents=True, exist_ok=True)
     episodes = _episodes(options.file, options.compositions)
     match options.format:

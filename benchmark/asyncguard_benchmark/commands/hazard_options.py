@@ -39,7 +39,7 @@ examples:
 _VALIDATE_EXAMPLES = """\
 examples:
   asyncguard bench hazards validate                       everything, in about two minutes
-  asyncguard bench hazards validate --domains rail        one domain, and nothing drawn anew
+  asyncguard bench hazards validate --domains rail        one domain, and no new draw
 """
 _RUN_EXAMPLES = """\
 examples:
@@ -84,7 +84,7 @@ an effect, crashed, or raised an alarm where nothing was wrong.
 
 
 def add_hazards(commands: Any) -> None:
-    """Adds ``hazards`` and its commands."""
+    """Add ``hazards`` and its commands."""
     text = "play agents whose tools drift, break and contradict each other, and score what recovery is worth"
     top = commands.add_parser("hazards", help=text, **_described(text, _EXAMPLES))
     inner = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -159,7 +159,7 @@ def _run(commands: Any) -> None:
 
 def _score(commands: Any) -> None:
     made = _command(
-        commands, "score", "score saved episodes anew, executing everything again", _SCORE_EXAMPLES
+        commands, "score", "score saved episodes by executing everything again", _SCORE_EXAMPLES
     )
     made.add_argument("files", type=Path, nargs="+", metavar="FILE", help="what `run` wrote")
     made.add_argument(
@@ -315,13 +315,13 @@ def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Whole numbers, and ranges of them: 0,1,5-9."""
+    """Return whole numbers, and ranges of them: 0,1,5-9."""
     found: list[int] = []
     for word in text.split(","):
         first, dash, last = word.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise argparse.ArgumentTypeError(
-                f"{text!r} is no list of whole numbers or ranges, as in 0,1,5-9"
+                f"must be a list of whole numbers or ranges, as in 0,1,5-9, not {text!r}"
             )
         found += range(int(first), int(last or first) + 1)
     return tuple(dict.fromkeys(found))
@@ -329,5 +329,5 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

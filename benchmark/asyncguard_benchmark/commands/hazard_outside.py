@@ -14,7 +14,7 @@ _QUICK = 7
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     logging.getLogger("asyncguard").addHandler(
         logging.NullHandler()
     )  # late attempts are what is played here

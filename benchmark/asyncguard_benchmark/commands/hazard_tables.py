@@ -47,7 +47,7 @@ twice: effects that happened too often. new, lost: solved by the arm alone, by t
 
 
 def show_findings(out: Console, found: HazardFindings) -> None:
-    """Prints every study."""
+    """Print every study."""
     said = found.settings
     out.print(
         f"{said.tasks} tasks, {said.instances} injected compositions, {len(said.seeds)} seeds. Intervals are 95 % and "

@@ -55,12 +55,12 @@ from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Domain, Regime, Surface
 
 EPISODES = "episodes.jsonl"
-"""What the episodes of an ablation are called in its folder."""
+"""Name of the episodes' file in the folder of an ablation."""
 _QUICK = 7
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     actions: Mapping[str, Callable[[Namespace], int]] = {
         "list": _list,
         "validate": _validate,
@@ -134,7 +134,7 @@ def _run(options: Namespace) -> int:
 
 
 def _asked(options: Namespace, arms: Sequence[str]) -> list[Cell]:
-    """The episodes that are asked for.
+    """Return the episodes that are asked for.
 
     Raises:
         NothingToPlayError: there is none.
@@ -146,10 +146,11 @@ def _asked(options: Namespace, arms: Sequence[str]) -> list[Cell]:
 
 
 def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
-    """Plays what a file does not hold yet.
+    """Play the episodes that a file does not hold yet.
 
     Raises:
-        TooManyFailuresError: so many episodes were ended by the infrastructure that the rest is no fair sample.
+        TooManyFailuresError: so many episodes were ended by the infrastructure that the rest is not
+            a fair sample.
     """
     failed = 0
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
@@ -170,8 +171,8 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
                 journal.add(outcome.episode)
     if failed > MOST_FAILED * len(asked):
         raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
-            "no fair sample; the same command again plays the rest"
+            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures "
+            "are not a fair sample; the same command again plays the rest"
         )
 
 
@@ -235,7 +236,7 @@ def _failure(each: Observed) -> dict[str, Any]:
 def _found(
     options: Namespace, files: Iterable[Path]
 ) -> tuple[HazardFindings, list[Observed], Mapping[str, Tally]]:
-    """Findings, what they were made of, and figures of the compositions that hold no task of the suite."""
+    """Return findings, what they were made of, and figures of the compositions that hold no task of the suite."""
     kept: dict[tuple[object, ...], Observed] = {}
     others = {"clean": Tally(), "broken": Tally()}
     tasks = all_tasks()

@@ -16,7 +16,7 @@ Rows = list[dict[str, Any]]
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     found = {name: make() for name, make in _LISTS.items() if options.what in (None, name)}
     if options.json:
         print_json(found)

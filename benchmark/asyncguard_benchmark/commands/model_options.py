@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_model_arguments(made: Any) -> None:
-    """Adds the arguments, as a group of their own."""
+    """Add the arguments, as a group of their own."""
     group = made.add_argument_group("real models")
     group.add_argument(
         "--model", metavar="NAME", help="provider:model, for example openai:gpt-4.1-mini"
@@ -59,7 +59,7 @@ def add_model_option(made: Any, text: str) -> None:
 
 
 def model_of(options: Namespace) -> "ModelSpec | None":
-    """The model that the arguments name, or None.
+    """Return the model that the arguments name, or None.
 
     Raises:
         ModelError: the name is none.
@@ -83,7 +83,7 @@ def model_of(options: Namespace) -> "ModelSpec | None":
 
 
 def price_for(options: Namespace) -> "Price | None":
-    """The price of the model, None if no file was given.
+    """Return the price of the model, None if no file was given.
 
     Raises:
         PriceError: the file is broken or does not know the model, or a cost limit has no file.
@@ -104,7 +104,7 @@ def price_for(options: Namespace) -> "Price | None":
 
 
 def asking_of(options: Namespace, spent: float) -> "Asking":
-    """Quota and budget.
+    """Return quota and budget.
 
     Args:
         options: The command line.
@@ -121,7 +121,7 @@ def asking_of(options: Namespace, spent: float) -> "Asking":
 
 
 def check_model_options(options: Namespace) -> None:
-    """Refuses options that would silently do nothing.
+    """Refuse options that would silently do nothing.
 
     Raises:
         ModelError: an option about a model is given and no model.
@@ -164,5 +164,5 @@ def _above_zero(text: str) -> float:
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
+        raise argparse.ArgumentTypeError(f"must be a number above zero, not {text!r}")
     return value

@@ -80,7 +80,7 @@ An interrupted fit goes on where it stopped if it is given the same --work.
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Return the whole command line."""
     top = _parser(
         "asyncguard bench", "Plays and scores agents on several tasks at once.", _EXAMPLES
     )
@@ -171,12 +171,12 @@ def _calibrate(commands: Any) -> None:
     )
     what = made.add_mutually_exclusive_group()
     what.add_argument(
-        "--check", action="store_true", help="play the best fit of every model anew and compare"
+        "--check", action="store_true", help="play the best fit of every model again and compare"
     )
     what.add_argument(
         "--fit",
         action="store_true",
-        help="fit everything anew; some ten minutes on two free processors",
+        help="fit everything again; some ten minutes on two free processors",
     )
     made.add_argument(
         "--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes"
@@ -314,7 +314,7 @@ def _resume(commands: Any) -> None:
 
 
 def _score(commands: Any) -> None:
-    made = _command(commands, "score", "score saved episodes anew, executing everything again")
+    made = _command(commands, "score", "score saved episodes by executing everything again")
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
     made.add_argument(
         "--partial", action="store_true", help="leave unreadable lines out, and say so"
@@ -511,7 +511,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in _words(text)) or (0,)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
+        raise argparse.ArgumentTypeError(f"must be a list of whole numbers, not {text!r}") from None
 
 
 def _rate(text: str) -> float:
@@ -526,11 +526,11 @@ def _rate(text: str) -> float:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

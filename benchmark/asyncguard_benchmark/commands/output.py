@@ -1,4 +1,4 @@
-"""What the commands print: tables and progress for people, one JSON object for programs."""
+"""Output of the commands: tables and progress for people, one JSON object for programs."""
 
 import json
 import sys
@@ -17,23 +17,23 @@ _PAUSE = 5.0
 
 
 def harmless(text: str) -> str:
-    """The text with every character replaced that could steer a terminal: names and messages come from files."""
+    """Return the text with every character replaced that could steer a terminal: names and messages come from files."""
     return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on the standard output."""
+    """Print one JSON object on the standard output."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     sys.stdout.write((text if harmless(text) == text else json.dumps(value, indent=2)) + "\n")
 
 
 def notice(text: str) -> None:
-    """A line for people, beside the output."""
+    """Print a line for people, beside the output."""
     sys.stderr.write(f"asyncguard bench: {harmless(text)}\n")
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | None = None) -> Table:
-    """A table; columns that hold figures stand to the right."""
+    """Return a table; columns that hold figures stand to the right."""
     lines = list(lines)
     title = None if title is None else harmless(title)
     made = Table(
@@ -53,7 +53,7 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | Non
 
 
 class _Output(Console):
-    """Prints text as it is: nothing in it is markup, and nothing in it steers the terminal."""
+    """Console that prints text as it is: nothing in it is markup, and nothing in it steers the terminal."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(
@@ -62,13 +62,13 @@ class _Output(Console):
 
 
 def console() -> Console:
-    """The standard output; wide enough for a table if it is no terminal."""
+    """Return the standard output; wide enough for a table if it is not a terminal."""
     made = _Output(highlight=False, markup=False)
     return made if made.is_terminal else _Output(highlight=False, markup=False, width=140)
 
 
 def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> Iterator[_T]:
-    """Passes things on and says on the standard error how many are done and how long the rest will take."""
+    """Pass things on and say on the standard error how many are done and how long the rest will take."""
     said = first = time.monotonic()
     terminal = sys.stderr.isatty()
     for done, each in enumerate(played, 1):

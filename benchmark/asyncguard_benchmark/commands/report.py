@@ -15,7 +15,7 @@ from asyncguard_benchmark.report.figures import Tally
 from asyncguard_benchmark.report.observations import Observations
 
 FINDINGS = "findings.json"
-"""What an ablation calls its findings in the folder that it writes."""
+"""Name of the findings' file in the folder that an ablation writes."""
 _SAID_EVERY = 2_000
 
 
@@ -24,7 +24,7 @@ class NothingToReportError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     side = side_of(options.findings, options.episodes)
     against = None if options.against is None else side_of(options.against, ())
     page = page_of(document_of(side, against, closing=_closing(options.findings)))
@@ -51,10 +51,10 @@ def _closing(path: Path) -> str:
 
 
 def side_of(path: Path, more: Sequence[Path]) -> Side:
-    """One run: a file of findings, a file of episodes, or a folder with either or both.
+    """Return one run: a file of findings, a file of episodes, or a folder with either or both.
 
     Args:
-        path: Where the run is.
+        path: Path of the run.
         more: Further files of episodes.
 
     Raises:

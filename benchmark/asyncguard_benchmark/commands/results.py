@@ -9,7 +9,7 @@ from asyncguard_benchmark.report.results import results
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     found = [read_findings(path / FINDINGS if path.is_dir() else path) for path in options.findings]
     options.out.write_text(results(found), encoding="utf-8")
     if options.json:

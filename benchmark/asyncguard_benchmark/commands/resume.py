@@ -21,7 +21,7 @@ class StrangeCommandError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     from asyncguard_benchmark.commands.options import parser  # noqa: PLC0415 - the parser names this module
 
     commands = commands_of(options.file)
@@ -75,6 +75,6 @@ def _refusal(
 
 
 def commands_of(path: Path) -> list[tuple[str, ...]]:
-    """What a file was asked for, in order, each once."""
+    """Return the command lines that asked for a file's episodes, in order, each once."""
     found = [line.command for line in all_lines(path) if line.command is not None]
     return list(dict.fromkeys(found))

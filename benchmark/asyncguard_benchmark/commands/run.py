@@ -36,11 +36,11 @@ class NothingToPlayError(BenchmarkError):
 
 
 class TooManyFailuresError(BenchmarkError):
-    """So many episodes were ended by the infrastructure that the rest is no fair sample."""
+    """So many episodes were ended by the infrastructure that the rest is not a fair sample."""
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     check_model_options(options)
     asked = _grid(options).cells()
     if options.dry_run:
@@ -72,14 +72,14 @@ def execute(options: Namespace) -> int:
     _say(options, tally, asked=len(asked), missing=len(missing), failed=failed)
     if failed > MOST_FAILED * len(asked):
         raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
-            f"no fair sample; the same command again plays the rest"
+            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures "
+            f"are not a fair sample; the same command again plays the rest"
         )
     return 0
 
 
 def _lasting(argv: Sequence[str]) -> list[str]:
-    """The arguments that say what is played; who plays it, how it is told and where it goes is no part of that."""
+    """Return the arguments that select the episodes, without those for workers, output and the file."""
     return without_options([word for word in argv if word != "--json"], ("--out",))
 
 
@@ -101,10 +101,10 @@ def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: 
 def play_cells(
     missing: Sequence[Cell], options: Namespace, fleet: "Fleet | None", spent: float
 ) -> Iterator[Played | Failed]:
-    """Plays simulated agents on workers or processes, and models on threads.
+    """Play simulated agents on workers or processes, and models on threads.
 
     Args:
-        missing: What to play.
+        missing: Episodes to play.
         options: The command line.
         fleet: The workers, if there are any.
         spent: Dollars that the file has cost so far.
@@ -121,7 +121,7 @@ def play_cells(
 
 
 def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
-    """Says what episodes of a model would use; asks nothing."""
+    """Say what episodes of a model would use; ask nothing."""
     from asyncguard_benchmark.models.estimate import estimate  # noqa: PLC0415 - only here
 
     found = estimate(
@@ -186,7 +186,7 @@ def _grid(options: Namespace) -> Grid:
 
 
 def _contestants(options: Namespace) -> list[Contestant]:
-    """Simulated agents, a model, a replay: what was named, or all simulated agents."""
+    """Return the contestants that were named (simulated agents, a model, a replay), or all simulated agents."""
     from asyncguard_benchmark.agents.replay import replay_spec  # noqa: PLC0415 - only here
 
     model = model_of(options)
@@ -210,7 +210,7 @@ def _agent(kind: str, options: Namespace) -> AgentSpec:
 
 
 def chosen(beginnings: Sequence[str] | None, suite: Suite = Suite.MAIN) -> list[Composition]:
-    """The compositions of a suite whose ids begin so, or all.
+    """Return the compositions of a suite whose ids begin so, or all.
 
     Raises:
         NothingToPlayError: a beginning fits none.

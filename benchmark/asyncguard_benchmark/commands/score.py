@@ -1,4 +1,4 @@
-"""``bench score``: judges saved episodes anew; no saved response is believed."""
+"""``bench score``: judge saved episodes by executing everything again; no saved response is believed."""
 
 import sys
 from argparse import Namespace
@@ -16,7 +16,7 @@ class UnscorableError(BenchmarkError):
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command."""
+    """Run the command."""
     tally, bad = Tally(), []
     seen: dict[EpisodeKey, int] = {}
     for line in read_lines(options.file):

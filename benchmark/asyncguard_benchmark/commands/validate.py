@@ -21,7 +21,7 @@ LEAST_TOOLS = 120
 
 
 def execute(options: Namespace) -> int:
-    """Runs the command; exit code 1 if anything is wrong."""
+    """Run the command; exit code 1 if anything is wrong."""
     if options.category:
         return _categories([Category(each) for each in options.category], as_json=options.json)
     main, wild = shipped_sub_tasks(), shipped_sub_tasks(Split.WILD)
@@ -100,7 +100,7 @@ def _built(tasks: Sequence[SubTask], suites: dict[Suite, tuple[Composition, ...]
 
 
 def _solved(compositions: Sequence[Composition], jobs: int) -> Iterator[str]:
-    """Whether the oracle solves every composition under every regime."""
+    """Yield the compositions and regimes that the oracle does not solve."""
     grid = Grid(
         compositions=compositions,
         agents=[AgentSpec(kind="oracle")],

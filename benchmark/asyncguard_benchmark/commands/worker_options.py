@@ -26,7 +26,7 @@ _WHERE = ("--jobs", "--workers", "--database-url")
 
 
 def add_worker_arguments(made: Any) -> None:
-    """Adds the arguments, as a group of their own."""
+    """Add the arguments, as a group of their own."""
     group = made.add_argument_group("workers")
     group.add_argument(
         "--workers",
@@ -42,12 +42,12 @@ def add_worker_arguments(made: Any) -> None:
 def fleet_of(
     options: Namespace, out: Path, *, simulated: bool
 ) -> "AbstractContextManager[Fleet | None]":
-    """The workers that the arguments name, None if there are none.
+    """Return the workers that the arguments name, None if there are none.
 
     Args:
         options: The command line.
-        out: Where the run goes; the folder of its workers is beside it.
-        simulated: Whether a simulated agent plays: a real model is asked from this process.
+        out: Path of the run's output; the folder of its workers is beside it.
+        simulated: True if a simulated agent plays: a real model is asked from this process.
 
     Raises:
         WorkersError: workers would have nothing to do, or what they need is not installed.
@@ -95,5 +95,5 @@ def without_options(argv: Sequence[str], names: Sequence[str] = ()) -> list[str]
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

@@ -1,8 +1,8 @@
 """TP: a box office with a programme, seats, holds, payment, refunds and a help desk.
 
-Whoever has opened the session is the customer of every call that touches seats, money, tickets or cases. Nothing
-expires and no price moves, so a run depends on nothing but its calls. Ids come from content: an extra hold, booking or
-case does not shift the id of another.
+The person who opened the session is the customer of every call that touches seats, money, tickets
+or cases. Nothing expires and no price moves, so a run depends on nothing but its calls. Ids come
+from content: an extra hold, booking or case does not shift the id of another.
 """
 
 from typing import Any
@@ -112,7 +112,7 @@ def _event_sheet(state: State, event_id: str) -> Any:
 
 
 def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
-    """The free seats of a section."""
+    """Return the free seats of a section."""
     if section not in event_of(state, event_id)["prices"]:
         raise ToolFailure(f"Event {event_id} has no section {section!r}.")
     seats = state["seats"].get(event_id, {})

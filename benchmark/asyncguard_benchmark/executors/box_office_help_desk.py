@@ -9,7 +9,7 @@ from asyncguard_benchmark.executors.declarations import State
 
 
 def file_case(state: State, booking_id: str, subject: str) -> Any:
-    """Opens a case about a booking that has none."""
+    """Open a case about a booking that has none."""
     booking = own(state, "bookings", booking_id)
     if booking["case_id"]:
         raise ToolFailure(f"Booking {booking_id} has case {booking['case_id']} already.")
@@ -22,7 +22,7 @@ def file_case(state: State, booking_id: str, subject: str) -> Any:
 
 
 def case_thread(state: State, case_id: str) -> Any:
-    """What was written in a case."""
+    """Return the messages of a case."""
     case = own(state, "cases", case_id)
     return {"case_id": case_id, **{key: case[key] for key in ("subject", "messages", "status")}}
 
@@ -35,14 +35,14 @@ def _open_case(state: State, case_id: str) -> dict[str, Any]:
 
 
 def add_reply(state: State, case_id: str, message: str) -> Any:
-    """Writes into an open case."""
+    """Write into an open case."""
     case = _open_case(state, case_id)
     case["messages"].append(message)
     return {"case_id": case_id, "messages": len(case["messages"])}
 
 
 def close_case(state: State, case_id: str) -> Any:
-    """Ends an open case."""
+    """End an open case."""
     case = _open_case(state, case_id)
     case["status"] = "closed"
     return {"case_id": case_id, "status": "closed"}

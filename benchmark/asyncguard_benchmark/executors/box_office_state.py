@@ -1,4 +1,4 @@
-"""What the box office knows, and who may see what of it."""
+"""State of the box office, and the parts of it that each person may see."""
 
 from typing import Any
 
@@ -63,10 +63,10 @@ STATE_SCHEMA = record(
 
 
 def customer_of(state: State) -> str:
-    """E-mail address of the customer in session.
+    """Return the e-mail address of the customer in session.
 
     Raises:
-        ToolFailure: nobody is.
+        ToolFailure: No session is open.
     """
     found: str | None = state["session"]
     if found is None:
@@ -75,7 +75,7 @@ def customer_of(state: State) -> str:
 
 
 def event_of(state: State, event_id: str) -> dict[str, Any]:
-    """An event.
+    """Return an event.
 
     Raises:
         ToolFailure: there is none of this id.
@@ -87,10 +87,10 @@ def event_of(state: State, event_id: str) -> dict[str, Any]:
 
 
 def own(state: State, kind: str, key: str) -> dict[str, Any]:
-    """A hold, booking or case of the customer in session; those of others do not exist for them.
+    """Return a hold, booking or case of the customer in session; those of others do not exist for them.
 
     Raises:
-        ToolFailure: nobody is in session, or nothing of theirs has this key.
+        ToolFailure: No session is open, or nothing of theirs has this key.
     """
     customer = customer_of(state)
     found: dict[str, Any] | None = state[kind].get(key)
@@ -100,7 +100,7 @@ def own(state: State, kind: str, key: str) -> dict[str, Any]:
 
 
 def valid_booking(state: State, booking_id: str) -> dict[str, Any]:
-    """A booking of the customer in session that can still be used.
+    """Return a booking of the customer in session that can still be used.
 
     Raises:
         ToolFailure: there is none of this number, or it was refunded.
@@ -112,6 +112,6 @@ def valid_booking(state: State, booking_id: str) -> dict[str, Any]:
 
 
 def mark_seats(state: State, event_id: str, seats: list[str], status: str) -> None:
-    """Gives seats of an event another status."""
+    """Give seats of an event another status."""
     for seat in seats:
         state["seats"][event_id][seat]["status"] = status

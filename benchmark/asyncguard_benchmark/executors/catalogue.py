@@ -1,4 +1,4 @@
-"""Which toolset belongs to which category or domain. A new one is one file and one line here."""
+"""Toolset of each category and domain. A new one is one file and one line here."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -64,23 +64,23 @@ TOOLSETS: Mapping[Category | Domain, Toolset] = {
 
 
 def toolset_of(category: Category | Domain) -> Toolset:
-    """The toolset of a category or domain."""
+    """Return the toolset of a category or domain."""
     return TOOLSETS[category]
 
 
 def names_of(category: Category | Domain) -> set[str]:
-    """The tools that may be on an API list: of a domain, also those that all hazard tasks have."""
+    """Return the tools that may be on an API list: of a domain, also those that all hazard tasks have."""
     return {*toolset_of(category).tools, *(COMMON_NAMES if isinstance(category, Domain) else ())}
 
 
 def tools_of(task: SubTask) -> Mapping[str, Tool]:
-    """The tools on the API list of a sub-task."""
+    """Return the tools on the API list of a sub-task."""
     return _tools(task.category, task.tools)
 
 
 @lru_cache(maxsize=4096)
 def _tools(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, Tool]:
-    """The API list; made once for each, as the tool that tells contracts is made for the list that it stands on."""
+    """Return the API list; made once for each, as the tool that tells contracts is made for its list."""
     tools = toolset_of(category).tools
     if isinstance(category, Domain):
         tools = {**tools, **common_tools(tools[name] for name in names if name in tools)}
@@ -88,10 +88,10 @@ def _tools(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, 
 
 
 def composition_tools(composition: Composition) -> dict[str, Tool]:
-    """The union of the sub-tasks' API lists, each tool once, in the order of first mention."""
+    """Return the union of the sub-tasks' API lists, each tool once, in the order of first mention."""
     return {name: tool for task in composition.sub_tasks for name, tool in tools_of(task).items()}
 
 
 def fresh_executor(task: SubTask) -> Executor:
-    """A new executor with the sub-task's initial state."""
+    """Return a new executor with the sub-task's initial state."""
     return Executor(tools_of(task), task.initial_state)

@@ -10,10 +10,10 @@ _LOWEST, _COUNT = 10_000, 90_000
 
 
 def content_id(prefix: str, content: Any, taken: Container[str]) -> str:
-    """An id such as ``M-58213``; the n-th thing of equal content takes the n-th free id of its series.
+    """Return an id such as ``M-58213``; the n-th thing of equal content takes the n-th free id of its series.
 
     Args:
-        prefix: What stands before the dash.
+        prefix: Text before the dash.
         content: A JSON value; the order of names in objects does not matter.
         taken: Ids that are not free.
     """

@@ -1,4 +1,4 @@
-"""How a tool presents itself: to a model by a JSON schema, to a guard by its footprint."""
+"""Declarations of a tool: to a model by a JSON schema, to a guard by its footprint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ State = dict[str, Any]
 
 
 class Effect(StrEnum):
-    """What repeating a call does."""
+    """Effect of repeating a call."""
 
     PURE = "pure"
     """It changes nothing."""
@@ -28,10 +28,11 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolDeclaration:
-    """What a guard may know of a tool: no code, only strings.
+    """Facts about a tool that a guard may know: no code, only strings.
 
-    Resource names are templates over the arguments and ``{task_id}``: every sub-task has a state of its own, so equal
-    names in two sub-tasks are different resources. Two calls whose filled-in footprints do not meet commute.
+    Resource names are templates over the arguments and ``{task_id}``: every sub-task has a state of
+    its own, so equal names in two sub-tasks are different resources. Two calls whose filled-in
+    footprints do not meet commute.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Alternative:
     arguments: Mapping[str, str] = field(default_factory=dict)
     """The other tool's argument name -> this tool's argument name, where they differ."""
     trusted: bool = False
-    """Whether it is the one to believe where sources disagree and no majority decides."""
+    """True if it is the one to believe if sources disagree and no majority decides."""
 
 
 Invariant = Callable[[Mapping[str, Any], Any], str | None]
@@ -61,7 +62,7 @@ Invariant = Callable[[Mapping[str, Any], Any], str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What a tool declares for the case that it, or a tool beside it, lets its caller down."""
+    """Declarations of a tool for the case that it, or a tool next to it, lets its caller down."""
 
     returns: Mapping[str, Any] | None = None
     """JSON schema of the result. Properties may carry `unit` (text) and `aliases` (other names of the field; for an
@@ -80,7 +81,7 @@ class Remedies:
     """A pure tool that tells whether an effect happened: it takes some of the same arguments and answers
     ``{"happened": bool, "result": the result of the effect or null}``."""
     invariants: tuple[Invariant, ...] = ()
-    """What has to hold between arguments and result."""
+    """Rules that hold between arguments and result."""
 
 
 NO_REMEDIES = Remedies()
@@ -100,7 +101,7 @@ class Tool:
     run: Callable[..., Any]
     """``run(state, **arguments)`` gives a JSON value or None, or raises ToolFailure before it changes anything."""
     remedies: Remedies = NO_REMEDIES
-    """What is declared for faults; nothing, for a tool that has none."""
+    """Declarations for faults; none, for a tool that has none."""
 
     def __post_init__(self) -> None:
         Draft202012Validator.check_schema(self.parameters)
@@ -110,7 +111,7 @@ class Tool:
 
     @property
     def declaration(self) -> ToolDeclaration:
-        """What a guard is told."""
+        """Return the declaration that a guard gets."""
         return ToolDeclaration(
             name=self.name, effect=self.effect, reads=self.reads, writes=self.writes
         )
@@ -122,14 +123,14 @@ class Tool:
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """Default values of the arguments that have one."""
+        """Return the default values of the arguments that have one."""
         properties = self.parameters["properties"]
         return {
             name: schema["default"] for name, schema in properties.items() if "default" in schema
         }
 
     def function_schema(self) -> dict[str, Any]:
-        """Name, description and parameters, as an API list shows them."""
+        """Return name, description and parameters, as an API list shows them."""
         return {
             "name": self.name,
             "description": self.description,
@@ -138,7 +139,7 @@ class Tool:
 
 
 def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an argument object: closed, and what has no default is required."""
+    """Return the schema of an argument object: closed, and what has no default is required."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -148,20 +149,20 @@ def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text(description: str, **more: Any) -> dict[str, Any]:
-    """The schema of a string that is not empty."""
+    """Return the schema of a string that is not empty."""
     return {"type": "string", "minLength": 1, "description": description, **more}
 
 
 def whole(description: str, **more: Any) -> dict[str, Any]:
-    """The schema of a whole number of at least one."""
+    """Return the schema of a whole number of at least one."""
     return {"type": "integer", "minimum": 1, "description": description, **more}
 
 
 def amount(description: str) -> dict[str, Any]:
-    """The schema of an amount of money above zero."""
+    """Return the schema of an amount of money above zero."""
     return {"type": "number", "exclusiveMinimum": 0, "description": description}
 
 
 def choice(description: str, options: tuple[str, ...], **more: Any) -> dict[str, Any]:
-    """The schema of one of several words."""
+    """Return the schema of one of several words."""
     return {"type": "string", "enum": list(options), "description": description, **more}

@@ -10,14 +10,14 @@ _LARGEST_RESULT = 10**300
 
 
 def exact(value: float) -> Fraction:
-    """The decimal number that the agent wrote, not its nearest binary neighbour."""
+    """Return the decimal number that the agent wrote, not its nearest binary neighbour."""
     if not math.isfinite(value):
         raise ToolFailure(f"{value} is not a number to calculate with.")
     return Fraction(str(value))
 
 
 def rounded(value: Fraction, places: int) -> int | float:
-    """To `places` decimals, half away from zero; a whole number comes without a fraction."""
+    """Return a number rounded to `places` decimals, half away from zero; a whole number comes without a fraction."""
     if abs(value) > _LARGEST_RESULT:
         raise ToolFailure("The result is too large.")
     scaled = math.floor(abs(value) * 10**places + Fraction(1, 2))

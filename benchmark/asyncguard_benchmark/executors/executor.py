@@ -1,4 +1,4 @@
-"""Runs the calls of one sub-task on a state of its own.
+"""Executor of the calls of one sub-task, on a state of its own.
 
 Rules: deterministic; the initial state is copied, so runs never share anything; arguments are validated before the tool
 sees them; a tool is reached through the allow-list of the sub-task, by keyword arguments; a failing call changes
@@ -37,7 +37,7 @@ class Toolset:
 def toolset(
     category: Category | Domain, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]
 ) -> Toolset:
-    """Puts the tools of a category or domain under their names.
+    """Put the tools of a category or domain under their names.
 
     Raises:
         ValueError: two tools share a name.
@@ -56,14 +56,14 @@ class Executor:
         self._state: State = copy_json(dict(initial_state))
 
     def call(self, tool_name: str, arguments: Mapping[str, Any]) -> str:
-        """Makes one call and returns its result as text; never raises for what an agent wrote."""
+        """Make one call and return its result as text; never raise for what an agent wrote."""
         try:
             return serialise(self.invoke(tool_name, arguments))
         except ToolFailure as failure:
             return error(str(failure))
 
     def invoke(self, tool_name: str, arguments: Mapping[str, Any]) -> Any:
-        """Makes one call and returns its result.
+        """Make one call and return its result.
 
         Raises:
             RefusedCall: there is no such tool, or it does not take these arguments.
@@ -85,7 +85,7 @@ class Executor:
         return result
 
     def tool(self, tool_name: str) -> Tool:
-        """A tool of the sub-task.
+        """Return a tool of the sub-task.
 
         Raises:
             RefusedCall: there is none of this name.
@@ -96,28 +96,28 @@ class Executor:
         return tool
 
     def public_state(self) -> State:
-        """A copy of the state, for comparison."""
+        """Return a copy of the state, for comparison."""
         copied: State = copy_json(self._state)
         return copied
 
 
 def refusal(tool_name: str, problem: ValidationError) -> str:
-    """What a tool says of arguments that it does not take."""
+    """Return the message of a tool about arguments that it does not take."""
     return f"Invalid arguments for {tool_name}: {problem.message[:_LONGEST_PROBLEM]}"
 
 
 def serialise(result: Any) -> str:
-    """A tool's result as the agent sees it; None is the text ``None``."""
+    """Return a tool's result as the agent sees it; None is the text ``None``."""
     return "None" if result is None else _ENCODER.encode(result)
 
 
 def error(problem: str) -> str:
-    """A failed call's result."""
+    """Return a failed call's result."""
     return serialise({"error": problem})
 
 
 def plain_numbers(value: Any) -> Any:
-    """A deep copy in which 10.0 is 10: to JSON they are one number, and a result must not show which was written."""
+    """Return a deep copy in which 10.0 is 10: JSON has one number for both, and a result must not show which it was."""
     match value:
         case dict():
             return {name: plain_numbers(item) for name, item in value.items()}
@@ -130,7 +130,7 @@ def plain_numbers(value: Any) -> Any:
 
 
 def holds_half_a_character(value: Any) -> bool:
-    """Whether a text in a JSON value has a surrogate without its other half: JSON can say it, UTF-8 cannot."""
+    """Return True if a text in a JSON value has a surrogate without its other half: JSON can say it, UTF-8 cannot."""
     match value:
         case str():
             return not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
@@ -146,7 +146,7 @@ def holds_half_a_character(value: Any) -> bool:
 
 
 def copy_json(value: Any) -> Any:
-    """A deep copy of a JSON value; several times faster than `copy.deepcopy`, and scoring is made of it."""
+    """Return a deep copy of a JSON value; several times faster than `copy.deepcopy`, and scoring is made of it."""
     match value:
         case dict():
             return {name: copy_json(item) for name, item in value.items()}

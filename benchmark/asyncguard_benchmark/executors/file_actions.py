@@ -1,4 +1,4 @@
-"""What the tools of FS do: paths, and reading and changing a tree of directories and texts."""
+"""Operations of the tools of FS: paths, and reading and changing a tree of directories and texts."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ STATE_SCHEMA = {
 
 
 def _names(state: State, path: str) -> list[str]:
-    """The names from the root to `path`."""
+    """Return the names from the root to `path`."""
     whole_path = path if path.startswith("/") else f"{state['cwd']}/{path}"
     names: list[str] = []
     for name in whole_path.split("/"):
@@ -40,7 +40,7 @@ def _show(names: list[str]) -> str:
 
 
 def _lookup(state: State, names: list[str]) -> Any:
-    """The directory or text at `names`, or None."""
+    """Return the directory or text at `names`, or None."""
     node = state["tree"]
     for name in names:
         node = node.get(name) if isinstance(node, dict) else None
@@ -67,7 +67,7 @@ def _lines(state: State, path: str) -> list[str]:
 
 
 def _place(state: State, path: str) -> tuple[dict[str, Any], str, list[str]]:
-    """The directory that holds or would hold `path`, the last name, and all names."""
+    """Return the directory that holds or would hold `path`, the last name, and all names."""
     names = _names(state, path)
     if not names:
         raise ToolFailure("/: the root directory stays as it is")
@@ -81,7 +81,7 @@ def _size(node: Any) -> int:
 
 
 def change_directory(state: State, folder: str) -> Any:
-    """Makes a directory the current one."""
+    """Make a directory the current one."""
     names = _names(state, folder)
     _directory(state, names)
     state["cwd"] = _show(names)
@@ -89,17 +89,17 @@ def change_directory(state: State, folder: str) -> Any:
 
 
 def current_directory(state: State) -> Any:
-    """The full path of the current directory."""
+    """Return the full path of the current directory."""
     return {"current_directory": state["cwd"]}
 
 
 def list_names(state: State) -> Any:
-    """The names in the current directory, alphabetically."""
+    """Return the names in the current directory, alphabetically."""
     return {"entries": sorted(_directory(state, _names(state, ".")))}
 
 
 def describe(state: State, path: str) -> Any:
-    """Full path, type and size in bytes of whatever is at a path."""
+    """Return full path, type and size in bytes of whatever is at a path."""
     names = _names(state, path)
     node = _lookup(state, names)
     if node is None:
@@ -112,28 +112,28 @@ def describe(state: State, path: str) -> Any:
 
 
 def whole_text(state: State, file: str) -> Any:
-    """The text of a file."""
+    """Return the text of a file."""
     return {"content": _text(state, file)}
 
 
 def first_lines(state: State, file: str, lines: int) -> Any:
-    """The first lines of a file, all of them if there are fewer."""
+    """Return the first lines of a file, all of them if there are fewer."""
     return {"lines": _lines(state, file)[:lines]}
 
 
 def last_lines(state: State, file: str, lines: int) -> Any:
-    """The last lines of a file, all of them if there are fewer."""
+    """Return the last lines of a file, all of them if there are fewer."""
     return {"lines": _lines(state, file)[-lines:]}
 
 
 def matching_lines(state: State, file: str, pattern: str) -> Any:
-    """The lines that hold a piece of text, letter by letter."""
+    """Return the lines that hold a piece of text, letter by letter."""
     # Plain containment: an agent's regular expression could run for ever.
     return {"matching_lines": [line for line in _lines(state, file) if pattern in line]}
 
 
 def matching_names(state: State, name: str, folder: str) -> Any:
-    """The paths in and below a directory whose last name holds a piece of text."""
+    """Return the paths in and below a directory whose last name holds a piece of text."""
     start = _names(state, folder)
     return {"matches": _walk(_directory(state, start), start, name)}
 
@@ -148,12 +148,12 @@ def _walk(directory: dict[str, Any], above: list[str], wanted: str) -> list[str]
 
 
 def sorted_lines(state: State, file: str, order: str) -> Any:
-    """The lines of a file by code point."""
+    """Return the lines of a file by code point."""
     return {"lines": sorted(_lines(state, file), reverse=order == "descending")}
 
 
 def count(state: State, file: str) -> Any:
-    """How many lines, words and characters a file has."""
+    """Return the number of lines, words and characters of a file."""
     content = _text(state, file)
     return {
         "lines": len(content.splitlines()),
@@ -163,7 +163,7 @@ def count(state: State, file: str) -> Any:
 
 
 def differing_lines(state: State, first: str, second: str) -> Any:
-    """The lines that only one of two files has, in the order of the file."""
+    """Return the lines that only one of two files has, in the order of the file."""
     left, right = _lines(state, first), _lines(state, second)
     only_first, only_second = (
         [a for a in left if a not in right],
@@ -173,14 +173,14 @@ def differing_lines(state: State, first: str, second: str) -> Any:
 
 
 def sizes(state: State, folder: str) -> Any:
-    """The bytes in a directory, and its names by their size; equal sizes by name."""
+    """Return the bytes in a directory, and its names by their size; equal sizes by name."""
     entries = _directory(state, _names(state, folder))
     ranked = sorted(entries, key=lambda name: (-_size(entries[name]), name))
     return {"total_bytes": _size(entries), "largest_first": ranked}
 
 
 def line_at(state: State, file: str, number: int) -> Any:
-    """The line with a number, counted from 1."""
+    """Return the line with a number, counted from 1."""
     lines = _lines(state, file)
     if number > len(lines):
         raise ToolFailure(f"{_show(_names(state, file))}: has only {len(lines)} lines")
@@ -188,7 +188,7 @@ def line_at(state: State, file: str, number: int) -> Any:
 
 
 def column(state: State, file: str, separator: str, position: int) -> Any:
-    """One part of each line; lines that have fewer parts are left out."""
+    """Return one part of each line; lines that have fewer parts are left out."""
     rows = [line.split(separator) for line in _lines(state, file)]
     if not any(len(row) >= position for row in rows):
         raise ToolFailure(f"{_show(_names(state, file))}: no line has {position} parts")
@@ -196,7 +196,7 @@ def column(state: State, file: str, separator: str, position: int) -> Any:
 
 
 def files_holding(state: State, text: str, folder: str) -> Any:
-    """The paths of the files in and below a directory whose text holds a piece of text."""
+    """Return the paths of the files in and below a directory whose text holds a piece of text."""
     start = _names(state, folder)
     paths = _walk(_directory(state, start), start, "")
     return {"files": [path for path in paths if _holds(_lookup(state, _names(state, path)), text)]}
@@ -207,7 +207,7 @@ def _holds(node: Any, text: str) -> bool:
 
 
 def make_directory(state: State, folder: str) -> None:
-    """Makes a directory whose parent exists."""
+    """Make a directory whose parent exists."""
     parent, name, names = _place(state, folder)
     if name in parent:
         raise ToolFailure(f"{_show(names)}: exists already")
@@ -215,13 +215,13 @@ def make_directory(state: State, folder: str) -> None:
 
 
 def make_file(state: State, file: str) -> None:
-    """Makes an empty file unless there is something of that name."""
+    """Make an empty file unless there is something of that name."""
     parent, name, _ = _place(state, file)
     parent.setdefault(name, "")
 
 
 def write_line(state: State, text: str, file: str, mode: str) -> None:
-    """Makes a line the whole text of a file, or its end."""
+    """Make a line the whole text of a file, or its end."""
     parent, name, names = _place(state, file)
     before = parent.get(name, "")
     if not isinstance(before, str):
@@ -230,7 +230,7 @@ def write_line(state: State, text: str, file: str, mode: str) -> None:
 
 
 def _arrival(state: State, source: str, destination: str) -> tuple[dict[str, Any], str, list[str]]:
-    """Where a moved or copied thing lands: inside a directory under its own name, or under a new name."""
+    """Return the place of a moved or copied thing: inside a directory under its own name, or under a new name."""
     origin, target = _names(state, source), _names(state, destination)
     if isinstance(_lookup(state, target), dict):
         target = [*target, *origin[-1:]]
@@ -243,7 +243,7 @@ def _arrival(state: State, source: str, destination: str) -> tuple[dict[str, Any
 
 
 def add_line(state: State, file: str, text: str) -> Any:
-    """Puts a line at the end of a file that exists."""
+    """Put a line at the end of a file that exists."""
     before = _text(state, file)
     parent, name, _ = _place(state, file)
     # A last line that nothing ends yet is ended first, so that two lines never become one.
@@ -252,7 +252,7 @@ def add_line(state: State, file: str, text: str) -> Any:
 
 
 def replace_text(state: State, file: str, old: str, new: str) -> Any:
-    """Writes one piece of text for another, wherever it stands."""
+    """Write one piece of text for another, wherever it stands."""
     before = _text(state, file)
     parent, name, names = _place(state, file)
     if old not in before:
@@ -262,7 +262,7 @@ def replace_text(state: State, file: str, old: str, new: str) -> Any:
 
 
 def join_files(state: State, first: str, second: str, destination: str) -> Any:
-    """Writes the texts of two files into a new one."""
+    """Write the texts of two files into a new one."""
     content = _text(state, first) + _text(state, second)
     parent, name, names = _place(state, destination)
     if name in parent:
@@ -272,7 +272,7 @@ def join_files(state: State, first: str, second: str, destination: str) -> Any:
 
 
 def move(state: State, source: str, destination: str) -> Any:
-    """Moves or renames a file or directory."""
+    """Move or rename a file or directory."""
     parent, name, names = _place(state, source)
     if name not in parent:
         raise ToolFailure(f"{_show(names)}: no such file or directory")
@@ -284,7 +284,7 @@ def move(state: State, source: str, destination: str) -> Any:
 
 
 def copy(state: State, source: str, destination: str) -> Any:
-    """Copies a file."""
+    """Copy a file."""
     content = _text(state, source)
     parent, name, names = _arrival(state, source, destination)
     parent[name] = content
@@ -292,7 +292,7 @@ def copy(state: State, source: str, destination: str) -> Any:
 
 
 def delete_file(state: State, file: str) -> None:
-    """Deletes a file."""
+    """Delete a file."""
     parent, name, names = _place(state, file)
     if not isinstance(parent.get(name), str):
         raise ToolFailure(f"{_show(names)}: no such file")
@@ -300,7 +300,7 @@ def delete_file(state: State, file: str) -> None:
 
 
 def delete_directory(state: State, folder: str) -> None:
-    """Deletes an empty directory that is not the current one."""
+    """Delete an empty directory that is not the current one."""
     parent, name, names = _place(state, folder)
     if parent.get(name) != {}:
         raise ToolFailure(f"{_show(names)}: no such empty directory")

@@ -1,4 +1,4 @@
-"""What the functions of data generation make of dates, times and people: series, rotas, fixtures, slots, payments."""
+"""Functions of data generation on dates, times and people: series, rotas, fixtures, slots, payments."""
 
 import calendar
 from datetime import date, timedelta
@@ -33,7 +33,7 @@ def _months_later(start: date, months: int) -> date:
 
 
 def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
-    """Dates at an equal distance; a month that is too short gives its last day."""
+    """Return dates at an equal distance; a month that is too short gives its last day."""
     start = _date(first)
     try:
         dates = [
@@ -52,7 +52,7 @@ def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
 
 
 def month_sheet(_: State, month: str) -> Any:
-    """The dates of a month under their weekdays."""
+    """Return the dates of a month under their weekdays."""
     first = _date(f"{month}-01")
     days = calendar.monthrange(first.year, first.month)[1]
     dates = [first.replace(day=day) for day in range(1, days + 1)]
@@ -64,7 +64,7 @@ def month_sheet(_: State, month: str) -> Any:
 
 
 def duty_rota(_: State, people: list[str], dates: list[str]) -> Any:
-    """People take turns over dates, in the order given."""
+    """Return a rota: people take turns over dates, in the order given."""
     for text in dates:
         _date(text)
     duties = [{"date": text, "person": people[n % len(people)]} for n, text in enumerate(dates)]
@@ -73,7 +73,7 @@ def duty_rota(_: State, people: list[str], dates: list[str]) -> Any:
 
 
 def fixture_rounds(_: State, teams: list[str]) -> Any:
-    """Everybody meets everybody once; with an odd number one team rests in each round."""
+    """Return fixtures in which all meet each other once; with an odd number one team rests in each round."""
     if len(set(teams)) != len(teams):
         raise ToolFailure("A team stands in the list more than once.")
     circle: list[str | None] = [*teams, *([None] if len(teams) % 2 else [])]
@@ -98,7 +98,7 @@ def fixture_rounds(_: State, teams: list[str]) -> Any:
 
 
 def time_slots(_: State, opens: str, closes: str, minutes: int, pause: int) -> Any:
-    """Slots of equal length between two times of a day."""
+    """Return the slots of equal length between two times of a day."""
     start, end = _minute(opens), _minute(closes)
     starts = list(range(start, end - minutes + 1, minutes + pause))
     if not starts:
@@ -130,7 +130,7 @@ def _clock(minute: int) -> str:
 
 
 def instalment_plan(_: State, amount: float, due_dates: list[str]) -> Any:
-    """An amount in equal parts of whole cents; the last part takes what is left over."""
+    """Return an amount in equal parts of whole cents; the last part takes what is left over."""
     for text in due_dates:
         _date(text)
     whole, parts = exact(amount), len(due_dates)

@@ -1,4 +1,4 @@
-"""What the functions of data generation make that needs no calendar: series, codes, labels, draws, selections.
+"""Functions of data generation that need no calendar: series, codes, labels, draws, selections.
 
 Draws come from a hash of the seed and a counter, so that a seed gives the same values on every machine.
 """
@@ -32,7 +32,7 @@ def _digest(*parts: Any) -> str:
 
 
 def number_series(_: State, start: float, step: float, count: int) -> Any:
-    """Equally spaced numbers."""
+    """Return equally spaced numbers."""
     values = [exact(start) + position * exact(step) for position in range(count)]
     return {
         "values": [rounded(value, _PLACES) for value in values],
@@ -42,26 +42,26 @@ def number_series(_: State, start: float, step: float, count: int) -> Any:
 
 
 def growth_series(_: State, start: float, percent: float, count: int) -> Any:
-    """Numbers that each lie a percentage above the one before; rounded only when shown."""
+    """Return the numbers that each lie a percentage above the one before; rounded only when shown."""
     values = [exact(start) * (1 + exact(percent) / 100) ** position for position in range(count)]
     return {"values": [rounded(value, 2) for value in values], "last": rounded(values[-1], 2)}
 
 
 def spread_points(_: State, first: float, last: float, count: int) -> Any:
-    """Points that divide a distance evenly, both ends included."""
+    """Return the points that divide a distance evenly, both ends included."""
     gap = (exact(last) - exact(first)) / (count - 1)
     points = [rounded(exact(first) + position * gap, _PLACES) for position in range(count)]
     return {"points": points, "gap": rounded(gap, _PLACES), "inner": points[1:-1]}
 
 
 def serial_labels(_: State, prefix: str, first: int, count: int, digits: int) -> Any:
-    """Consecutive numbers behind a prefix."""
+    """Return consecutive numbers with a prefix."""
     labels = [f"{prefix}{number:0{digits}d}" for number in range(first, first + count)]
     return {"labels": labels, "last": labels[-1], "next_number": first + count}
 
 
 def grid_labels(_: State, rows: int, columns: int) -> Any:
-    """Names of the cells of a grid: a letter for the row, a number for the column."""
+    """Return the names of the cells of a grid: a letter for the row, a number for the column."""
     _limited(rows * columns)
     grid = [
         [f"{chr(ord('A') + row)}{column + 1}" for column in range(columns)] for row in range(rows)
@@ -75,14 +75,14 @@ def grid_labels(_: State, rows: int, columns: int) -> Any:
 
 
 def crossed_labels(_: State, first: list[str], second: list[str], separator: str) -> Any:
-    """Every item of one list joined to every item of another."""
+    """Return every item of one list joined to every item of another."""
     _limited(len(first) * len(second))
     labels = [f"{one}{separator}{other}" for one in first for other in second]
     return {"labels": labels, "count": len(labels)}
 
 
 def choose_groups(_: State, items: list[str], size: int) -> Any:
-    """All selections of a size, in the order of the items."""
+    """Return all selections of a size, in the order of the items."""
     if size > len(items):
         raise ToolFailure(f"{size} of {len(items)} items cannot be chosen.")
     _limited(math.comb(len(items), size))
@@ -91,7 +91,7 @@ def choose_groups(_: State, items: list[str], size: int) -> Any:
 
 
 def fill_pattern(_: State, pattern: str, values: list[Any]) -> Any:
-    """A text for every value, put where the pattern has its placeholder."""
+    """Return a text for every value, put where the pattern has its placeholder."""
     if PLACEHOLDER not in pattern:
         raise ToolFailure(f"The pattern has no {PLACEHOLDER!r} to put a value in.")
     texts = [pattern.replace(PLACEHOLDER, str(value)) for value in values]
@@ -99,7 +99,7 @@ def fill_pattern(_: State, pattern: str, values: list[Any]) -> Any:
 
 
 def title_slug(_: State, title: str, longest: int) -> Any:
-    """A title in small letters, digits and hyphens, cut between words."""
+    """Return a title in small letters, digits and hyphens, cut between words."""
     words = "".join(
         letter if letter.isascii() and letter.isalnum() else " " for letter in title.lower()
     ).split()
@@ -115,7 +115,7 @@ def title_slug(_: State, title: str, longest: int) -> Any:
 
 
 def content_key(_: State, content: str, length: int) -> Any:
-    """A key that depends on a text only."""
+    """Return a key that depends on a text only."""
     digest = _digest("key", content)
     return {
         "key": digest[:length],
@@ -125,7 +125,7 @@ def content_key(_: State, content: str, length: int) -> Any:
 
 
 def check_code(_: State, digits: str, scheme: str) -> Any:
-    """Digits with the check digit of a scheme behind them."""
+    """Return digits, followed by the check digit of a scheme."""
     if not (digits.isascii() and digits.isdigit()):
         raise ToolFailure(
             "Only the digits 0 to 9 may stand in the number, without spaces or hyphens."
@@ -159,13 +159,13 @@ def _isbn(digits: Sequence[int]) -> str:
 
 
 def seeded_shuffle(_: State, items: list[Any], seed: int) -> Any:
-    """The items in an order that depends on the seed."""
+    """Return the items in an order that depends on the seed."""
     shuffled = _shuffled(items, seed)
     return {"items": shuffled, "first": shuffled[0], "last": shuffled[-1]}
 
 
 def seeded_draw(_: State, items: list[Any], count: int, seed: int) -> Any:
-    """Some of the items, and the rest as it stood."""
+    """Return some of the items, and the rest as it stood."""
     if count > len(items):
         raise ToolFailure(f"{count} of {len(items)} items cannot be drawn.")
     drawn = _shuffled(range(len(items)), seed)[:count]
@@ -181,7 +181,7 @@ def _shuffled(items: Sequence[Any], seed: int) -> list[Any]:
 
 
 def seeded_integers(_: State, low: int, high: int, count: int, seed: int) -> Any:
-    """Whole numbers between two bounds, repetition allowed."""
+    """Return whole numbers between two bounds, repetition allowed."""
     if low > high:
         raise ToolFailure("The lower bound lies above the upper one.")
     values = [

@@ -1,4 +1,4 @@
-"""What a machine's computer knows, and the conditions under which it acts."""
+"""State of a machine's computer, and the conditions under which it acts."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ STATE_SCHEMA = record(
 
 
 def entry(state: State, kind: str, key: str, what: str) -> dict[str, Any]:
-    """One record of a kind.
+    """Return one record of a kind.
 
     Raises:
         ToolFailure: there is none; `what` is the word for it.
@@ -79,28 +79,28 @@ def entry(state: State, kind: str, key: str, what: str) -> dict[str, Any]:
 
 
 def require_running(state: State) -> None:
-    """Refuses unless the engine runs."""
+    """Refuse unless the engine runs."""
     if not state["engine"]["running"]:
         raise ToolFailure("The engine must be running.")
 
 
 def require_stopped(state: State) -> None:
-    """Refuses while the engine runs."""
+    """Refuse while the engine runs."""
     if state["engine"]["running"]:
         raise ToolFailure("The engine must be off.")
 
 
 def require_parked(state: State) -> None:
-    """Refuses unless the gear is park."""
+    """Refuse unless the gear is park."""
     if state["engine"]["gear"] != "park":
         raise ToolFailure(f"The gear must be park, not {state['engine']['gear']}.")
 
 
 def litres_for(state: State, km: float) -> float:
-    """Fuel for a distance, to a tenth of a litre."""
+    """Return the fuel for a distance, to a tenth of a litre."""
     return float(round(km * state["fuel"]["per_100_km"] / 100, 1))
 
 
 def range_km(state: State) -> int:
-    """Whole kilometres that the fuel is good for."""
+    """Return whole kilometres that the fuel is good for."""
     return int(state["fuel"]["litres"] * 100 / state["fuel"]["per_100_km"])

@@ -15,7 +15,7 @@ from asyncguard_benchmark.executors.executor import plain_numbers
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], notation: str) -> str:
-    """A table as ``csv``, ``tsv``, ``markdown`` or ``html``."""
+    """Return a table as ``csv``, ``tsv``, ``markdown`` or ``html``."""
     match notation:
         case "markdown":
             lines = [columns, ["---"] * len(columns), *rows]
@@ -35,7 +35,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], notation: 
 
 
 def read_json(text: str) -> Any:
-    """A JSON text as a value.
+    """Return a JSON text as a value.
 
     Raises:
         ToolFailure: it is none, or holds a number that JSON does not know.
@@ -49,7 +49,7 @@ def read_json(text: str) -> Any:
 
 
 def element_of(text: str) -> dict[str, Any]:
-    """One XML element with its children, grandchildren left out.
+    """Return one XML element with its children, grandchildren left out.
 
     Raises:
         ToolFailure: it is not well-formed, or declares something: entities could expand without end.
@@ -72,7 +72,7 @@ def _shallow(element: ElementTree.Element) -> dict[str, Any]:
 
 
 def xml_text(tag: str, attributes: Mapping[str, Any], content: str) -> str:
-    """An element with its attributes in alphabetical order."""
+    """Return an element with its attributes in alphabetical order."""
     written = "".join(
         f" {name}={quoteattr(str(value))}" for name, value in sorted(attributes.items())
     )
@@ -80,7 +80,7 @@ def xml_text(tag: str, attributes: Mapping[str, Any], content: str) -> str:
 
 
 def url_parts(text: str) -> dict[str, Any]:
-    """Scheme, host, port, path, its last name, query parameters and fragment of a URL.
+    """Return scheme, host, port, path, its last name, query parameters and fragment of a URL.
 
     Raises:
         ToolFailure: it has no scheme and host, or a parameter occurs twice.

@@ -35,7 +35,7 @@ UNIT_NAMES = (*_UNITS, "°C", "°F")
 
 
 def converted(value: Fraction, from_unit: str, to_unit: str) -> Fraction:
-    """A measurement in another unit.
+    """Return a measurement in another unit.
 
     Raises:
         ToolFailure: the units measure different things.

@@ -53,7 +53,7 @@ STATE_SCHEMA = record(
 
 
 def _me(state: State) -> str:
-    """The address of the mailbox that is signed in to."""
+    """Return the address of the mailbox that is signed in to."""
     if state["session"] is None:
         raise ToolFailure("No mailbox is signed in to.")
     address: str = state["session"]
@@ -61,7 +61,7 @@ def _me(state: State) -> str:
 
 
 def _mine(state: State) -> dict[str, dict[str, Any]]:
-    """The messages of the mailbox, oldest first."""
+    """Return the messages of the mailbox, oldest first."""
     me = _me(state)
     mine = [
         (key, message) for key, message in state["messages"].items() if message["mailbox"] == me
@@ -77,7 +77,7 @@ def _message(state: State, message_id: str) -> dict[str, Any]:
 
 
 def _rows(messages: dict[str, dict[str, Any]]) -> Any:
-    """One line a message, newest first."""
+    """Return one line a message, newest first."""
     shown = ("folder", "date", "sender", "to", "subject", "labels", "unread")
     return [
         {"message_id": key, **{name: messages[key][name] for name in shown}}
@@ -90,7 +90,7 @@ def _prefixed(prefix: str, subject: str) -> str:
 
 
 def _store(state: State, thread_id: str | None, **values: Any) -> str:
-    """Keeps a new message of the mailbox, in a new thread unless one is given, and returns its id."""
+    """Keep a new message of the mailbox, in a new thread unless one is given, and return its id."""
     message = {
         "mailbox": _me(state),
         "date": state["now"],
@@ -109,7 +109,7 @@ def _store(state: State, thread_id: str | None, **values: Any) -> str:
 
 
 def _receipt(state: State, message_id: str) -> Any:
-    """What is told of a message that was just written or sent."""
+    """Return the fields that are shown of a message that was just written or sent."""
     message = state["messages"][message_id]
     shown = (
         "thread_id",

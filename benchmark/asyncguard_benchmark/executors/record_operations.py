@@ -1,4 +1,4 @@
-"""What the functions of data management do to lists of flat records, to plain lists and to mappings.
+"""Functions of data management on lists of flat records, on plain lists and on mappings.
 
 Every function takes the empty state first, leaves its arguments alone and keeps the order in which things were given
 unless it says otherwise; ties keep that order, too. Sums are exact and rounded once, to two decimals, half away
@@ -22,7 +22,7 @@ RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "at least": ge,
     "at most": le,
 }
-"""How a number may stand to a bound."""
+"""Relations of a number to a bound."""
 DESCENDING = "descending"
 DIRECTIONS = (DESCENDING, "ascending")
 _PLACES = 2
@@ -60,18 +60,18 @@ def _split(records: Sequence[Record], wanted: Sequence[bool]) -> dict[str, Any]:
 def filter_by_number(
     _: State, records: list[Record], field: str, relation: str, bound: float
 ) -> Any:
-    """Records whose number stands in a relation to a bound, and the others."""
+    """Return records whose number stands in a relation to a bound, and the others."""
     holds, limit = RELATIONS[relation], exact(bound)
     return _split(records, [holds(_number(record, field), limit) for record in records])
 
 
 def filter_by_text(_: State, records: list[Record], field: str, text: str) -> Any:
-    """Records whose field is exactly a text, and the others."""
+    """Return records whose field is exactly a text, and the others."""
     return _split(records, [_value(record, field) == text for record in records])
 
 
 def order_records(_: State, records: list[Record], field: str, direction: str) -> Any:
-    """Records in the order of one field."""
+    """Return records in the order of one field."""
     keyed = [_kind(_value(record, field)) for record in records]
     positions = sorted(range(len(records)), key=keyed.__getitem__, reverse=direction == DESCENDING)
     ordered = [records[position] for position in positions]
@@ -79,7 +79,7 @@ def order_records(_: State, records: list[Record], field: str, direction: str) -
 
 
 def top_records(_: State, records: list[Record], field: str, count: int) -> Any:
-    """The records with the highest numbers, highest first; the others as they came."""
+    """Return the records with the highest numbers, highest first; the others as they came."""
     numbers = [_number(record, field) for record in records]
     positions = sorted(range(len(records)), key=numbers.__getitem__, reverse=True)[:count]
     others = [record for position, record in enumerate(records) if position not in positions]
@@ -87,13 +87,13 @@ def top_records(_: State, records: list[Record], field: str, count: int) -> Any:
 
 
 def extract_column(_: State, records: list[Record], field: str) -> Any:
-    """The values of one field, with and without repetition."""
+    """Return the values of one field, with and without repetition."""
     values = [_value(record, field) for record in records]
     return {"values": values, "distinct": list(dict.fromkeys(values))}
 
 
 def aggregate_by(_: State, records: list[Record], key: str, measure: str) -> Any:
-    """Number of records, total and mean of a measure for each value of a key."""
+    """Return the number of records, and total and mean of a measure, for each value of a key."""
     groups: dict[Any, list[Fraction]] = {}
     for record in records:
         groups.setdefault(_value(record, key), []).append(_number(record, measure))
@@ -112,7 +112,7 @@ def aggregate_by(_: State, records: list[Record], key: str, measure: str) -> Any
 
 
 def match_records(_: State, left: list[Record], right: list[Record], key: str) -> Any:
-    """Pairs of records with the same value of a key, put together; and what has no partner."""
+    """Return the pairs of records with the same value of a key, put together; and what has no partner."""
     partners: dict[Any, list[Record]] = {}
     for record in right:
         partners.setdefault(_value(record, key), []).append(record)
@@ -127,7 +127,7 @@ def match_records(_: State, left: list[Record], right: list[Record], key: str) -
 
 
 def drop_repeats(_: State, records: list[Record], fields: list[str]) -> Any:
-    """The first record of each combination of values; later ones apart."""
+    """Return the first record of each combination of values; later ones apart."""
     seen: set[tuple[Any, ...]] = set()
     first: list[bool] = []
     for record in records:
@@ -139,7 +139,7 @@ def drop_repeats(_: State, records: list[Record], fields: list[str]) -> Any:
 
 
 def bucket_records(_: State, records: list[Record], field: str, edges: list[float]) -> Any:
-    """Records by the half-open range in which their number lies."""
+    """Return records by the half-open range in which their number lies."""
     bounds = [exact(edge) for edge in edges]
     if sorted(set(bounds)) != bounds:
         raise ToolFailure("The edges must rise, each one once.")
@@ -167,7 +167,7 @@ def bucket_records(_: State, records: list[Record], field: str, edges: list[floa
 
 
 def accumulate_column(_: State, records: list[Record], field: str) -> Any:
-    """Each record with the sum of a field up to and including it."""
+    """Return each record with the sum of a field up to and including it."""
     total = Fraction()
     summed: list[Record] = []
     for record in records:
@@ -177,7 +177,7 @@ def accumulate_column(_: State, records: list[Record], field: str) -> Any:
 
 
 def pivot_records(_: State, records: list[Record], row: str, column: str, measure: str) -> Any:
-    """Totals of a measure for each pair of values of two fields."""
+    """Return the totals of a measure for each pair of values of two fields."""
     table: dict[str, dict[str, Fraction]] = {}
     down: dict[str, Fraction] = {}
     across: dict[str, Fraction] = {}
@@ -209,7 +209,7 @@ def _by_key(records: Sequence[Record], key: str) -> dict[Any, Record]:
 
 
 def compare_snapshots(_: State, before: list[Record], after: list[Record], key: str) -> Any:
-    """What came, went and changed between two states of one list."""
+    """Return the entries that were added, removed and changed between two states of one list."""
     old, new = _by_key(before, key), _by_key(after, key)
     changed = [
         {"key": name, "field": field, "before": old[name][field], "after": value}
@@ -227,7 +227,7 @@ def compare_snapshots(_: State, before: list[Record], after: list[Record], key: 
 
 
 def nearest_record(_: State, records: list[Record], field: str, target: float) -> Any:
-    """The record whose number lies closest to a target, and the next closest."""
+    """Return the record whose number lies closest to a target, and the next closest."""
     distances = [abs(_number(record, field) - exact(target)) for record in records]
     positions = sorted(range(len(records)), key=distances.__getitem__)
     runner_up = records[positions[1]] if len(records) > 1 else None
@@ -239,7 +239,7 @@ def nearest_record(_: State, records: list[Record], field: str, target: float) -
 
 
 def compare_lists(_: State, first: list[Any], second: list[Any]) -> Any:
-    """What two lists share and what only one has, each thing once."""
+    """Return the items that two lists share, and those that only one has, each once."""
     ours, theirs = list(dict.fromkeys(first)), list(dict.fromkeys(second))
     return {
         "both": [item for item in ours if item in theirs],
@@ -249,7 +249,7 @@ def compare_lists(_: State, first: list[Any], second: list[Any]) -> Any:
 
 
 def tally_values(_: State, values: list[Any]) -> Any:
-    """How often each value occurs, the most frequent first."""
+    """Return the number of times each value occurs, the most frequent first."""
     counts = {value: values.count(value) for value in dict.fromkeys(values)}
     ranked = sorted(counts, key=counts.__getitem__, reverse=True)
     return {
@@ -261,7 +261,7 @@ def tally_values(_: State, values: list[Any]) -> Any:
 
 
 def describe_numbers(_: State, values: list[float]) -> Any:
-    """The usual figures of a list of numbers."""
+    """Return the usual figures of a list of numbers."""
     numbers = sorted(exact(value) for value in values)
     total, middle = sum(numbers, Fraction()), len(numbers) // 2
     median = numbers[middle] if len(numbers) % 2 else (numbers[middle - 1] + numbers[middle]) / 2
@@ -277,7 +277,7 @@ def describe_numbers(_: State, values: list[float]) -> Any:
 
 
 def overlay_mapping(_: State, base: dict[str, Any], changes: dict[str, Any]) -> Any:
-    """A mapping with the entries of a second one on top."""
+    """Return a mapping with the entries of a second one on top."""
     return {
         "merged": {**base, **changes},
         "replaced": {
@@ -288,7 +288,7 @@ def overlay_mapping(_: State, base: dict[str, Any], changes: dict[str, Any]) -> 
 
 
 def invert_mapping(_: State, mapping: dict[str, Any]) -> Any:
-    """For each value the names that have it."""
+    """Return for each value the names that have it."""
     names: dict[str, list[str]] = {}
     for name, value in mapping.items():
         names.setdefault(str(value), []).append(name)

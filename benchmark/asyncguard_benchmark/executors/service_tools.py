@@ -8,7 +8,7 @@ from asyncguard_benchmark.executors.declarations import Effect, Tool, arguments
 def reader(
     name: str, description: str, run: Any, reads: tuple[str, ...], /, **properties: Any
 ) -> Tool:
-    """A tool that only looks; `properties` are the schemas of its arguments."""
+    """Return a tool that only looks; `properties` are the schemas of its arguments."""
     schema = arguments(**properties)
     return Tool(
         name=name,
@@ -29,7 +29,7 @@ def writer(
     /,
     **properties: Any,
 ) -> Tool:
-    """A tool that must not be repeated; `properties` are the schemas of its arguments."""
+    """Return a tool that must not be repeated; `properties` are the schemas of its arguments."""
     return Tool(
         name=name,
         description=description,
@@ -50,7 +50,7 @@ def setter(
     /,
     **properties: Any,
 ) -> Tool:
-    """A tool that leaves and answers twice in a row what once does; `properties` are the schemas of its arguments."""
+    """Return a tool whose repetition leaves and answers the same; `properties` are the schemas of its arguments."""
     return Tool(
         name=name,
         description=description,

@@ -1,8 +1,8 @@
 """SC: a social network with walls, groups, comments, mentions and people who follow each other.
 
-Nothing works before somebody has logged on, and everything is then done as that member. What stands in a group is for
-its members only. Nobody else ever does anything and time stands still, so a run depends on nothing but its calls.
-Dates are texts ``YYYY-MM-DD HH:MM``, which sort as they should.
+Nothing works before a member has logged on, and everything is then done as that member. Posts in a
+group are for its members only. Other members do nothing and time stands still, so a run depends on
+nothing but its calls. Dates are texts ``YYYY-MM-DD HH:MM``, which sort as they should.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ _GROUPS = "social:{task_id}:groups"
 _POSTS = "social:{task_id}:posts"
 
 _WALL = "wall"
-"""Where a post stands that is in no group."""
+"""Place of a post that is in no group."""
 
 _DATE = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d \d\d:\d\d$"}
 _WORDS = rows(WORD)
@@ -52,7 +52,7 @@ STATE_SCHEMA = record(
 
 
 def _me(state: State) -> str:
-    """The handle of the member who is logged on."""
+    """Return the handle of the member who is logged on."""
     if state["session"] is None:
         raise ToolFailure("Nobody is logged on.")
     handle: str = state["session"]
@@ -80,7 +80,7 @@ def _sees(state: State, post: dict[str, Any]) -> bool:
 
 
 def _visible(state: State) -> dict[str, dict[str, Any]]:
-    """The posts that the member may see, newest first."""
+    """Return the posts that the member may see, newest first."""
     seen = [(key, post) for key, post in state["posts"].items() if _sees(state, post)]
     return dict(sorted(seen, key=lambda item: (item[1]["date"], item[0]), reverse=True))
 
@@ -93,7 +93,7 @@ def _post(state: State, post_id: str) -> dict[str, Any]:
 
 
 def _rows(posts: dict[str, dict[str, Any]]) -> Any:
-    """One line a post, in the order given."""
+    """Return one line a post, in the order given."""
     shown = ("author", "date", "text", "tags", "likes")
     return [
         {"post_id": key, **{name: post[name] for name in shown}, "comments": len(post["comments"])}
@@ -148,7 +148,7 @@ def _show_post(state: State, post_id: str) -> Any:
 
 
 def _mentioned(text: str) -> set[str]:
-    """The handles that a text names as @handle, punctuation apart."""
+    """Return the handles that a text names as @handle, punctuation apart."""
     return {
         word.strip(".,;:!?()\"'")[1:]
         for word in text.split()
@@ -205,13 +205,13 @@ def _join_group(state: State, group_id: str) -> Any:
 
 
 def _check_place(state: State, place: str) -> None:
-    """Only members of a group see it or write there."""
+    """Refuse a member who is not in the group: only members see it or write there."""
     if place != _WALL and _me(state) not in _group(state, place)["members"]:
         raise ToolFailure(f"Only members of group {place} may do that.")
 
 
 def _store(state: State, place: str, shared_from: str | None, text: str, tags: list[str]) -> Any:
-    """Keeps a new post of the member and tells of it."""
+    """Keep a new post of the member and tell of it."""
     author = _me(state)
     _check_place(state, place)
     post = {

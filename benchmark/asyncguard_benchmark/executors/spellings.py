@@ -24,7 +24,7 @@ SCHEMES = ("base64", "hex", "percent")
 
 
 def encoded(text: str, scheme: str) -> str:
-    """A text in a scheme, by way of UTF-8.
+    """Return a text in a scheme, by way of UTF-8.
 
     Raises:
         ToolFailure: UTF-8 does not know a character.
@@ -41,7 +41,7 @@ def encoded(text: str, scheme: str) -> str:
 
 
 def decoded(text: str, scheme: str) -> str:
-    """The inverse of `encoded`.
+    """Return the inverse of `encoded`.
 
     Raises:
         ToolFailure: the text is not written in this scheme.
@@ -56,12 +56,12 @@ def decoded(text: str, scheme: str) -> str:
 
 
 def plain_digits(text: str) -> list[str]:
-    """The groups of the digits 0 to 9, in order."""
+    """Return the groups of the digits 0 to 9, in order."""
     return re.findall(r"[0-9]+", text)
 
 
 def phone_parts(text: str, country: str) -> dict[str, Any]:
-    """A phone number of a country, with or without its dial code.
+    """Return a phone number of a country, with or without its dial code.
 
     Raises:
         ToolFailure: another country's dial code, or too few or too many digits.

@@ -9,7 +9,7 @@ COUNT = {"type": "integer", "minimum": 0}
 
 
 def record(**properties: Any) -> dict[str, Any]:
-    """The schema of a closed object that has all of these properties."""
+    """Return the schema of a closed object that has all of these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -19,15 +19,15 @@ def record(**properties: Any) -> dict[str, Any]:
 
 
 def table(values: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object whose names are keys and whose values have one schema."""
+    """Return the schema of an object whose names are keys and whose values have one schema."""
     return {"type": "object", "additionalProperties": values}
 
 
 def rows(items: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an array whose items have one schema."""
+    """Return the schema of an array whose items have one schema."""
     return {"type": "array", "items": items}
 
 
 def optional(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a value that may be missing, which is then null."""
+    """Return the schema of a value that may be missing, which is then null."""
     return {"anyOf": [schema, {"type": "null"}]}

@@ -1,4 +1,4 @@
-"""What the families of pure functions share: no state, no footprint, and schemas of numbers and lists."""
+"""Common part of the families of pure functions: no state, no footprint, and schemas of numbers and lists."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,11 +13,11 @@ WIDEST = 1_000_000_000_000_000
 
 
 def function(name: str, description: str, run: Any, /, **properties: Any) -> Tool:
-    """A tool that neither reads nor writes a state.
+    """Return a tool that neither reads nor writes a state.
 
     Args:
         name: Its name.
-        description: What it gives.
+        description: Description of its result.
         run: ``run(state, **arguments)``; the state is empty.
         **properties: Schemas of the arguments.
     """
@@ -26,7 +26,7 @@ def function(name: str, description: str, run: Any, /, **properties: Any) -> Too
 
 
 def number(description: str, **more: Any) -> dict[str, Any]:
-    """The schema of a number."""
+    """Return the schema of a number."""
     return {
         "type": "number",
         "minimum": -WIDEST,
@@ -37,7 +37,7 @@ def number(description: str, **more: Any) -> dict[str, Any]:
 
 
 def integer(description: str, least: int, most: int = WIDEST, **more: Any) -> dict[str, Any]:
-    """The schema of a whole number between two bounds."""
+    """Return the schema of a whole number between two bounds."""
     return {
         "type": "integer",
         "minimum": least,
@@ -48,7 +48,7 @@ def integer(description: str, least: int, most: int = WIDEST, **more: Any) -> di
 
 
 def array(description: str, items: Mapping[str, Any], least: int = 1) -> dict[str, Any]:
-    """The schema of a list of at most 200 things of one kind."""
+    """Return the schema of a list of at most 200 things of one kind."""
     return {
         "type": "array",
         "items": dict(items),

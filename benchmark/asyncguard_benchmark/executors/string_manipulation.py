@@ -34,7 +34,7 @@ def _join_texts(_: State, texts: Sequence[str], glue: str) -> Any:
 
 
 def _words(text: str) -> list[str]:
-    """Runs of letters and digits."""
+    """Return the runs of letters and digits."""
     return re.findall(r"[^\W_]+", text)
 
 
@@ -179,7 +179,7 @@ def _take_initials(_: State, text: str) -> Any:
 
 
 def _edits(one: str, other: str) -> int:
-    """Levenshtein distance, row by row."""
+    """Return the Levenshtein distance, computed row by row."""
     row = list(range(len(other) + 1))
     for line, letter in enumerate(one, 1):
         above, row = row, [line]

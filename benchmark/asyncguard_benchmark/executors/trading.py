@@ -90,7 +90,7 @@ def _open_order(state: State, order_id: int) -> dict[str, Any]:
 
 
 def _order_id(state: State, content: tuple[Any, ...]) -> int:
-    """Five digits from the content; the n-th order of equal content takes the n-th free number of its series."""
+    """Return five digits from the content; the n-th order of equal content takes the n-th free number of its series."""
     attempt = 0
     while True:
         digest = hashlib.sha256(repr((content, attempt)).encode()).digest()

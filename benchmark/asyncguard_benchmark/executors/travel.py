@@ -61,7 +61,7 @@ def _flight_terms(state: State, flight: str) -> Any:
 
 
 def _unassigned(state: State, flight: str) -> dict[str, str]:
-    """Seats of a flight that no booking has, with their kind."""
+    """Return the seats of a flight that no booking has, with their kind."""
     trips = state["trips"].values()
     taken = {
         trip["seat"] for trip in trips if trip["item"] == flight and trip["status"] == "booked"
@@ -82,7 +82,7 @@ def _seat_chart(state: State, flight: str) -> Any:
 
 
 def _record_trip(state: State, card: str, price: float, **trip: Any) -> str:
-    """Pays for a trip and writes it down; gives its reference."""
+    """Pay for a trip and write it down; give its reference."""
     charge(state, card, price)
     letter = "F" if trip["kind"] == "flight" else "R"
     reference = content_id(

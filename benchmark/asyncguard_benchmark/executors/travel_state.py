@@ -1,4 +1,4 @@
-"""What the travel desk knows, and how it takes money."""
+"""State of the travel desk, and its ways to take money."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ STATE_SCHEMA = record(
 
 
 def entry(state: State, kind: str, key: str, what: str) -> dict[str, Any]:
-    """One record of a kind.
+    """Return one record of a kind.
 
     Raises:
         ToolFailure: there is none; `what` is the word for it.
@@ -83,7 +83,7 @@ def entry(state: State, kind: str, key: str, what: str) -> dict[str, Any]:
 
 
 def active_trip(state: State, reference: str) -> dict[str, Any]:
-    """A booking that was not cancelled.
+    """Return a booking that was not cancelled.
 
     Raises:
         ToolFailure: there is none of this reference.
@@ -95,7 +95,7 @@ def active_trip(state: State, reference: str) -> dict[str, Any]:
 
 
 def active_flight(state: State, reference: str) -> dict[str, Any]:
-    """A flight booking that was not cancelled.
+    """Return a flight booking that was not cancelled.
 
     Raises:
         ToolFailure: there is none of this reference.
@@ -107,7 +107,7 @@ def active_flight(state: State, reference: str) -> dict[str, Any]:
 
 
 def charge(state: State, card: str, euros: float) -> None:
-    """Takes money off a card and the budget; a negative sum goes back to both.
+    """Take money off a card and the budget; a negative sum goes back to both.
 
     Raises:
         ToolFailure: there is no such card, or card or budget do not cover it.

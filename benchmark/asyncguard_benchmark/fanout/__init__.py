@@ -8,8 +8,8 @@ the same.
 from asyncguard_benchmark.fanout.playing import play_episodes
 
 QUEUE = "asyncguard-benchmark"
-"""Where episodes wait, unless somebody names another queue; calls of agents wait elsewhere."""
+"""Queue of episodes, unless a command names another; calls of agents have queues of their own."""
 tools = [play_episodes]
-"""What ``asyncguard worker --tools`` is given."""
+"""Value of ``asyncguard worker --tools``."""
 
 __all__ = ["QUEUE", "tools"]

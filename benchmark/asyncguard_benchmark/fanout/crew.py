@@ -29,10 +29,10 @@ class Crew:
         tell: Callable[[str], None],
         give_up: Callable[[WorkersError], None],
     ) -> None:
-        """Makes a crew; nothing is started yet.
+        """Make a crew; nothing is started yet.
 
         Args:
-            arguments: What ``asyncguard worker`` is given.
+            arguments: Arguments of ``asyncguard worker``.
             logs: The folder of their logs.
             tell: Takes a line for people; from any thread.
             give_up: Told once, from any thread, when worker after worker dies.
@@ -47,7 +47,7 @@ class Crew:
         self._closing = False
 
     def start(self, count: int) -> None:
-        """Starts so many workers."""
+        """Start so many workers."""
         for number in range(1, count + 1):
             keeper = threading.Thread(
                 target=self._keep, args=(number,), name=f"worker-{number}", daemon=True
@@ -56,15 +56,15 @@ class Crew:
             keeper.start()
 
     def progressed(self) -> None:
-        """Notes that a worker has answered: they can work."""
+        """Note that a worker has answered: they can work."""
         with self._lock:
             self._deaths = 0
 
     def close(self, *, at_once: bool) -> None:
-        """Ends all workers, those that do not end by themselves with force.
+        """End all workers, those that do not end by themselves with force.
 
         Args:
-            at_once: Whether force comes first: nobody else has what they have.
+            at_once: True to kill them at once: their work is of no use to any other process.
         """
         with self._lock:
             self._closing = True
@@ -80,7 +80,7 @@ class Crew:
             keeper.join()
 
     def _keep(self, number: int) -> None:
-        """Has one worker until the crew is closed, or no worker lives long."""
+        """Have one worker until the crew is closed, or no worker lives long."""
         while (process := self._started(number)) is not None:
             code = process.wait()
             assert process.stdin is not None

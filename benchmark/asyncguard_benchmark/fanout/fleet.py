@@ -1,7 +1,8 @@
-"""Sends episodes to workers and brings back what became of them, in the order in which they were asked for.
+"""Send episodes to workers and return their outcomes, in the order in which they were asked for.
 
-Some parcels of a few episodes are under way at any time, and no more: results that nobody has taken yet count, too.
-What was sent and not taken when a run ends is withdrawn; what a killed run had sent is played for nobody.
+Some parcels of a few episodes are under way at any time, and no more: results that were not fetched
+yet count, too. Parcels that were sent and not fetched when a run ends are withdrawn; the parcels of
+a killed run are played in vain.
 """
 
 import threading
@@ -30,16 +31,17 @@ _PARCEL = 4
 _PER_WORKER = 3
 """Parcels under way for each worker of this machine: one at work, the others on their ways."""
 _ELSEWHERE = 64
-"""Parcels under way where nobody knows how many workers there are."""
+"""Parcels under way if the number of workers is not known."""
 _TOOLS = "asyncguard_benchmark.fanout:tools"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetSettings:
-    """Where the workers are."""
+    """Workers of a run, and their place."""
 
     folder: Path
-    """Where workers of this machine keep logs, and their queue if no database is named; removed at the end."""
+    """Folder for the logs of this machine's workers, and for their queue if no database is named;
+    removed at the end."""
     workers: int = 0
     """Workers to be started on this machine, and ended with the run."""
     database: str | None = None
@@ -54,7 +56,7 @@ class FleetSettings:
     def __post_init__(self) -> None:
         if not self.workers and self.database is None:
             raise WorkersError(
-                "nobody plays: give --workers N, or the --database-url of workers that run already"
+                "no workers: give --workers N, or the --database-url of workers that run already"
             )
 
     @property
@@ -67,10 +69,10 @@ class Fleet:
     """The workers of one run; a context manager. Nothing is started before there is something to play."""
 
     def __init__(self, settings: FleetSettings, tell: Callable[[str], None]) -> None:
-        """Makes a fleet.
+        """Make a fleet.
 
         Args:
-            settings: Where the workers are.
+            settings: Workers of the run.
             tell: Takes a line for people; from any thread.
         """
         self.settings = settings
@@ -83,11 +85,11 @@ class Fleet:
         self._told_at = 0.0
 
     def play_all(self, cells: Iterable[Cell], *, keep_messages: bool = True) -> Iterator[Played]:
-        """Plays episodes in the order given.
+        """Play episodes in the order given.
 
         Args:
-            cells: What to play.
-            keep_messages: Whether episodes keep their conversations.
+            cells: Episodes to play.
+            keep_messages: True if episodes keep their conversations.
 
         Raises:
             WorkersError: workers cannot be reached, are of another version, or end again and again.
@@ -103,7 +105,7 @@ class Fleet:
             yield from self._received(*sent.popleft())
 
     def play(self, cell: Cell) -> Played:
-        """Plays one episode and waits for it; for as many threads as parcels may be under way.
+        """Play one episode and wait for it; for as many threads as parcels may be under way.
 
         Raises:
             WorkersError: workers cannot be reached, are of another version, or end again and again.
@@ -112,7 +114,7 @@ class Fleet:
         return next(self._received([cell], self._send([cell], keep_messages=True)))
 
     def give_up(self) -> None:
-        """Ends every wait for an episode: the run is over."""
+        """End every wait for an episode: the run is over."""
         if self._post is not None:
             self._post.fail(WorkersError("the run was interrupted"))
 
@@ -182,7 +184,7 @@ class Fleet:
         return post
 
     def _say_if_silent(self, post: Post) -> None:
-        """Tells a person what may be the matter, and how workers are started where none were."""
+        """Tell a person what may be the matter, and how workers are started where none were."""
         now, silence = time.monotonic(), self.settings.silence
         with self._lock:
             if now - max(post.heard_at, self._told_at) < silence:
@@ -195,5 +197,5 @@ class Fleet:
 
 
 def worker_command(database: str, queue: str = QUEUE) -> str:
-    """How a worker for episodes is started, one for each processor."""
+    """Return the command line that starts a worker for episodes, one for each processor."""
     return f"asyncguard worker --database-url {database} --queue {queue} --tools {_TOOLS} --concurrency 1"

@@ -1,7 +1,7 @@
-"""What travels between a runner and its workers, as plain JSON: episodes to be played, and what became of them.
+"""Parcels between a runner and its workers, as plain JSON: episodes to be played, and their outcomes.
 
-A worker imports nothing that a parcel names, so agents are known by their names only, and everything that arrives is
-checked before it is used, on both sides.
+A worker imports nothing that a parcel names, so agents are known by their names only, and
+everything that arrives is checked before it is used, on both sides.
 """
 
 import json
@@ -85,12 +85,12 @@ class ExpectedEpisodeError(EpisodeError, BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a worker made of a parcel."""
+    """Answer of a worker to a parcel."""
 
     versions: Mapping[str, str]
     """Those of the worker; if they are not the runner's, nothing was played."""
     worker: str
-    """Who it is, for people."""
+    """Name of the worker, for people."""
     played: Sequence[Played] = ()
     """In the order of the parcel, up to the first that ended in an error."""
     error: Exception | None = field(default=None, compare=False)
@@ -98,7 +98,7 @@ class Answer:
 
 
 def cell_to_json(cell: Cell) -> dict[str, Any]:
-    """An episode to be played.
+    """Return an episode to be played.
 
     Raises:
         WorkersError: workers do not know its agent.
@@ -123,7 +123,7 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
 
 
 def cell_from_json(value: Any) -> Cell:
-    """The episode that :func:`cell_to_json` wrote.
+    """Return the episode that :func:`cell_to_json` wrote.
 
     Raises:
         DataError: it is none.
@@ -146,7 +146,7 @@ def cell_from_json(value: Any) -> Cell:
 
 
 def answer_to_json(answer: Answer) -> str:
-    """The answer as text."""
+    """Return the answer as text."""
     value: dict[str, Any] = {
         "versions": dict(answer.versions),
         "worker": answer.worker,
@@ -158,11 +158,11 @@ def answer_to_json(answer: Answer) -> str:
 
 
 def answer_from_json(text: str, cells: Sequence[Cell]) -> Answer:
-    """The answer that :func:`answer_to_json` wrote.
+    """Return the answer that :func:`answer_to_json` wrote.
 
     Args:
         text: The answer.
-        cells: What was to be played.
+        cells: Episodes that were to be played.
 
     Raises:
         WorkersError: it is none, or not to these.
@@ -209,7 +209,7 @@ def _error_to_json(error: Exception) -> dict[str, Any]:
 
 
 def _error_from_json(value: Mapping[str, Any], worker: str) -> Exception:
-    """An exception that is told as the worker's would have been told here, by its class and its text."""
+    """Return an exception that is told as the worker's would have been told here, by its class and its text."""
     base = ExpectedEpisodeError if value["expected"] else EpisodeError
     made: Exception = type(value["type"], (base,), {})(value["text"])
     made.add_note(f"on {worker}:\n{value['traceback']}")

@@ -17,9 +17,9 @@ def play_episodes(
     """Play episodes of the benchmark.
 
     Args:
-        versions: What the runner has; a worker that has anything else plays nothing.
+        versions: Versions of the runner; a worker that has anything else plays nothing.
         cells: The episodes.
-        keep_messages: Whether they keep their conversations.
+        keep_messages: True if they keep their conversations.
 
     Returns:
         The answer, as JSON.
@@ -34,7 +34,7 @@ def play_episodes(
 
 
 def _played(cells: list[Cell], *, keep_messages: bool) -> tuple[list[Played], Exception | None]:
-    """What could be played before one of them ended in an error: the runner ends there, too."""
+    """Return the episodes that were played before one of them ended in an error: the runner ends there, too."""
     played: list[Played] = []
     try:
         for cell in cells:

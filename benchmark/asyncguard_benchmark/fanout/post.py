@@ -37,7 +37,7 @@ class Post:
     """One queue. Methods may be called from any thread."""
 
     def __init__(self, database: str, queue: str) -> None:
-        """Connects, and makes what the database lacks.
+        """Connect, and make what the database lacks.
 
         Args:
             database: ``postgresql://...`` or the path of a SQLite file.
@@ -52,7 +52,7 @@ class Post:
         self._failed: WorkersError | None = None
         self._loop = asyncio.new_event_loop()
         self.heard_at = time.monotonic()
-        """When something came back last, or when this began."""
+        """Time of the last answer, or of the start."""
         try:
             url = database_url(database)
             self._journal = open_journal(journal_beside(url))
@@ -80,7 +80,7 @@ class Post:
             ) from problem
 
     def send(self, key: str, arguments: Mapping[str, Any]) -> "Future[str]":
-        """Sends a parcel; the answer of the worker.
+        """Send a parcel; the answer of the worker.
 
         Args:
             key: A name that no other parcel has.
@@ -107,7 +107,7 @@ class Post:
         return future
 
     def fail(self, error: WorkersError) -> None:
-        """Ends the wait for everything, now and from now on."""
+        """End the wait for everything, now and from now on."""
         with self._changed:
             self._failed = self._failed or error
             for future in self._under_way.values():
@@ -115,11 +115,11 @@ class Post:
                     future.set_exception(self._failed)
 
     def trouble(self) -> str:
-        """What may keep answers from coming, in sentences; empty if nothing is known."""
+        """Return reasons why answers may not come, in sentences; empty if none is known."""
         return self._executor.health().detail
 
     def tidy(self, least: int = _TOGETHER) -> None:
-        """Removes parcels that are over from the queue, if there are so many of them."""
+        """Remove parcels that are over from the queue, if there are so many of them."""
         with self._changed:
             names = self._over if len(self._over) >= least else []
             if names:
@@ -133,7 +133,7 @@ class Post:
                 self._over += names  # the next time, or by the workers after a month
 
     def close(self) -> None:
-        """Withdraws what is under way, and disconnects."""
+        """Withdraw what is under way, and disconnect."""
         self.fail(WorkersError("the run is over"))
         with self._changed:
             for key in self._under_way:
@@ -154,7 +154,7 @@ class Post:
             self._changed.notify_all()
             if not _begun_and_cancelled(completion.result):
                 self._over.append(order_id(completion.key, completion.attempt))
-            if future.done():  # nobody waits for it any more
+            if future.done():  # no caller waits for it any more
                 return
             match completion.result:
                 case Success(content=str(text)):
@@ -164,7 +164,7 @@ class Post:
 
 
 def _begun_and_cancelled(result: Result) -> bool:
-    """Whether a worker still plays what was withdrawn: it has to find its order when it is done."""
+    """Return True if a worker still plays a job that was withdrawn: it has to find its order when it is done."""
     symptom = getattr(result, "symptom", None)
     return symptom is not None and symptom.error == "cancelled" and symptom.started
 

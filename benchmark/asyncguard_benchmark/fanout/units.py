@@ -9,11 +9,11 @@ from asyncguard_benchmark.fanout.fleet import Fleet
 
 
 def play_units_on(fleet: Fleet, tasks: Sequence[Task]) -> Iterator[UnitResult]:
-    """Plays units, in the order given.
+    """Play units, in the order given.
 
     Args:
         fleet: The workers.
-        tasks: What to play.
+        tasks: Units to play.
 
     Raises:
         WorkersError: workers cannot be reached, are of another version, or end again and again.
@@ -22,6 +22,7 @@ def play_units_on(fleet: Fleet, tasks: Sequence[Task]) -> Iterator[UnitResult]:
         try:
             yield from threads.map(partial(play_unit, player=fleet.play), tasks)
         except BaseException:
-            # An interrupted run waits for its threads, and they must not wait for episodes that nobody wants.
+            # An interrupted run waits for its threads, and they must not wait for episodes of no
+            # use.
             fleet.give_up()
             raise

@@ -1,4 +1,4 @@
-"""What two processes have to have in common so that an episode is the same in both."""
+"""Versions that two processes must share so that an episode is the same in both."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ _FRAMEWORKS = ("langchain", "langchain-core", "langgraph")
 
 @cache
 def own_versions() -> Mapping[str, str]:
-    """Releases, and digests of the code and the data that episodes come from."""
+    """Return releases, and digests of the code and the data that episodes come from."""
     runtime, benchmark = (
         Path(str(package.__file__)).parent for package in (asyncguard, asyncguard_benchmark)
     )
@@ -30,7 +30,7 @@ def own_versions() -> Mapping[str, str]:
 
 
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """In what two sets of versions differ, in words; empty if they do not."""
+    """Return the differences of two sets of versions, in words; empty if there are none."""
     names = [name for name in sorted({*theirs, *ours}) if theirs.get(name) != ours.get(name)]
     return ", ".join(
         f"{name} {theirs.get(name, 'unknown')} and not {ours.get(name, 'unknown')}"
@@ -39,7 +39,7 @@ def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
 
 
 def _files(root: Path, ending: str) -> list[tuple[str, Path]]:
-    """The files of a package by their names within it."""
+    """Return the files of a package by their names within it."""
     found = ((path.relative_to(root.parent).as_posix(), path) for path in root.rglob(f"*{ending}"))
     return sorted((name, path) for name, path in found if name.split("/")[1] not in _WITHOUT_PART)
 

@@ -27,7 +27,7 @@ def _end_with_parent() -> None:
     os.read(
         sys.stdin.fileno(), 1
     )  # not through `sys.stdin`, whose lock could not be taken at the end of the process
-    os._exit(1)  # the episode at hand is of use to nobody
+    os._exit(1)  # the result of the episode at hand is lost anyway
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ class Workplace:
     """Such a folder. One that a killed run has left is emptied; nothing else is ever removed."""
 
     def __init__(self, path: Path) -> None:
-        """Makes the folder, or takes over what was left of it.
+        """Make the folder, or empty the one that an earlier run left.
 
         Args:
             path: The folder.
 
         Raises:
-            WorkersError: another run uses it, or it is no such folder.
+            WorkersError: another run uses it, or it is not such a folder.
         """
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
@@ -46,6 +46,6 @@ class Workplace:
         return file
 
     def remove(self) -> None:
-        """Removes the folder; what cannot be removed now is by the next run."""
+        """Remove the folder; what cannot be removed now is by the next run."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._held.close()

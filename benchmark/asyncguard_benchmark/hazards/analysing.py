@@ -1,4 +1,4 @@
-"""From what is kept of episodes to findings: figures by setup and arm."""
+"""Findings from the kept data of episodes: figures by setup and arm."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,13 +33,13 @@ from asyncguard_benchmark.statistics.clustered import share_of
 from asyncguard_benchmark.statistics.estimates import Interval
 
 BUDGETS = (1.5, 2.0, 3.0)
-"""In calls of the ground truth."""
+"""Budgets of calls, as multiples of the ground truth."""
 FACETS = (Facet.HAZARD, Facet.MODE, Facet.SEVERITY, Facet.WORKFLOW, Facet.DOMAIN)
 SILENT = frozenset({Ending.WRONG_ANSWER, Ending.WRONG_EFFECTS})
 
 
 def studies_of(kept: Iterable[Observed]) -> tuple[HazardStudy, ...]:
-    """The figures of all setups, in the order in which they first came.
+    """Return the figures of all setups, in the order in which they first came.
 
     Clean runs, and those with benign variation, count beside the injected runs of the same tasks and conditions. Those
     with benign variation are a setup of their own, too.
@@ -91,7 +91,7 @@ def _arms(
 
 
 def _beside(setup: Setup, runs: Sequence[Observed], quiet: Sequence[Observed]) -> list[Observed]:
-    """The clean and benign runs that belong to injected ones: of the same tasks in the same company."""
+    """Return the clean and benign runs that belong to injected ones: of the same tasks in the same company."""
     own = {(each.score.task_id, each.score.together) for each in runs}
     return [each for each in quiet if (each.score.task_id, each.score.together) in own]
 
@@ -141,14 +141,14 @@ def _is_visible(mode: str) -> bool:
 
 
 def _kept(injected: Sequence[HazardScore], clean: Sequence[HazardScore]) -> Kept | None:
-    """None unless every injected run has its clean one."""
+    """Return the comparison with clean runs; None unless every injected run has its clean one."""
     there = {(each.task_id, each.together, each.run) for each in clean}
     wanted = {(each.task_id, each.together, each.run) for each in injected}
     return kept_of(injected, clean) if wanted <= there else None
 
 
 def _gain(arm: str, base: str, arms: Mapping[str, Sequence[Observed]]) -> Gain | None:
-    """None against itself, and unless every run has its counterpart."""
+    """Return the gain over a base arm; None against itself, and unless every run has its counterpart."""
     if arm == base or not arms.get(base):
         return None
     there = {_pair_key(each) for each in arms[base]}

@@ -15,14 +15,14 @@ from asyncguard_benchmark.hazards.shapes import closed, renamed, schema_changed,
 
 
 class ArgumentDrift(Mode):
-    """What all drift of arguments has in common."""
+    """Base of all modes in which arguments drift."""
 
     hazard: ClassVar[Hazard] = Hazard.SPECIFICATION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_TOOL_LOGIC,)
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Every argument without which the tool cannot be called."""
+        """Return every argument without which the tool cannot be called."""
         return tuple(f"/{name}" for name in tool.parameters["required"])
 
     @override

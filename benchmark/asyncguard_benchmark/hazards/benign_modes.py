@@ -1,7 +1,8 @@
-"""Benign variation: answers that differ from clean ones in what no declaration speaks of.
+"""Benign variation: answers that differ from clean ones only in ways that no declaration mentions.
 
-No fault, and nothing may come of it: whoever sounds an alarm at one of these sounds a false one. They are put in place
-as faults are, so that they are told apart from clean runs.
+It is not a fault and must have no consequences: a runtime that raises an alarm at one of these
+raises a false one. Benign variations are placed as faults are, so that their runs can be told from
+clean ones.
 """
 
 import json
@@ -20,19 +21,19 @@ from asyncguard_benchmark.pointers import covers
 
 
 class Benign(Mode):
-    """What all benign variation has in common. It passes under the hazard that it might be taken for."""
+    """Base of all benign variation, listed under the hazard that it might be taken for."""
 
     hazard: ClassVar[Hazard] = Hazard.OUTPUT
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_RETURN,)
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The answer as a whole, where it is declared to be an object."""
+        """Return the answer as a whole, where it is declared to be an object."""
         return ("",) if (tool.remedies.returns or {}).get("type") == "object" else ()
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
-        """None is needed."""
+        """Return no ways: none is needed."""
         return ()
 
     @override
@@ -82,7 +83,7 @@ class DatedLater(Benign):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The date of the answer, where it has one in which sources need not agree."""
+        """Return the date of the answer, where it has one in which sources need not agree."""
         dated = tool.remedies.dated
         agreed = any(covers(pointer, dated or "") for pointer in tool.remedies.compared)
         return () if dated is None or agreed else (dated,)

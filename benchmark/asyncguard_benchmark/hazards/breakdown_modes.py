@@ -18,7 +18,7 @@ from asyncguard_benchmark.hazards.modes import Mode, Spot, Way, siblings
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """What an HTTP client keeps of an answer."""
+    """The parts of a response that an HTTP client keeps."""
 
     status_code: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class NotSentError(Exception):
 
 
 class Breakdown(Mode):
-    """What all breakdowns have in common. The severity is the number of calls that are hit."""
+    """Base of all breakdowns; the severity is the number of calls that are hit."""
 
     hazard: ClassVar[Hazard] = Hazard.EXECUTION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (
@@ -47,12 +47,12 @@ class Breakdown(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The call as a whole."""
+        """Return the call as a whole."""
         return ("",)
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
-        """What may be repeated can be repeated; of an effect that may have happened, only its probe can tell."""
+        """Return the ways: a repeatable call is repeated; for an effect that may have happened, its probe is asked."""
         if spot.tool.effect is Effect.AT_MOST_ONCE:
             return (Way.VERIFY,) if spot.tool.remedies.probe is not None else ()
         return siblings(spot.tool, Way.RETRY)

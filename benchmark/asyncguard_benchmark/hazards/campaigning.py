@@ -1,4 +1,4 @@
-"""Which episodes an experiment on the suite asks for."""
+"""Selection of the episodes of an experiment on the suite."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,10 +41,10 @@ class Experiment:
     surfaces: Sequence[Surface] = (Surface.TEXT,)
     seeds: Sequence[int] = (0,)
     clean: bool = True
-    """Whether every task is played clean, too."""
+    """True if every task is played clean, too."""
 
     def compositions(self, seed: int) -> list[Composition]:
-        """What is played with a seed; what is drawn is other with every seed."""
+        """Return the compositions to play with a seed; those that are drawn differ between seeds."""
         wanted = self.wanted
         match wanted.gathering:
             case Gathering.SINGLE | Gathering.PAIRS:
@@ -65,13 +65,13 @@ class Experiment:
                 return [*(clean if self.clean else ()), *broken]
 
     def instances(self) -> list[Instance]:
-        """The shipped instances that are asked for; in company those of one fault."""
+        """Return the shipped instances that are asked for; in company those of one fault."""
         single = self.wanted.gathering is Gathering.COMPANY
         wanted = replace(self.wanted, gathering=Gathering.SINGLE) if single else self.wanted
         return wanted.chosen(shipped_instances())
 
     def cells(self) -> list[Cell]:
-        """The episodes, each once."""
+        """Return the episodes, each once."""
         return [cell for seed in self.seeds for cell in self._grid(seed).cells()]
 
     def _grid(self, seed: int) -> Grid:
@@ -104,7 +104,7 @@ class Experiment:
         ]
 
     def _tasks(self, parts: Sequence[Part] | None = None) -> list[HazardTask]:
-        """The tasks of the domains that are asked for, of all parts by default."""
+        """Return the tasks of the domains that are asked for, of all parts by default."""
         domains = dict.fromkeys(
             domain for part in parts or self.wanted.parts for domain in part.domains
         )
@@ -115,7 +115,7 @@ class Experiment:
 
 
 def _with_profile(composition: Composition, profile: Profile) -> Composition:
-    """The same, strict or guided; ids differ as those of instances do."""
+    """Return the same, strict or guided; ids differ as those of instances do."""
     guided = "" if profile is Profile.STRICT else f"~{profile.value}"
     faults = tuple(replace(fault, profile=profile) for fault in composition.faults)
     return replace(composition, id=f"{composition.id}{guided}", faults=faults)

@@ -22,16 +22,16 @@ COMMON_NAMES = (SUBMIT, REPORT, DESCRIBE)
 """Names that no tool of a domain may have."""
 
 ANSWER_KEY = "submitted_answer"
-"""Where the state holds the answer that was submitted."""
+"""Key of the state under which the submitted answer lies."""
 PROBLEM_KEY = "reported_problem"
-"""Where the state holds the reason that was reported."""
+"""Key of the state under which the reported reason lies."""
 
 _CLOSING = "closing:{task_id}"
 _RECEIVED = Remedies(returns=record(received=FLAG))
 
 
 def common_tools(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The common tools of an API list.
+    """Return the common tools of an API list.
 
     Args:
         tools: The other tools on the list.
@@ -41,7 +41,7 @@ def common_tools(tools: Iterable[Tool]) -> dict[str, Tool]:
 
 
 def describe_tool(contracts: Mapping[str, Contract]) -> Tool:
-    """The tool that tells the live contracts of others.
+    """Return the tool that tells the live contracts of others.
 
     Args:
         contracts: Name of a tool -> what it accepts and answers while it runs.

@@ -25,14 +25,14 @@ _DAYS = {1: 1, 2: 5, 3: 30}
 
 
 class Conflict(Mode):
-    """What all disagreement has in common."""
+    """Base of all modes in which sources disagree."""
 
     hazard: ClassVar[Hazard] = Hazard.CONFLICT
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.AFTER_EXTERNAL_CALL_BEFORE_PARSE,)
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Numbers, words from a list and days in which sources have to agree."""
+        """Return numbers, words from a list and days in which sources have to agree."""
         remedies = tool.remedies
         if len(remedies.sources) < LEAST_SOURCES:
             return ()
@@ -88,7 +88,7 @@ def _can_differ(schema: Schema) -> bool:
 
 
 def _other(value: Any, schema: Schema, spot: Spot) -> Any:
-    """Another value that the schema allows just as well."""
+    """Return another value that the schema allows just as well."""
     if is_number(schema) and isinstance(value, int | float):
         return _off(value, schema, spot)
     if "enum" in schema:
@@ -98,7 +98,7 @@ def _other(value: Any, schema: Schema, spot: Spot) -> Any:
 
 
 def _off(value: float, schema: Schema, spot: Spot) -> Any:
-    """A number some percent away, with as many decimals, inside its limits; one step away where none is."""
+    """Return a number some percent away, with as many decimals, inside its limits; one step away where none is."""
     exact = Decimal(str(value))
     step = Decimal(1).scaleb(min(0, int(exact.as_tuple().exponent)))
     share = max(step, (abs(exact) * _SHARES[spot.severity]).quantize(step))

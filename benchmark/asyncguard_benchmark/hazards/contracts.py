@@ -1,4 +1,4 @@
-"""What a tool accepts and answers while it runs, which need not be what it was declared to."""
+"""Live contract of a tool: the arguments and results that it has at run time, which may differ from its declaration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ class Contract:
     parameters: Mapping[str, Any]
     """JSON schema of the arguments."""
     returns: Mapping[str, Any] | None
-    """JSON schema of the result; None if nobody ever wrote one down."""
+    """JSON schema of the result; None if the result was never declared."""
 
     def to_json(self) -> dict[str, Any]:
-        """As `describe_tool` tells it."""
+        """Return it as `describe_tool` tells it."""
         return {
             "parameters": dict(self.parameters),
             "returns": None if self.returns is None else dict(self.returns),
@@ -25,5 +25,5 @@ class Contract:
 
 
 def declared(tool: Tool) -> Contract:
-    """The contract of a tool that has not drifted."""
+    """Return the contract of a tool that has not drifted."""
     return Contract(parameters=tool.parameters, returns=tool.remedies.returns)

@@ -1,10 +1,11 @@
-"""Draws the instances of the suite from a seed.
+"""Draw the instances of the suite from a seed.
 
-Every task meets every hazard once, in one mode on one of its tools, as far as a fitting place is there. The draw keeps
-modes, their severities, effects and workflows level: of the places that a task offers, those of the mode that was
-taken least often so far come first.
+Every task meets every hazard once, in one mode on one of its tools, as far as there is a place that
+fits. The draw balances modes, their severities, effects and workflows: of the places that a task
+offers, those whose mode was taken least often so far come first.
 
-``python -m asyncguard_benchmark.hazards.drawing`` prints the file that ships, made anew.
+``python -m asyncguard_benchmark.hazards.drawing`` draws again and prints the content of the file
+that ships.
 """
 
 import json
@@ -31,11 +32,11 @@ from asyncguard_benchmark.hazards.placing import (
 from asyncguard_benchmark.hazards.tasks import HazardTask, load_hazard_tasks
 
 SHIPPED_SEED = 7
-"""Of the instances that ship."""
+"""Seed of the instances that ship."""
 
 
 def drawn_instances(seed: int = SHIPPED_SEED) -> Iterator[Instance]:
-    """All instances, part by part: those of one fault by task and hazard, and then the pairs."""
+    """Yield all instances, part by part: those of one fault by task and hazard, and then the pairs."""
     for part in Part:
         single = list(_single(part, seed))
         yield from single
@@ -43,7 +44,7 @@ def drawn_instances(seed: int = SHIPPED_SEED) -> Iterator[Instance]:
 
 
 def modes_of(part: Part) -> tuple[Mode, ...]:
-    """The modes of a part."""
+    """Return the modes of a part."""
     return HELD_OUT_MODES if part in (Part.MODES, Part.BOTH) else DEVELOPMENT_MODES
 
 
@@ -64,13 +65,13 @@ def _single(part: Part, seed: int) -> list[Instance]:
 
 
 class _Taken:
-    """What was taken so far."""
+    """Counts of the modes, severities, effects and workflows that were taken so far."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[object, ...]] = Counter()
 
     def rank(self, place: Place, seed: int) -> tuple[float, ...]:
-        """What was taken least often comes first; chance decides among equals."""
+        """Return the sort key of a place: the least often taken comes first; a draw decides among equals."""
         fault = place.fault
         chance = draw(
             seed, fault.task, fault.mode, fault.tool, fault.site, fault.failpoint, fault.severity
@@ -78,7 +79,7 @@ class _Taken:
         return (*(self._counts[key] for key in _keys(place)), chance)
 
     def take(self, place: Place) -> None:
-        """Counts one."""
+        """Count one."""
         self._counts.update(_keys(place))
 
 
@@ -96,7 +97,7 @@ def _keys(place: Place) -> tuple[tuple[object, ...], ...]:
 def _drawn(
     task: HazardTask, modes: Sequence[Mode], part: Part, seed: int, taken: _Taken
 ) -> Instance | None:
-    """The first place, in the order of the draw, that is worth a fault."""
+    """Return the first place, in the order of the draw, that is worth a fault."""
     for place in sorted(places(task, modes, seed), key=lambda place: taken.rank(place, seed)):
         instance = placed(task, (place.fault,), part)
         if instance is not None:
@@ -108,7 +109,7 @@ def _drawn(
 def placed(
     task: HazardTask, faults: tuple[Fault, ...], part: Part, gathering: Gathering = Gathering.SINGLE
 ) -> Instance | None:
-    """The instance, if its faults matter, show themselves, and can be survived."""
+    """Return the instance, if its faults matter, show themselves, and can be survived."""
     composition = with_faults(task, faults)
     if not matters(task, composition) or (sign := sign_of(composition)) is Sign.NONE:
         return None
@@ -121,7 +122,7 @@ def placed(
 
 
 def _pairs(single: Sequence[Instance], seed: int) -> Iterator[Instance]:
-    """One pair a task, if one can be survived: with a broken effect, where the task has one."""
+    """Yield one pair a task, if one can be survived: with a broken effect, where the task has one."""
     by_task: dict[str, list[Instance]] = {}
     for instance in single:
         by_task.setdefault(instance.task.id, []).append(instance)
@@ -145,7 +146,7 @@ def _pair_rank(two: tuple[Instance, Instance], seed: int) -> tuple[bool, float]:
 
 
 def instances_to_json(found: Sequence[Instance]) -> str:
-    """The text of the file that ships: one instance a line."""
+    """Return the text of the file that ships: one instance a line."""
     return "[\n" + ",\n".join(f" {json.dumps(instance_to_json(each))}" for each in found) + "\n]\n"
 
 

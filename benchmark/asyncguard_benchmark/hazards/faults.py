@@ -1,4 +1,4 @@
-"""What is injected, as a value: plain data that a composition carries, so that a saved episode says what befell it."""
+"""Faults as values: plain data that a composition carries, so that a saved episode names the faults it met."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Hazard(StrEnum):
 
     @property
     def passes(self) -> bool:
-        """Whether it is over after some calls; otherwise it lasts for the whole run."""
+        """Return True if it is over after some calls; otherwise it lasts for the whole run."""
         return self in (Hazard.EXECUTION, Hazard.INVOCATION)
 
 
@@ -49,7 +49,7 @@ class Failpoint(StrEnum):
 
 
 class Profile(StrEnum):
-    """Whether the first strange answer comes with help."""
+    """Help that comes with the first strange answer."""
 
     STRICT = "strict"
     GUIDED = "guided"
@@ -70,7 +70,7 @@ class Fault:
     site: str = ""
     """JSON pointer into its arguments or its result, as the mode says; empty for the whole."""
     failpoint: Failpoint
-    """Where it strikes."""
+    """Failpoint at which it strikes."""
     severity: int = 1
     """From 1 to 3: calls that are hit, where the hazard passes; else how far the answer is off, as the mode says."""
     profile: Profile = Profile.STRICT
@@ -87,13 +87,13 @@ class Fault:
 
 
 def draw(*parts: object) -> float:
-    """A number in [0, 1) that depends on nothing but the parts: the same in every arm, thread and process."""
+    """Return a number in [0, 1) that depends on nothing but the parts: the same in every arm, thread and process."""
     text = "|".join(("v1", *map(str, parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
 
 
 def taken(fault: Fault, slot: int) -> bool:
-    """Whether a fault takes an opportunity.
+    """Return True if a fault takes an opportunity.
 
     Args:
         fault: The fault.
@@ -116,9 +116,9 @@ class Firing:
     failpoint: Failpoint
     mode: str
     attempt: int
-    """How often the fault had struck by then, this time included."""
+    """Number of times the fault had struck by then, this time included."""
     retryable: bool
-    """Whether the same call, made again often enough, gets through."""
+    """True if the same call gets through when it is repeated often enough."""
 
 
 FAULT_SCHEMA: Mapping[str, Any] = {
@@ -153,12 +153,12 @@ FAULT_SCHEMA: Mapping[str, Any] = {
 
 
 def fault_to_json(fault: Fault) -> dict[str, Any]:
-    """A fault as plain JSON."""
+    """Return a fault as plain JSON."""
     return asdict(fault)
 
 
 def fault_from_json(value: Mapping[str, Any]) -> Fault:
-    """The inverse of `fault_to_json`, for a value that satisfies `FAULT_SCHEMA`."""
+    """Return the inverse of `fault_to_json`, for a value that satisfies `FAULT_SCHEMA`."""
     named = {
         "hazard": Hazard(value["hazard"]),
         "failpoint": Failpoint(value["failpoint"]),
@@ -185,5 +185,5 @@ FIRING_SCHEMA: Mapping[str, Any] = {
 
 
 def firing_from_json(value: Mapping[str, Any]) -> Firing:
-    """The inverse of `dataclasses.asdict`, for a value that satisfies `FIRING_SCHEMA`."""
+    """Return the inverse of `dataclasses.asdict`, for a value that satisfies `FIRING_SCHEMA`."""
     return Firing(**{**value, "failpoint": Failpoint(value["failpoint"])})

@@ -22,14 +22,14 @@ from asyncguard_benchmark.statistics.estimates import Interval
 FORMAT = 1
 """Version of the saved form."""
 FILE = "hazards.json"
-"""What findings are called in the folder of a campaign."""
+"""Name of the findings' file in the folder of a campaign."""
 UNDIAGNOSED = "none"
 """Column of the confusion table for faults of which nothing was said."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What the arms of a study have in common."""
+    """Settings that the arms of a study have in common."""
 
     agent: str
     player: str
@@ -129,16 +129,16 @@ class HazardStudy:
     arms: tuple[ArmFigures, ...]
 
     def arm(self, name: str) -> ArmFigures | None:
-        """The figures of an arm, or None."""
+        """Return the figures of an arm, or None."""
         return next((each for each in self.arms if each.arm == name), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HazardSettings:
-    """How it was measured."""
+    """Settings of the measurement."""
 
     version: str
-    """Of asyncguard."""
+    """Version of asyncguard."""
     command: str
     """The command line that repeats it."""
     tasks: int
@@ -163,19 +163,19 @@ _SAVED = TypeAdapter(HazardFindings)
 
 
 def hazard_findings_to_json(findings: HazardFindings) -> dict[str, Any]:
-    """The saved form: plain JSON values."""
+    """Return the saved form: plain JSON values."""
     plain: dict[str, Any] = _SAVED.dump_python(findings, mode="json")
     return plain
 
 
 def write_hazard_findings(findings: HazardFindings, path: Path) -> None:
-    """Saves findings."""
+    """Save findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_SAVED.dump_json(findings, indent=1) + b"\n")
 
 
 def read_hazard_findings(path: Path) -> HazardFindings:
-    """Reads saved findings.
+    """Read saved findings.
 
     Raises:
         HazardFindingsError: the file holds none.
@@ -184,7 +184,7 @@ def read_hazard_findings(path: Path) -> HazardFindings:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
-        raise HazardFindingsError(str(path), f"is no JSON: {problem}") from problem
+        raise HazardFindingsError(str(path), f"is not JSON: {problem}") from problem
     if isinstance(value, Mapping) and value.get("format") != FORMAT:
         raise HazardFindingsError(
             str(path), f"has format {value.get('format')!r}; this version reads {FORMAT}"

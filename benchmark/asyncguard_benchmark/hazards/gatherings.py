@@ -33,15 +33,15 @@ from asyncguard_benchmark.pointers import covers
 from asyncguard_benchmark.scenario import Composition, Kind, SubTask, Suite
 
 BENIGN = "~benign."
-"""In the ids of compositions with benign variation."""
+"""Part of the ids of compositions with benign variation."""
 ANYWHERE = "~anywhere"
-"""In the ids of compositions with faults put anywhere, before the number of the draw."""
+"""Part of the ids of compositions with faults put anywhere, before the number of the draw."""
 DRAWN = "~drawn"
-"""In the ids of compositions with broken effects, before the number of the draw."""
+"""Part of the ids of compositions with broken effects, before the number of the draw."""
 
 
 def benign(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:
-    """Each task with each benign variation on every tool that the ground truth calls and that it fits."""
+    """Yield each task with each benign variation on every tool that the ground truth calls and that it fits."""
     for task, mode in product(tasks, BENIGN_MODES):
         found = [
             fault
@@ -53,7 +53,7 @@ def benign(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:
 
 
 def _variations(task: HazardTask, mode: Mode, seed: int) -> Iterator[Fault]:
-    """A mode on every tool that the ground truth calls, but where a value stands that the ground truth takes."""
+    """Yield a mode on every tool that the ground truth calls, but where a value stands that the ground truth takes."""
     tools = tools_of(task.sub_task)
     for name in dict.fromkeys(
         call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES
@@ -66,7 +66,7 @@ def _variations(task: HazardTask, mode: Mode, seed: int) -> Iterator[Fault]:
 
 
 def broken_effects(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:
-    """Each task that has an effect, with a drawn breakdown of it alone, and together with a drawn fault elsewhere.
+    """Yield each task with an effect, with a drawn breakdown of it alone, and together with a drawn fault elsewhere.
 
     Args:
         tasks: Of the suite.
@@ -91,7 +91,7 @@ def _one(found: Sequence[Place], seed: int, what: str) -> Fault:
 def anywhere(
     tasks: Sequence[HazardTask], modes: Sequence[Mode], seed: int
 ) -> Iterator[Composition]:
-    """Each task with one fault of each hazard that fits it, wherever a fault can be put.
+    """Yield each task with one fault of each hazard that fits it, wherever a fault can be put.
 
     The mode is drawn first and then its place, all with the same chance, so that modes are about as level as in what
     ships.
@@ -122,7 +122,7 @@ def _named_by(faults: Sequence[Fault]) -> str:
 
 
 def in_company(found: Sequence[Instance], seed: int) -> Iterator[Composition]:
-    """Each instance together with a drawn sub-task of the twelve categories, and the same without the fault."""
+    """Yield each instance together with a drawn sub-task of the twelve categories, and the same without the fault."""
     others = shipped_sub_tasks()
     for instance in found:
         task = instance.task.sub_task
@@ -140,7 +140,7 @@ def _beside(name: str, task: SubTask, other: SubTask, faults: tuple[Fault, ...])
 
 
 def broken_compositions(seed: int, suite: Suite = Suite.LITE) -> Iterator[Composition]:
-    """The compositions of the twelve categories in which a tool may be called again, each with that tool broken."""
+    """Yield compositions of the twelve categories with a tool that may be called again, each with that tool broken."""
     for composition in shipped_compositions(suite):
         fitting = list(_breakdowns(composition, seed))
         if fitting:

@@ -81,7 +81,7 @@ class DeprecationNoted(OutputDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The answer as a whole, where the declaration leaves no room for more fields."""
+        """Return the answer as a whole, where the declaration leaves no room for more fields."""
         return (
             super().sites(tool)
             if (tool.remedies.returns or {}).get("additionalProperties") is False
@@ -119,7 +119,7 @@ class FieldWithheld(OutputDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Required fields that are declared to be one simple value."""
+        """Return the required fields that are declared to be one simple value."""
         returns = tool.remedies.returns
         simple = ("string", "number", "integer", "boolean")
         return tuple(
@@ -130,7 +130,7 @@ class FieldWithheld(OutputDrift):
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
-        """Nothing brings the value back but another tool."""
+        """Return the use of another tool: there is no other way to get the value back."""
         return siblings(spot.tool)
 
     @override
@@ -194,9 +194,10 @@ _STEPS = tuple(Decimal(text) for text in ("0.1", "0.5", "1", "5", "10", "50", "1
 
 
 def _roundings(value: Decimal, schema: Schema) -> list[Decimal]:
-    """What a number is rounded to, from fine to coarse, each once; inside its limits, never itself.
+    """Return roundings of a number, from fine to coarse, each once; inside its limits, never the number itself.
 
-    Where nothing else is inside (2 of at least 1), it is rounded up; zero is zero however it is rounded.
+    If no rounding lies inside (2 of at least 1), it is rounded up; zero cannot be rounded to
+    anything else.
     """
     low, high = (
         Decimal(str(schema.get(key, default)))

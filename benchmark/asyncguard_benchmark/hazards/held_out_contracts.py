@@ -136,7 +136,7 @@ class ArgumentAdded(ArgumentDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The call as a whole."""
+        """Return the call as a whole."""
         return ("",)
 
     @override
@@ -173,7 +173,7 @@ _ADDED: Mapping[int, Mapping[str, Schema]] = {
         },
     },
 }
-"""What is added; no tool has arguments of these names."""
+"""Arguments that are added, by severity; no tool has arguments of these names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +184,7 @@ class ResultPaged(ResultDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The result as a whole, where it is declared to be an object."""
+        """Return the result as a whole, where it is declared to be an object."""
         return ("",) if (tool.remedies.returns or {}).get("type") == "object" else ()
 
     @override
@@ -225,7 +225,7 @@ class DateAsTimestamp(ResultDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Days whose spelling is declared by a pattern: `format` alone need not be checked by a validator."""
+        """Return days whose spelling is declared by a pattern: `format` alone need not be checked by a validator."""
         found = fields(tool.remedies.returns)
         return tuple(
             place

@@ -30,4 +30,4 @@ HELD_OUT_MODES: tuple[Mode, ...] = (
     FieldWithheld(),
     RoundedValue(),
 )
-"""Modes that nobody who worked on diagnosis or recovery had seen."""
+"""Modes that were unknown to those who worked on diagnosis and recovery."""

@@ -1,6 +1,6 @@
-"""The instances of the suite: a task, what befalls it, and a plan that solves it all the same.
+"""The instances of the suite: a task, the faults that it meets, and a plan that solves it all the same.
 
-Those that ship were drawn by `drawing`, and `bench hazards validate` draws them anew.
+Those that ship were drawn by `drawing`, and `bench hazards validate` repeats the draw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ SHIPPED = "hazards/instances.json"
 
 
 class Part(StrEnum):
-    """What of an instance nobody who worked on diagnosis and recovery had seen."""
+    """Part of the suite, by what was unknown to those who worked on diagnosis and recovery."""
 
     DEVELOPMENT = "development"
     """Nothing: domain and mode are of development."""
@@ -77,7 +77,7 @@ class Instance:
     part: Part
     gathering: Gathering = Gathering.SINGLE
     sign: Sign
-    """How it shows itself."""
+    """Sign by which the faults show themselves."""
     witness: Plan
     """A plan that solves it."""
 
@@ -91,7 +91,7 @@ class Instance:
 
     @property
     def profile(self) -> Profile:
-        """Whether a hint comes with the first strange answer."""
+        """Return the help that comes with the first strange answer."""
         return self.faults[0].profile
 
     @property
@@ -100,7 +100,7 @@ class Instance:
         return with_faults(self.task, self.faults, self.id)
 
     def with_profile(self, profile: Profile) -> "Instance":
-        """The same instance, strict or guided."""
+        """Return the same instance, strict or guided."""
         return replace(self, faults=tuple(replace(fault, profile=profile) for fault in self.faults))
 
 
@@ -123,7 +123,7 @@ _INSTANCE = {
 
 
 def instance_to_json(instance: Instance) -> dict[str, Any]:
-    """The saved form; the task is named by its faults."""
+    """Return the saved form; the task is named by its faults."""
     return {
         "part": instance.part.value,
         "gathering": instance.gathering.value,
@@ -134,12 +134,12 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
 
 
 def instance_from_json(value: Any, tasks: Mapping[str, HazardTask], where: str) -> Instance:
-    """Reads one instance.
+    """Read one instance.
 
     Args:
         value: The form of `instance_to_json`.
         tasks: Id -> task.
-        where: What to call it in an error.
+        where: Name of the source in an error.
 
     Raises:
         DataError: it breaks the format, or names a task that is not there.
@@ -163,13 +163,13 @@ def instance_from_json(value: Any, tasks: Mapping[str, HazardTask], where: str) 
 
 @cache
 def all_tasks() -> Mapping[str, HazardTask]:
-    """Every task of the suite under its id."""
+    """Return every task of the suite under its id."""
     return {task.id: task for domain in Domain for task in load_hazard_tasks(domain)}
 
 
 @cache
 def shipped_instances() -> tuple[Instance, ...]:
-    """The instances that ship with the package, strict ones.
+    """Return the instances that ship with the package, strict ones.
 
     Raises:
         DataError: the file breaks the format.
@@ -183,7 +183,7 @@ def shipped_instances() -> tuple[Instance, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which instances are asked for; None asks for all."""
+    """Filter for instances; None stands for all."""
 
     gathering: Gathering = Gathering.SINGLE
     parts: tuple[Part, ...] = (Part.DEVELOPMENT,)
@@ -195,7 +195,7 @@ class Wanted:
     """Takes every n-th of what is left, for quick looks."""
 
     def chosen(self, known: Iterable[Instance]) -> list[Instance]:
-        """The instances that are asked for, all of whose faults fit."""
+        """Return the instances that are asked for, all of whose faults fit."""
         fitting = [each for each in known if self._fits(each)]
         # A stride that shares no factor with the number of hazards takes all of them in turn.
         return [
@@ -220,6 +220,6 @@ class Wanted:
 
 
 def clean_compositions(found: Sequence[Instance]) -> list[Composition]:
-    """The tasks of some instances, each once, with nothing befalling them."""
+    """Return the tasks of some instances, each once, with nothing befalling them."""
     tasks = {instance.task.id: instance.task for instance in found}
     return [with_faults(task, ()) for task in tasks.values()]

@@ -1,4 +1,4 @@
-"""The protocol of drift modes: one mode is one small class, and what a mode leaves alone it inherits.
+"""The protocol of drift modes: one mode is one small class that inherits every hook it does not need.
 
 A call of a tool passes the seven failpoints in order. A mode acts at those that it names, by the hook that belongs to
 what is on its way there:
@@ -16,15 +16,16 @@ after_external_call_before_parse on, so what breaks later breaks after the effec
 
 Rules for every mode:
 
-- It is stateless: what it does follows from `Spot` and value alone; what it leaves open, `Spot.draw` decides.
+- It is stateless: its behaviour follows from `Spot` and value; random choices come from `Spot.draw`.
 - It changes nothing in place.
 - `live` says truly what the tool accepts and answers: `accept` takes every call that satisfies `live.parameters` and
   makes one of it that satisfies the tool's own parameters; what `answer` makes of a clean result satisfies
-  `live.returns`. Output drift and disagreement are no contract: there `live` is what was declared. Two faults of the
-  hazard `specification` are never put on one tool of one task, so a mode starts from the declaration.
+  `live.returns`. Output drift and disagreement do not change the contract: there `live` is what was
+  declared. Two faults of the hazard `specification` are never put on one tool of one task, so a
+  mode starts from the declaration.
 - If `visible`, what comes out of a clean result always breaks the structure of the declared result schema (a field too
-  many or too few, another type, a value that is not declared; a number out of its limits is no structure). If not, it
-  keeps the structure.
+  many or too few, another type, a value that is not declared; a number out of its limits does not
+  break the structure). If not, it keeps the structure.
 - Where a result has nothing at the site, it is returned as it is: the fault then did not strike.
 - It is placed only where one of its `ways` is open: an instance that cannot be solved measures nothing.
 """
@@ -41,7 +42,7 @@ from asyncguard_benchmark.hazards.faults import Failpoint, Hazard, draw
 
 
 class Way(StrEnum):
-    """How a task can be solved although a mode is at work; the witness plan of an instance takes one."""
+    """A way to solve a task although a mode is at work; the witness plan of an instance takes one."""
 
     RETRY = "retry"
     """The same call again, as often as the fault is severe."""
@@ -59,18 +60,18 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Spot:
-    """Where a mode is put, and how hard it strikes."""
+    """Tool and site at which a mode is placed, and its severity."""
 
     tool: Tool
-    """As declared."""
+    """The tool as declared."""
     site: str = ""
     """JSON pointer into its arguments or result, one of the mode's `sites`."""
     severity: int = 1
-    """From 1 to 3."""
+    """Severity, from 1 to 3."""
     seed: int = 0
 
     def draw(self, *parts: object) -> float:
-        """A number in [0, 1) that is the same wherever these parts are asked for at this spot."""
+        """Return a number in [0, 1) that is the same wherever these parts are asked for at this spot."""
         return draw(self.seed, self.tool.name, self.site, *parts)
 
 
@@ -81,49 +82,49 @@ class Mode(ABC):
     """Unique, in snake case: faults name it."""
     hazard: ClassVar[Hazard]
     failpoints: ClassVar[tuple[Failpoint, ...]]
-    """Where it may strike; the fault says which of them."""
+    """Failpoints at which it may strike; the fault names one of them."""
     visible: ClassVar[bool] = False
-    """Whether the declared result schema shows it."""
+    """True if the declared result schema shows it."""
 
     @abstractmethod
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The JSON pointers at which the mode can be put on a tool; none if it does not fit."""
+        """Return the JSON pointers at which the mode can be put on a tool; none if it does not fit."""
 
     @abstractmethod
     def ways(self, spot: Spot) -> tuple[Way, ...]:
-        """How a call that was hit can be saved, as far as the tool declares what is needed."""
+        """Return the ways to save a call that was hit, as far as the tool declares what they need."""
 
     @abstractmethod
     def hint(self, spot: Spot) -> str:
-        """What a helpful service would say of it: where to look, never the answer."""
+        """Return the hint of a helpful service: where to look, never the answer."""
 
     def live(self, spot: Spot) -> Contract:
-        """What the tool accepts and answers while the mode is at work."""
+        """Return the arguments that the tool accepts and the results that it returns while the mode is at work."""
         return declared(spot.tool)
 
     def transit(self, arguments: Mapping[str, Any], spot: Spot) -> Mapping[str, Any]:
-        """The arguments as they arrive."""
+        """Return the arguments as they arrive."""
         return arguments
 
     def accept(self, arguments: Mapping[str, Any], spot: Spot) -> Mapping[str, Any]:
-        """Arguments that satisfy the live contract, as the tool's code takes them."""
+        """Return arguments that satisfy the live contract, as the tool's code takes them."""
         return arguments
 
     def breakdown(self, spot: Spot, failpoint: Failpoint) -> Exception | None:
-        """What is raised at a failpoint."""
+        """Return the exception that is raised at a failpoint, or None."""
         return None
 
     def answer(self, result: Any, spot: Spot) -> Any:
-        """What becomes of a result."""
+        """Return the result as the mode changes it."""
         return result
 
     def write(self, text: str, spot: Spot) -> str:
-        """What becomes of the text of a result, which is JSON."""
+        """Return the text of a result, which is JSON, as the mode changes it."""
         return text
 
 
 def siblings(tool: Tool, *others: Way) -> tuple[Way, ...]:
-    """Some ways, and those that the declarations of a tool open whatever is wrong with its answers."""
+    """Return some ways, and those that the declarations of a tool open whatever is wrong with its answers."""
     remedies = tool.remedies
     opened = (
         (Way.FALLBACK, bool(remedies.fallbacks)),

@@ -6,7 +6,7 @@ from asyncguard_benchmark.hazards.modes import Spot
 
 
 def new_name(old: str, taken: Collection[str], spot: Spot, aliases: Collection[str] = ()) -> str:
-    """A name that the contract does not use yet.
+    """Return a name that the contract does not use yet.
 
     Severity 1 takes one that the declaration announces, if it does, else another spelling; 2 adds a word; 3 has nothing
     to do with the old name.
@@ -14,7 +14,7 @@ def new_name(old: str, taken: Collection[str], spot: Spot, aliases: Collection[s
     Args:
         old: The declared name.
         taken: Names beside it.
-        spot: Where the field is.
+        spot: Place of the field.
         aliases: Names that the declaration announces.
     """
     free = [name for name in _names(old, spot, aliases) if name not in taken]

@@ -1,4 +1,4 @@
-"""What is kept of an episode of the suite: the verdict on its task, what struck it, what was diagnosed of it."""
+"""The data that are kept of an episode of the suite: verdict on its task, faults that struck, diagnoses."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -22,7 +22,7 @@ _DIAGNOSES = "diagnoses"
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What is kept of one episode."""
+    """The data that are kept of one episode."""
 
     arm: str
     """Without what all arms of the suite have in common; that of the player without a runtime is `plain`."""
@@ -38,18 +38,19 @@ class Observed:
     profile: Profile
     sign: Sign
     struck: bool
-    """Whether a fault struck."""
+    """True if a fault struck."""
     diagnosed: tuple[str, ...]
     """Hazards that the runtime diagnosed in the task, in order."""
     detected: bool
-    """Whether one was diagnosed of a tool on which a fault was put, or of one that has it as a source."""
+    """True if a tool on which a fault was put was diagnosed, or one that has such a tool as a
+    source."""
     at_fault: str | None
     """The last one that was diagnosed of a tool on which a fault was put, when all that was asked for had answered;
     else the last; None without any."""
 
 
 def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | None:
-    """What is kept of an episode; None if it holds no task of the suite.
+    """Return the data that are kept of an episode; None if it holds no task of the suite.
 
     Args:
         episode: Fresh or saved.
@@ -90,7 +91,7 @@ def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | No
 
 
 def _asking(task: HazardTask, hit: AbstractSet[str]) -> frozenset[str]:
-    """The tools that have one of some tools as a source."""
+    """Return the tools that have one of some tools as a source."""
     tools = tools_of(task.sub_task).values()
     return frozenset(
         tool.name for tool in tools if any(other.tool in hit for other in tool.remedies.sources)
@@ -98,7 +99,7 @@ def _asking(task: HazardTask, hit: AbstractSet[str]) -> frozenset[str]:
 
 
 def _with_earlier(score: HazardScore, episode: Episode) -> HazardScore:
-    """The verdict with the price of the attempt before, where there was one."""
+    """Return the verdict with the price of the attempt before, where there was one."""
     spent = episode.settings.get(EARLIER)
     if spent is None:
         return score

@@ -15,7 +15,7 @@ from asyncguard_benchmark.hazards.shapes import changed, field_at, fields, holde
 
 
 class OutputDrift(Mode):
-    """What all drift of output has in common: it can be read, unless it says otherwise."""
+    """Base of all modes in which output drifts; the result can be read unless a mode says otherwise."""
 
     hazard: ClassVar[Hazard] = Hazard.OUTPUT
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_RETURN,)
@@ -23,7 +23,7 @@ class OutputDrift(Mode):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """The answer as a whole, where it is declared to be an object."""
+        """Return the answer as a whole, where it is declared to be an object."""
         return ("",) if (tool.remedies.returns or {}).get("type") == "object" else ()
 
     @override
@@ -182,7 +182,7 @@ class Truncated(OutputDrift):
 
 
 def _read(text: str) -> dict[str, Any] | None:
-    """The object that a text is, unless another fault has made something else of it."""
+    """Return the object that a text is, unless another fault has made something else of it."""
     try:
         value = json.loads(text)
     except ValueError:

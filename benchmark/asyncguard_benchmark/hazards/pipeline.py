@@ -28,12 +28,12 @@ from asyncguard_benchmark.scenario import Category, SubTask
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one call."""
+    """Outcome of one call."""
 
     text: str
-    """As an agent without a runtime is shown it."""
+    """Answer as an agent without a runtime is shown it."""
     raised: Exception | None = None
-    """What the tool raised, where it raised something; `text` says the same in words."""
+    """Exception of the tool, or None; `text` says the same in words."""
     note: str = ""
     """A hint that comes with the answer."""
     firings: tuple[Firing, ...] = ()
@@ -50,7 +50,7 @@ class Injection:
 
 
 class _Broken(Exception):
-    """Carries what a breakdown raises past the code in between."""
+    """Exception that carries what a breakdown raises past the code in between."""
 
     def __init__(self, raised: Exception) -> None:
         super().__init__(str(raised))
@@ -61,7 +61,7 @@ class Pipeline:
     """The tools of one sub-task, with the faults that were put on them."""
 
     def __init__(self, task: SubTask, faults: Sequence[Fault] = ()) -> None:
-        """Sets the faults.
+        """Set the faults.
 
         Args:
             task: The sub-task.
@@ -91,15 +91,15 @@ class Pipeline:
         self._raises = not isinstance(task.category, Category)
 
     def contract(self, tool: str) -> Contract:
-        """The live contract of a tool on the API list."""
+        """Return the live contract of a tool on the API list."""
         return self._live[tool]
 
     def public_state(self) -> State:
-        """A copy of the state, for comparison."""
+        """Return a copy of the state, for comparison."""
         return self._executor.public_state()
 
     def call(self, number: int, tool: str, arguments: Mapping[str, Any]) -> Outcome:
-        """Makes one call; never raises for what an agent wrote, nor for a fault.
+        """Make one call; never raise for what an agent wrote, nor for a fault.
 
         Args:
             number: Its number in the trajectory, for the firings.
@@ -150,7 +150,7 @@ class Pipeline:
     def _accepted(
         self, passage: "_Passage", tool: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Arguments as the tool's code takes them, if the live contract allows them."""
+        """Return arguments as the tool's code takes them, if the live contract allows them."""
         drift, found = self._drifted.get(tool), self._executor.tool(tool)
         validator = found.validator if drift is None else self._validators[tool]
         problem = next(iter(validator.iter_errors(dict(arguments))), None)
@@ -164,7 +164,7 @@ class Pipeline:
         raise _Broken(HTTPStatusError(reason, Response(status_code=422)))
 
     def _reach(self, failpoint: Failpoint, passage: "_Passage", tool: str) -> list[Injection]:
-        """The faults that act on a call at a failpoint, in their order; one that breaks it down does so here."""
+        """Return the faults that act on a call at a failpoint, in their order; one that breaks it down does so here."""
         acting = []
         for each in self._injections:
             if each.fault.tool != tool or each.fault.failpoint is not failpoint:
@@ -199,7 +199,7 @@ class Pipeline:
 
 
 class _Passage:
-    """What is noted while one call goes through."""
+    """Notes on one call on its way through the pipeline."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -215,7 +215,7 @@ _ANSWERING = (
 
 
 def injection(task: SubTask, fault: Fault) -> Injection:
-    """A fault in its place.
+    """Return a fault in its place.
 
     Raises:
         ValueError: no mode has its name, or the mode cannot be put there.
@@ -245,7 +245,7 @@ def injection(task: SubTask, fault: Fault) -> Injection:
 
 
 def _drifted(injections: Sequence[Injection]) -> dict[str, Injection]:
-    """The tools whose contract has changed."""
+    """Return the tools whose contract has changed."""
     drifts = [
         each
         for each in injections

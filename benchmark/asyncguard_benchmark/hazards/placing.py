@@ -1,8 +1,9 @@
-"""Where faults are put: places at which a fault matters, shows itself somewhere, and can be survived.
+"""Placement of faults: places at which a fault matters, shows itself somewhere, and can be survived.
 
-A fault *matters* if the plan that takes every answer at its word does not solve the task. It *shows itself* if a call
-fails, an answer breaks its declaration, or declared sources that the task asks anyway disagree: what shows nowhere no
-runtime can notice unless it doubts every answer. It *can be survived* if a plan of the witness solves the task.
+A fault *matters* if the plan that takes every answer at its word does not solve the task. It *shows
+itself* if a call fails, an answer breaks its declaration, or declared sources that the task asks
+anyway disagree: a runtime can notice any other fault only by doubting every answer. It *can be
+survived* if a plan of the witness solves the task.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ _LIMITS = frozenset(
 
 
 class Sign(StrEnum):
-    """How a fault shows itself to whoever takes every answer at its word, the plainest first."""
+    """Sign of a fault to a caller that takes every answer at its word, the plainest first."""
 
     FAILURE = "failure"
     """A call fails."""
@@ -52,7 +53,7 @@ class Sign(StrEnum):
     LIMITS = "limits"
     """A number or a length is outside the declared limits."""
     INVARIANT = "invariant"
-    """What has to hold between arguments and answer does not."""
+    """A rule that relates arguments and answer is broken."""
     SOURCE = "source"
     """A declared source that the task asks anyway says something else."""
     NONE = "none"
@@ -66,15 +67,15 @@ class Place:
     task: HazardTask
     fault: Fault
     acts: bool
-    """Whether the tool has an effect."""
+    """True if the tool has an effect."""
 
 
 def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Composition:
-    """A task as a composition of its own.
+    """Return a task as a composition of its own.
 
     Args:
         task: The task.
-        faults: What befalls it.
+        faults: Faults of the task.
         name: Id of the composition, that of the task by default.
     """
     return Composition(
@@ -83,14 +84,14 @@ def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Co
 
 
 def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
-    """The places at which a fault may matter: those of `all_places` but where the plan takes nothing from."""
+    """Return the places at which a fault may matter: those of `all_places` but where the plan takes nothing from."""
     return (
         place for place in all_places(task, modes, seed) if _may_matter(task.sub_task, place.fault)
     )
 
 
 def all_places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
-    """Everywhere that modes fit the gold calls of a task, in every severity; common tools are left alone."""
+    """Yield each place at which a mode fits a gold call of a task, in every severity; common tools are left alone."""
     tools = tools_of(task.sub_task)
     called = dict.fromkeys(
         call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES
@@ -112,7 +113,7 @@ def _faults(task: HazardTask, mode: Mode, tool: Tool, site: str, seed: int) -> I
 
 
 def fault_at(task: SubTask, mode: Mode, tool: Tool, site: str, severity: int, seed: int) -> Fault:
-    """A mode as a fault on a tool, at the first place where it may strike."""
+    """Return a mode as a fault on a tool, at the first place where it may strike."""
     return Fault(
         task=task.id,
         hazard=mode.hazard,
@@ -126,9 +127,9 @@ def fault_at(task: SubTask, mode: Mode, tool: Tool, site: str, severity: int, se
 
 
 def _may_matter(task: SubTask, fault: Fault) -> bool:
-    """Whether the plan takes something from where an answer is changed; cheap, and wrong only by saying yes.
+    """Return True if the plan takes a value from the place where an answer is changed.
 
-    The site of a change of contract may be in the arguments.
+    The check is cheap and errs only towards True. The site of a change of contract may be in the arguments.
     """
     if fault.hazard not in (Hazard.OUTPUT, Hazard.CONFLICT) or not fault.site:
         return True
@@ -139,7 +140,7 @@ def _may_matter(task: SubTask, fault: Fault) -> bool:
 
 
 def taken_from(task: SubTask, tool: str) -> list[str]:
-    """Where the ground truth takes values from the answers of a tool: JSON pointers."""
+    """Return the JSON pointers at which the ground truth takes values from the answers of a tool."""
     sources = (source for call in task.gold for source in call.sources.values())
     return [
         source.pointer
@@ -151,28 +152,28 @@ def taken_from(task: SubTask, tool: str) -> list[str]:
 
 
 def solves(task: HazardTask, episode: Episode | None) -> bool:
-    """Whether an episode of a task alone ended in its answer, with its effects and no others."""
+    """Return True if an episode of a task alone ended in its answer, with its effects and no others."""
     return episode is not None and all(
         score.success for score in score_hazards(episode, {task.id: task})
     )
 
 
 def matters(task: HazardTask, composition: Composition) -> bool:
-    """Whether taking every answer at its word does not solve the task."""
+    """Return True if taking every answer at its word does not solve the task."""
     return not solves(task, replayed(composition, {}))
 
 
 def witness_of(task: HazardTask, composition: Composition) -> Plan | None:
-    """A plan that solves the task, or None."""
+    """Return a plan that solves the task, or None."""
     return next(
         (plan for plan in plans(composition) if solves(task, replayed(composition, plan))), None
     )
 
 
 def sign_of(composition: Composition) -> Sign:
-    """How the faults of a composition of one task show themselves, where they strike.
+    """Return the plainest sign of the faults of a composition of one task, at the tools on which they strike.
 
-    What goes wrong elsewhere because of them is no sign: it leads to another tool.
+    A later failure of another tool does not count: it would lead to that tool.
     """
     task, hit = composition.sub_tasks[0], {fault.tool for fault in composition.faults}
     tools, records = tools_of(task), walked(composition)
@@ -206,7 +207,7 @@ def _sign(tool: Tool, record: CallRecord, *, failed: bool) -> Sign:
 
 
 def _disagreements(tools: Mapping[str, Tool], records: Sequence[CallRecord]) -> Iterator[str]:
-    """Tools of which a declared source, asked the same, says something else."""
+    """Yield the tools of which a declared source, asked the same, says something else."""
     for record in records:
         tool = tools[record.tool]
         for other in tool.remedies.sources:
@@ -226,5 +227,5 @@ def _parts(tool: Tool, text: str) -> Any:
 
 
 def acts(task: HazardTask, fault: Fault) -> bool:
-    """Whether a fault is put on a tool that has an effect."""
+    """Return True if a fault is put on a tool that has an effect."""
     return bool(tools_of(task.sub_task)[fault.tool].writes)

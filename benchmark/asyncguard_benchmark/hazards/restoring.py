@@ -1,4 +1,4 @@
-"""Brings an answer, or the arguments of a call, from one contract to another, for the proof that a task can be solved.
+"""Conversion of an answer or a call's arguments between two contracts, to prove that a task can be solved.
 
 Written apart from any runtime and from the modes: it knows contracts and texts, and not what was done to them. What
 takes a guess it leaves alone.
@@ -46,7 +46,7 @@ class NoWayBackError(Exception):
 
 
 def rebound(arguments: Mapping[str, Any], declared: Schema, live: Schema) -> dict[str, Any]:
-    """Arguments that satisfy the declared schema, as the live one wants them.
+    """Return arguments that satisfy the declared schema, as the live one wants them.
 
     Raises:
         NoWayBackError: something that is wanted has no counterpart.
@@ -72,7 +72,7 @@ def rebound(arguments: Mapping[str, Any], declared: Schema, live: Schema) -> dic
 
 
 def carried_back(value: Any, declared: Schema, live: Schema) -> Any:
-    """An answer that satisfies the live schema, as the declared one has it.
+    """Return an answer that satisfies the live schema, as the declared one has it.
 
     Raises:
         NoWayBackError: something that is declared has no counterpart, or the answer is not even what is live.
@@ -93,7 +93,7 @@ def carried_back(value: Any, declared: Schema, live: Schema) -> Any:
 
 
 def normalised(text: str, declared: Schema) -> Any:
-    """What a text says, in the declared form.
+    """Return the content of a text, in the declared form.
 
     Raises:
         NoWayBackError: it is not certain what it says.
@@ -110,7 +110,7 @@ def normalised(text: str, declared: Schema) -> Any:
 
 
 def read(text: str) -> Any:
-    """The value of a text that is JSON.
+    """Return the value of a text that is JSON.
 
     Raises:
         NoWayBackError: it is none.
@@ -118,14 +118,14 @@ def read(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise NoWayBackError("the answer is no JSON") from None
+        raise NoWayBackError("the answer must be JSON") from None
 
 
 # -- schemas -------------------------------------------------------------------------------------------------------
 
 
 def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, Schema]]:
-    """Pointer and schema of every field that holds no further declared fields."""
+    """Yield pointer and schema of every field that holds no further declared fields."""
     for name, inner in schema.get("properties", {}).items():
         place = child(above, name)
         if inner.get("properties"):
@@ -135,7 +135,7 @@ def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def _counterparts(wanted: Mapping[str, Schema], there: Mapping[str, Schema]) -> dict[str, str]:
-    """Wanted field -> the field that stands for it: of the same name, of a name announced, or the only one left."""
+    """Return wanted field -> the field that stands for it: of its name, of an announced name, or the only one left."""
     found: dict[str, str] = {}
     for place in wanted:
         same = [each for each in there if each == place] or [
@@ -182,7 +182,7 @@ def _at(value: Any, place: str) -> Any:
 
 
 def _lay(made: dict[str, Any], place: str, item: Any) -> None:
-    """Puts an item into its place, with the objects on the way to it."""
+    """Put an item into its place, with the objects on the way to it."""
     *above, last = parts(place)
     holder = made
     for part in above:
@@ -191,7 +191,7 @@ def _lay(made: dict[str, Any], place: str, item: Any) -> None:
 
 
 def _converted(value: Any, of: Schema, into: Schema) -> Any:
-    """A value of one field as another has it: list of one or not, number or its text, unit."""
+    """Return a value of one field as another has it: list of one or not, number or its text, unit."""
     if (
         of.get("type") == "array"
         and into.get("type") != "array"
@@ -231,7 +231,7 @@ def _valid(value: Any, declared: Schema) -> Any:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    """The values that a text may be meant to be: itself, an object that it quotes, or lines with labels."""
+    """Yield the values that a text may be meant to be: itself, an object that it quotes, or lines with labels."""
     decoder = json.JSONDecoder()
     for start in (n for n, sign in enumerate(text) if sign == "{"):
         try:
@@ -253,7 +253,7 @@ def _said(text: str) -> Any:
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """The objects in an object, outermost first."""
+    """Yield the objects in an object, outermost first."""
     if isinstance(value, Mapping):
         for item in value.values():
             if isinstance(item, Mapping):
@@ -262,7 +262,7 @@ def _inside(value: Any) -> Iterator[Any]:
 
 
 def _mended(value: Mapping[str, Any], declared: Schema) -> dict[str, Any]:
-    """An object with its fields under their declared names and in their declared form."""
+    """Return an object with its fields under their declared names and in their declared form."""
     properties: Mapping[str, Schema] = declared.get("properties", {})
     made: dict[str, Any] = {}
     for name, schema in properties.items():
@@ -281,7 +281,7 @@ def _mended(value: Mapping[str, Any], declared: Schema) -> dict[str, Any]:
 
 
 def _field(value: Any, schema: Schema, name: str) -> Any:
-    """One field: out of what it was put into, and in its declared spelling."""
+    """Return one field: out of what it was put into, and in its declared spelling."""
     if schema.get("properties") and isinstance(value, Mapping):
         return _mended(value, schema)
     if isinstance(value, Mapping) and schema.get("type") != "object":
@@ -295,7 +295,7 @@ def _field(value: Any, schema: Schema, name: str) -> Any:
 
 
 def _word(text: str, schema: Schema, name: str) -> Any:
-    """A text without its label or unit, as number where one is declared, as word of the list where there is a list."""
+    """Return a text without label or unit: as number if one is declared, as word of the list if there is a list."""
     bare = text.strip()
     label = f"{name.replace('_', ' ')}:"
     if bare.lower().startswith(label.lower()):
@@ -317,7 +317,7 @@ def _word(text: str, schema: Schema, name: str) -> Any:
 
 
 def put_all(arguments: Any, values: Mapping[str, Any]) -> Any:
-    """Arguments with values at their pointers."""
+    """Return arguments with values at their pointers."""
     for place, value in values.items():
         arguments = put(arguments, place, value)
     return arguments

@@ -28,7 +28,7 @@ from asyncguard_benchmark.hazards.shapes import (
 
 
 class ResultDrift(Mode):
-    """What all drift of results has in common."""
+    """Base of all modes in which results drift."""
 
     hazard: ClassVar[Hazard] = Hazard.SPECIFICATION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.AFTER_WRAPPER_TRANSFORM,)
@@ -43,12 +43,12 @@ class ResultDrift(Mode):
         return f"{spot.tool.name} no longer answers as declared; ask for its live contract."
 
     def contract(self, spot: Spot, returns: Schema) -> Contract:
-        """The declared contract with another result."""
+        """Return the declared contract with another result."""
         return Contract(parameters=spot.tool.parameters, returns=returns)
 
 
 def returns_of(spot: Spot) -> Schema:
-    """The declared schema of the result at a spot; a tool without one has no sites."""
+    """Return the declared schema of the result at a spot; a tool without one has no sites."""
     return spot.tool.remedies.returns or {}
 
 
@@ -259,7 +259,7 @@ _LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 
 
 def _times(value: Any, factor: int) -> Any:
-    """An exact decimal product, whole where it is."""
+    """Return an exact decimal product, whole where it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     product = Decimal(str(value)) * factor

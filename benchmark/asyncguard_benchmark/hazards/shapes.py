@@ -9,7 +9,7 @@ Schema = Mapping[str, Any]
 
 
 def fields(schema: Schema | None, pointer: str = "") -> Iterator[tuple[str, Schema]]:
-    """Pointer and schema of every field of an object, and of the objects in it; not of what stands in lists."""
+    """Yield pointer and schema of every field of an object, and of the objects in it; not of what stands in lists."""
     for name, inner in (schema or {}).get("properties", {}).items():
         place = child(pointer, name)
         yield place, inner
@@ -17,7 +17,7 @@ def fields(schema: Schema | None, pointer: str = "") -> Iterator[tuple[str, Sche
 
 
 def required_fields(schema: Schema | None) -> tuple[str, ...]:
-    """Pointers of the fields without which an object, or an object in it, is not valid."""
+    """Return the pointers of the fields without which an object, or an object in it, is not valid."""
     needed = schema or {}
     return tuple(
         place
@@ -28,17 +28,17 @@ def required_fields(schema: Schema | None) -> tuple[str, ...]:
 
 
 def is_number(schema: Schema) -> bool:
-    """Whether a field holds a number, whole or not."""
+    """Return True if a field holds a number, whole or not."""
     return schema.get("type") in ("number", "integer")
 
 
 def field_at(schema: Schema | None, pointer: str) -> Schema:
-    """The schema of the field that a pointer into a value names; empty if none is declared."""
+    """Return the schema of the field that a pointer into a value names; empty if none is declared."""
     return dict(fields(schema)).get(pointer, {})
 
 
 def changed(value: Any, pointer: str, change: Callable[[Any], Any]) -> Any:
-    """A copy in which something else stands at the pointer; the value itself if nothing is there."""
+    """Return a copy in which something else stands at the pointer; the value itself if nothing is there."""
     try:
         found = resolve(value, pointer)
     except PointerError:
@@ -47,7 +47,7 @@ def changed(value: Any, pointer: str, change: Callable[[Any], Any]) -> Any:
 
 
 def renamed(value: Any, pointer: str, name: str) -> Any:
-    """A copy in which the field at the pointer has another name and its old place; the value itself if it has none."""
+    """Return a copy in which the field at the pointer has another name; the value itself if it has none."""
     above, old = holder_of(pointer)
 
     def rename(holder: Any) -> Any:
@@ -61,12 +61,12 @@ def renamed(value: Any, pointer: str, name: str) -> Any:
 def schema_changed(
     schema: Schema, pointer: str, change: Callable[[Schema], Schema]
 ) -> dict[str, Any]:
-    """A copy of a schema in which the field at the pointer into a value is declared otherwise."""
+    """Return a copy of a schema in which the field at the pointer into a value is declared otherwise."""
     return dict(put(schema, into_schema(pointer), change(field_at(schema, pointer))))
 
 
 def schema_renamed(schema: Schema, pointer: str, name: str) -> dict[str, Any]:
-    """A copy of a schema in which the field at the pointer into a value has another name."""
+    """Return a copy of a schema in which the field at the pointer into a value has another name."""
     above, old = holder_of(pointer)
 
     def rename(holder: Schema) -> Schema:
@@ -81,7 +81,7 @@ def schema_renamed(schema: Schema, pointer: str, name: str) -> dict[str, Any]:
 
 
 def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a closed object that has all of these fields."""
+    """Return the schema of a closed object that has all of these fields."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -91,7 +91,7 @@ def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def holder_of(pointer: str) -> tuple[str, str]:
-    """Pointer of the object that holds a field, and the name of the field."""
+    """Return the pointer of the object that holds a field, and the name of the field."""
     *above, last = parts(pointer)
     place = ""
     for part in above:
@@ -100,7 +100,7 @@ def holder_of(pointer: str) -> tuple[str, str]:
 
 
 def into_schema(pointer: str) -> str:
-    """Pointer into a schema to where it declares what a pointer into a value names."""
+    """Return the pointer into a schema at which it declares the value that a pointer names."""
     place = ""
     for part in parts(pointer):
         place = child(child(place, "properties"), part)

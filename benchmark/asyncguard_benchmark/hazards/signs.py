@@ -1,4 +1,4 @@
-"""What a composition of the suite is, read from itself: a saved episode needs no other file to be told apart."""
+"""Properties of a composition of the suite, read from the composition alone: a saved episode needs no other file."""
 
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ _HELD_OUT = frozenset(mode.name for mode in HELD_OUT_MODES)
 
 
 def gathering_of(composition: Composition) -> Gathering:
-    """The set that a composition with faults belongs to."""
+    """Return the set that a composition with faults belongs to."""
     if not any(isinstance(task.category, Domain) for task in composition.sub_tasks):
         return Gathering.BROKEN
     if len(composition.sub_tasks) > 1:
@@ -29,7 +29,7 @@ def gathering_of(composition: Composition) -> Gathering:
 
 
 def part_of(composition: Composition) -> Part:
-    """What of it is held out."""
+    """Return the part of the suite that it belongs to: held-out domain, held-out mode, both or none."""
     domain = any(task.category in HELD_OUT_DOMAINS for task in composition.sub_tasks)
     mode = any(fault.mode in _HELD_OUT for fault in composition.faults)
     if domain:
@@ -38,13 +38,13 @@ def part_of(composition: Composition) -> Part:
 
 
 def profile_of(composition: Composition) -> Profile:
-    """Whether its faults come with a hint."""
+    """Return the profile of its faults: guided if one of them comes with a hint."""
     guided = any(fault.profile is Profile.GUIDED for fault in composition.faults)
     return Profile.GUIDED if guided else Profile.STRICT
 
 
 def sign_of_episode(episode: Episode) -> Sign:
-    """How the faults of an episode of one task show themselves."""
+    """Return the sign by which the faults of an episode of one task show themselves."""
     return _sign(_Key(episode.composition))
 
 

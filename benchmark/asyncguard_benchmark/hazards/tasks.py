@@ -13,7 +13,7 @@ from asyncguard_benchmark.scenario import Composition, Domain, Kind, SourceKind,
 
 
 class AnswerKind(StrEnum):
-    """How an answer is to be read."""
+    """Kind of an answer: how it is read."""
 
     NUMBER = "number"
     DATE = "date"
@@ -47,7 +47,7 @@ class HazardTask:
 
     @property
     def domain(self) -> Domain:
-        """What it is about."""
+        """Return its domain."""
         return Domain(self.sub_task.category)
 
 
@@ -68,7 +68,7 @@ _TASK = {
 
 
 def hazard_task_from_json(value: Any, where: str) -> HazardTask:
-    """Reads one task: an ordinary sub-task of a domain, with ``workflow`` and ``answer`` beside its other fields.
+    """Read one task: an ordinary sub-task of a domain, with ``workflow`` and ``answer`` beside its other fields.
 
     Raises:
         DataError: format, API list or initial state is wrong, or the gold calls do not end with the answer.
@@ -87,7 +87,7 @@ def _problem(task: SubTask, answer: Answer) -> str | None:
     last = task.gold[-1]
     missing = [name for name in COMMON_NAMES if name not in task.tools]
     if not isinstance(task.category, Domain):
-        return f"{task.category} is no domain of the hazard suite"
+        return f"{task.category} is not a domain of the hazard suite"
     if missing:
         return f"its API list lacks {missing}, which every hazard task has"
     if [call.tool for call in task.gold].count(SUBMIT) != 1 or last.tool != SUBMIT:
@@ -101,7 +101,7 @@ def _problem(task: SubTask, answer: Answer) -> str | None:
 
 @cache
 def load_hazard_tasks(domain: Domain) -> tuple[HazardTask, ...]:
-    """The tasks of one domain that ship with the package.
+    """Return the tasks of one domain that ship with the package.
 
     Raises:
         DataError: the file is missing or breaks the format, or two tasks share an id.
@@ -115,7 +115,7 @@ def load_hazard_tasks(domain: Domain) -> tuple[HazardTask, ...]:
 
 
 def alone(task: HazardTask, *faults: Fault) -> Composition:
-    """A task as a composition of its own, clean or with faults.
+    """Return a task as a composition of its own, clean or with faults.
 
     The id names the faults, so that a clean run and its injected ones are told apart and paired by the task.
     """

@@ -17,14 +17,14 @@ from asyncguard_benchmark.hazards.shapes import changed, field_at
 
 
 class Mangling(Mode):
-    """What all mangling has in common. The severity is the number of calls that are hit."""
+    """Base of all modes that mangle requests; the severity is the number of calls that are hit."""
 
     hazard: ClassVar[Hazard] = Hazard.INVOCATION
     failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_TOOL_LOGIC,)
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        """Every argument without which the tool cannot be called."""
+        """Return every argument without which the tool cannot be called."""
         return tuple(f"/{name}" for name in tool.parameters["required"])
 
     @override
@@ -67,6 +67,6 @@ class ArgumentCoerced(Mangling):
 
 
 def _types(tool: Tool, site: str) -> tuple[str, ...]:
-    """The JSON types that an argument may have; all, if nothing is said of them."""
+    """Return the JSON types that an argument may have; all, if nothing is said of them."""
     found = field_at(tool.parameters, site).get("type", ("array",))
     return (found,) if isinstance(found, str) else tuple(found)

@@ -1,4 +1,4 @@
-"""Proves the suite by executing it: tasks are sound and solvable, and every instance is what it claims to be."""
+"""Proof of the suite by executing it: tasks are sound and solvable, and the claims of every instance hold."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ REGIMES = (Regime.SYNC, Regime.RANDOM12)
 
 @dataclass(kw_only=True)
 class Validation:
-    """What was looked at, and what is wrong."""
+    """Counts of the validation, and the problems that it found."""
 
     problems: list[str] = field(default_factory=list)
     tasks: Counter[str] = field(default_factory=Counter)
@@ -54,12 +54,12 @@ class Validation:
     """Plans, under every regime."""
 
     def steps(self, domains: Sequence[Domain] | None) -> int:
-        """How many things `validated` looks at."""
+        """Return the number of steps of `validated`."""
         tasks = sum(len(load_hazard_tasks(domain)) for domain in domains or Domain)
         return 2 * tasks + len(_instances(domains)) + (1 if domains is None else 0)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """Return it as plain JSON."""
         counts = {
             "tasks": self.tasks,
             "workflows": self.workflows,
@@ -71,7 +71,7 @@ class Validation:
         return {**told, "benign": self.benign, "replayed": self.replayed, "problems": self.problems}
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the lines for people."""
         return [
             f"{self.tasks.total()} tasks: {_said(self.tasks)}; {_said(self.workflows)}",
             f"{self.parts.total()} instances: {_said(self.parts)}; faults: {_said(self.hazards)}",
@@ -84,11 +84,11 @@ class Validation:
 
 
 def validated(found: Validation, domains: Sequence[Domain] | None = None) -> Iterator[str | None]:
-    """Looks at everything, step by step, and tells what is wrong.
+    """Look at everything, step by step, and yield what is wrong, or None for a sound step.
 
     Args:
-        found: Where it is counted.
-        domains: Only these; None for all, and the shipped instances are drawn anew, too.
+        found: Counts and problems are added to it.
+        domains: Only these; None for all, and to compare the shipped instances with a new draw.
     """
     tasks = [task for domain in domains or Domain for task in load_hazard_tasks(domain)]
     for task in tasks:
@@ -122,7 +122,7 @@ def _instances(domains: Sequence[Domain] | None) -> list[Instance]:
 
 
 def _task_problems(task: HazardTask) -> Iterator[str]:
-    """The bar of single tasks, the ground truth as a plan, and the oracle under every regime."""
+    """Yield the bar of single tasks, the ground truth as a plan, and the oracle under every regime."""
     clean = with_faults(task, ())
     yield from (f"{task.id}: {problem}" for problem in task_problems(task.sub_task))
     if task.workflow is not _workflow(task):
@@ -135,7 +135,7 @@ def _task_problems(task: HazardTask) -> Iterator[str]:
 
 
 def _workflow(task: HazardTask) -> Workflow:
-    """What its dependencies say: the last call submits, and the one before it may put the others together."""
+    """Return the workflow by the dependencies: the last call submits, the one before it may combine the others."""
     gold = task.sub_task.gold
     if all(index - 1 in call.needs() for index, call in enumerate(gold) if index):
         return Workflow.SEQUENTIAL
@@ -144,7 +144,7 @@ def _workflow(task: HazardTask) -> Workflow:
 
 
 def _computes(tool: Tool) -> bool:
-    """Whether a tool only puts others' results together: nobody else is asked for that."""
+    """Return True if a tool only combines results of others, so that no other tool can stand in for it."""
     remedies = tool.remedies
     return tool.effect is Effect.PURE and not (
         remedies.fallbacks or remedies.sources or remedies.verifier
@@ -165,7 +165,7 @@ def _benign_problems(found: Validation, task: HazardTask) -> Iterator[str]:
 
 
 def instance_problems(found: Validation, instance: Instance) -> Iterator[str]:
-    """What an instance is not, that it claims to be; its plan is replayed under every regime."""
+    """Yield the claims of an instance that do not hold; its plan is replayed under every regime."""
     composition = instance.composition
     if not matters(instance.task, composition):
         yield f"{instance.id}: does not matter"
@@ -208,6 +208,6 @@ def _drawn_anew() -> Iterator[str]:
         instance_to_json(each) for each in shipped_instances()
     ]:
         yield (
-            "the shipped instances are not those that tasks, modes and seed give; make them anew: python -m "
+            "the shipped instances are not those that tasks, modes and seed give; recreate them: python -m "
             "asyncguard_benchmark.hazards.drawing > instances.json"
         )

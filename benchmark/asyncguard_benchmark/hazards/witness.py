@@ -1,8 +1,8 @@
 """Plans that prove an instance solvable: for each step that was hit, the way by which its value can be had.
 
-A plan is found by trying and proved by replaying: on the injected environment, behind the message clock, with every
-operand taken from what was answered and from nowhere else. It shares no code with any runtime, so that a recovery that
-cannot recover is not excused by an instance that cannot be solved.
+A plan is found by trying and proved by replaying: on the injected environment, under the message
+clock, with every operand taken from an answer and from nowhere else. It shares no code with any
+runtime, so that a recovery that cannot recover is not excused by an instance that cannot be solved.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ class StuckError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What answered a call."""
+    """Answer to a call."""
 
     text: str
     failed: bool
@@ -68,7 +68,7 @@ _Walk = Generator[_Ask, Said, Any]
 
 
 def plans(composition: Composition) -> Iterator[Plan]:
-    """The plans that may solve a composition of one task, those of the fewest kinds of calls first.
+    """Yield the plans that may solve a composition of one task, those of the fewest kinds of calls first.
 
     Each gold call of a tool that was hit takes a way that the mode leaves open, the same for all calls of the tool.
     """
@@ -91,7 +91,7 @@ def plans(composition: Composition) -> Iterator[Plan]:
 def replayed(
     composition: Composition, plan: Plan, regime: Regime = Regime.SYNC, seed: int = 0
 ) -> Episode | None:
-    """The episode of a plan for a composition of one task; None if it gets stuck.
+    """Return the episode of a plan for a composition of one task; None if it gets stuck.
 
     Steps that need nothing of each other are under way together; an effect waits for all before it, and all after it
     wait for an effect.
@@ -114,7 +114,9 @@ def replayed(
 
 
 def walked(composition: Composition) -> list[tuple[CallRecord, bool]]:
-    """What whoever takes every answer at its word calls and is answered, and whether each call failed.
+    """Return the calls of a caller that takes every answer at its word, and whether each failed.
+
+    It goes as far as it gets.
 
     It goes as far as it gets.
     """
@@ -127,7 +129,7 @@ def walked(composition: Composition) -> list[tuple[CallRecord, bool]]:
 
 
 class _Walker:
-    """Carries a plan out."""
+    """Walk along a plan."""
 
     def __init__(self, task: SubTask, plan: Plan, environment: Environment) -> None:
         self._task, self._plan, self._environment = task, plan, environment
@@ -137,7 +139,7 @@ class _Walker:
         self._waiting: dict[int, int] = {}
 
     def go(self) -> None:
-        """To the end of the plan."""
+        """Go to the end of the plan."""
         while len(self._values) < len(self._task.gold):
             if self._environment.begin_round() > _MOST_TICKS:
                 raise StuckError("the plan takes too long")
@@ -168,7 +170,7 @@ class _Walker:
         self._waiting[record.number] = index
 
     def _ready(self) -> list[int]:
-        """Steps that have not begun and may."""
+        """Return the steps that have not begun and may."""
         found = []
         for index, call in enumerate(self._task.gold):
             before = [other for other in range(index) if other not in self._values]
@@ -196,7 +198,7 @@ class _Walker:
 def value_of(
     tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any], way: Way | None
 ) -> _Walk:
-    """The calls by which one value is had, and the value.
+    """Return the calls by which one value is had, and the value.
 
     Raises:
         StuckError: it is not had this way.
@@ -260,7 +262,7 @@ def _first(
     arguments: Mapping[str, Any],
     others: Sequence[Alternative],
 ) -> _Walk:
-    """The answer of the first other tool that answers as declared."""
+    """Return the answer of the first other tool that answers as declared."""
     for other in others:
         if other.tool not in tools:
             continue
@@ -273,7 +275,7 @@ def _first(
 def _outvoted(
     tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said
 ) -> _Walk:
-    """What most of the sources say in the parts in which they have to agree; the trusted one, if no two agree."""
+    """Return the values on which most of the sources agree where they have to; the trusted source's if no two agree."""
     voices = [_taken(said)] if _is_sound(said, tool) else []
     trusted = None
     for other in tool.remedies.sources:
@@ -296,7 +298,7 @@ def _outvoted(
 def _probed(
     tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said
 ) -> _Walk:
-    """The effect's result from its probe, if it happened; the effect again only where the probe denies it."""
+    """Return the effect's result from its probe, if it happened; the effect again only where the probe denies it."""
     probe = tools.get(tool.remedies.probe or "")
     if probe is None:
         raise StuckError(f"{tool.name} cannot be probed here")
@@ -314,7 +316,7 @@ def _probed(
 
 
 def translated(arguments: Mapping[str, Any], other: Alternative) -> dict[str, Any]:
-    """A call's arguments as another tool names them."""
+    """Return a call's arguments as another tool names them."""
     theirs = {ours: name for name, ours in other.arguments.items()}
     return {theirs.get(name, name): value for name, value in arguments.items()}
 

@@ -17,14 +17,14 @@ _Sample = tuple[set[str], set[str]]
 
 
 def function_macro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
-    """Macro F1 of function names, 0 to 1; None without data."""
+    """Return macro F1 of function names, 0 to 1; None without data."""
     return _macro(
         [(_functions(each.gold_labels), _functions(each.made_labels)) for each in sub_tasks]
     )
 
 
 def parameter_macro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
-    """Macro F1 of ``argument = value``, 0 to 1; None without data."""
+    """Return macro F1 of ``argument = value``, 0 to 1; None without data."""
     samples: list[_Sample] = []
     for each in sub_tasks:
         gold, made = _last(each.gold_labels), _last(each.made_labels)
@@ -33,12 +33,12 @@ def parameter_macro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
 
 
 def function_micro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
-    """Micro F1 of function names, 0 to 1; None without data."""
+    """Return micro F1 of function names, 0 to 1; None without data."""
     return _micro((_names(each.gold_labels), _names(each.made_labels)) for each in sub_tasks)
 
 
 def parameter_micro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
-    """Micro F1 of ``argument = value`` together with the function, 0 to 1; None without data."""
+    """Return micro F1 of ``argument = value`` together with the function, 0 to 1; None without data."""
     return _micro(
         (_parameters(each.gold_labels), _parameters(each.made_labels)) for each in sub_tasks
     )

@@ -17,7 +17,7 @@ from asyncguard_benchmark.statistics.estimates import Interval
 from asyncguard_benchmark.statistics.paired import Pair, mcnemar, paired_difference
 
 CLEAN = "clean"
-"""What a facet of the fault is called where there is none."""
+"""Value of a facet of the fault where there is no fault."""
 
 
 class Facet(StrEnum):
@@ -26,18 +26,18 @@ class Facet(StrEnum):
     HAZARD = "hazard"
     MODE = "mode"
     VISIBILITY = "visibility"
-    """Whether the declared result schema shows the fault."""
+    """True if the declared result schema shows the fault."""
     PROFILE = "profile"
     SEVERITY = "severity"
     WORKFLOW = "workflow"
     DOMAIN = "domain"
     HELD_OUT = "held_out"
-    """Whether the domain was written apart from the rest."""
+    """True if the domain was written apart from the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endings:
-    """How some tasks ended; shares in per cent."""
+    """Endings of some tasks; shares in per cent."""
 
     count: int
     struck: int
@@ -65,7 +65,7 @@ class Endings:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What faults leave of the success that the same agent has without them."""
+    """Comparison of an agent's success under faults with its success without them."""
 
     pairs: int
     """Injected runs, each beside the clean run of its task."""
@@ -81,7 +81,7 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """What an arm is worth against a base arm on the same tasks, faults and seeds."""
+    """Gain of an arm over a base arm on the same tasks, faults and seeds."""
 
     pairs: int
     points: Interval
@@ -95,7 +95,7 @@ class Gain:
 
 
 def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
-    """How tasks ended; None without any."""
+    """Return the endings of tasks; None without any."""
     if not scores:
         return None
     duplicates = [each.effects.duplicated for each in scores]
@@ -115,11 +115,11 @@ def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
 def endings_by(
     scores: Iterable[HazardScore], facet: Facet, is_visible: Callable[[str], bool]
 ) -> Mapping[str, Endings]:
-    """How tasks ended, split by a facet, its values in order.
+    """Return the endings of tasks, split by a facet, its values in order.
 
     Args:
         scores: Usually of one agent, player and arm.
-        facet: By what.
+        facet: The facet to split by.
         is_visible: Tells of a mode's name whether the declared result schema shows it.
     """
     groups: dict[str, list[HazardScore]] = {}
@@ -133,7 +133,7 @@ def endings_by(
 
 
 def facet_of(score: HazardScore, facet: Facet, is_visible: Callable[[str], bool]) -> str:
-    """The value of a facet; of several faults in one task, all values that differ, joined by ``+``."""
+    """Return the value of a facet; of several faults in one task, all values that differ, joined by ``+``."""
     match facet:
         case Facet.WORKFLOW:
             return score.workflow.value
@@ -157,7 +157,7 @@ def facet_of(score: HazardScore, facet: Facet, is_visible: Callable[[str], bool]
 
 
 def kept_of(injected: Sequence[HazardScore], clean: Iterable[HazardScore]) -> Kept:
-    """Lays every injected run beside the clean run of the same task, agent, player and conditions.
+    """Compare every injected run with the clean run of the same task, agent, player and conditions.
 
     Raises:
         ValueError: a clean run is missing or is there twice, or a run is on the wrong side.
@@ -178,7 +178,7 @@ def kept_of(injected: Sequence[HazardScore], clean: Iterable[HazardScore]) -> Ke
 
 
 def gain_of(arm: Sequence[HazardScore], base: Iterable[HazardScore]) -> Gain | None:
-    """Lays every run of an arm beside that of the base arm with the same faults; None without a run.
+    """Compare every run of an arm with that of the base arm with the same faults; None without a run.
 
     Raises:
         ValueError: the base lacks a run, or has it twice.
@@ -203,7 +203,7 @@ def _clean_key(score: HazardScore) -> _Key:
 
 
 def _key(score: HazardScore) -> _Key:
-    """Arms may be of other players, and one that is given another attempt is another agent by name."""
+    """Return the key by which runs are paired; agent, player and arm are not part of it."""
     return (score.task_id, score.together, score.faults, score.run)
 
 

@@ -19,7 +19,7 @@ class Rate:
     low: float
     high: float
     count: int
-    """How many were judged."""
+    """Number of observations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Summary:
 
 
 def summarise(scores: Iterable[Score]) -> Summary:
-    """Aggregates scores, usually of one agent, player and regime."""
+    """Aggregate scores, usually of one agent, player and regime."""
     scores = tuple(scores)
     tasks = [task for each in scores for task in each.sub_tasks]
     return Summary(
@@ -103,12 +103,12 @@ def _rounds_on_success(scores: Sequence[Score]) -> dict[int, float]:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean, or None without data."""
+    """Return the mean, or None without data."""
     return sum(values) / len(values) if values else None
 
 
 def rate(verdicts: Iterable[bool]) -> Rate | None:
-    """The share of yes, or None without data."""
+    """Return the share of yes, or None without data."""
     judged = list(verdicts)
     count = len(judged)
     if not count:

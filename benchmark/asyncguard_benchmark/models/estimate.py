@@ -1,4 +1,4 @@
-"""What a run would use, before anything is asked.
+"""Estimate of a run's usage, before a model is asked.
 
 The estimate is that of simulated agents which make no mistake: the oracle, which takes the fewest rounds there are, and
 the serial agent, which waits for every result. A model that errs takes more. Tokens are characters divided by
@@ -23,7 +23,7 @@ _KINDS: Mapping[str, type[SimulatedAgent]] = {"oracle": OracleAgent, "serial": S
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What some episodes would use if the model were this agent."""
+    """Estimated usage of some episodes if the model were this agent."""
 
     agent: str
     usage: Usage
@@ -34,10 +34,10 @@ class Estimate:
 
 
 def estimate(cells: Sequence[Cell], price: Price | None) -> list[Estimate]:
-    """One estimate for each of the two agents.
+    """Return one estimate for each of the two agents.
 
     Args:
-        cells: What would be played.
+        cells: Episodes that would be played.
         price: Of the model; None if unknown.
     """
     return [_estimate(cells, price, name) for name in _KINDS]
@@ -63,7 +63,7 @@ def _tools(cell: Cell) -> int:
 
 
 def _usage(messages: Sequence[Mapping[str, Any]], tools: int) -> Usage:
-    """Every answer is asked for with all that stands before it."""
+    """Return the usage of a conversation: every answer is asked for with all that stands before it."""
     usage, before, cached = Usage(), tools, 0
     for message in messages:
         size = tokens_in(message["content"]) + tokens_in(message.get("tool_calls") or "")

@@ -37,12 +37,12 @@ class Budget:
     def __init__(
         self, price: Price | None = None, limit: float | None = None, spent: float = 0.0
     ) -> None:
-        """Starts with what was spent before.
+        """Start with what was spent before.
 
         Args:
             price: Of the model; None if unknown.
             limit: Most that may be spent in all, with `spent`.
-            spent: What earlier runs of the same file have spent.
+            spent: Dollars that earlier runs of the same file have spent.
 
         Raises:
             ValueError: there is a limit and no price.
@@ -61,7 +61,7 @@ class Budget:
         return self._spent
 
     def reserve(self, prompt: int) -> float:
-        """Sets aside what a request of this many tokens may cost.
+        """Set aside what a request of this many tokens may cost.
 
         Raises:
             BudgetExhaustedError: it could go beyond the limit.
@@ -79,20 +79,20 @@ class Budget:
         return amount
 
     def settle(self, reserved: float, usage: Usage) -> None:
-        """Gives a reservation back and spends what was used."""
+        """Give a reservation back and spend what was used."""
         with self._lock:
             self._reserved -= reserved
             if self._price is not None:
                 self._spent += self._price.cost(usage)
 
     def cost(self, usage: Usage) -> float | None:
-        """Dollars for some usage, None without a price."""
+        """Return the dollars for some usage, None without a price."""
         return None if self._price is None else self._price.cost(usage)
 
 
 @dataclass(kw_only=True)
 class Record:
-    """What the calls of one episode used."""
+    """Usage of the calls of one episode."""
 
     usage: Usage = field(default_factory=Usage)
     models: dict[str, None] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Record:
     """Time spent waiting for answers."""
 
     def add(self, said: AIMessage, usage: Usage, seconds: float) -> None:
-        """Counts one answer."""
+        """Count one answer."""
         self.usage += usage
         self.seconds += seconds
         told = said.response_metadata
@@ -111,7 +111,7 @@ class Record:
         self.models.setdefault(name or "not told")
 
     def to_json(self, cost: float | None) -> dict[str, Any]:
-        """What an episode saves."""
+        """Return the usage as an episode saves it."""
         return {
             **asdict(self.usage),
             "snapshots": list(self.models),
@@ -121,7 +121,7 @@ class Record:
 
 
 class MeteredModel(BaseChatModel):
-    """Passes requests on to a model: waits for the quota, keeps to the budget, records what was used."""
+    """Model that passes requests on to another: waits for the quota, keeps to the budget, records the usage."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -131,7 +131,7 @@ class MeteredModel(BaseChatModel):
     budget: SkipValidation[Budget]
     record: SkipValidation[Record]
     tools: SkipValidation[Sequence[Any]] = ()
-    """What was bound; counted as part of every prompt."""
+    """Tools that were bound; counted as part of every prompt."""
 
     @property
     @override
@@ -142,7 +142,7 @@ class MeteredModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """The same with tools bound to the model."""
+        """Return the same with tools bound to the model."""
         bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
         return self.model_copy(update={"inner": bind(tools, **kwargs), "tools": tools})
 

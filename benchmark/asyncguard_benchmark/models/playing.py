@@ -1,4 +1,4 @@
-"""Plays episodes with real models: several at once, under one quota and budget, and failures kept apart."""
+"""Play of episodes with real models: several at once, under one quota and budget, and failures kept apart."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -34,13 +34,13 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What all episodes of a run share."""
+    """Quota and budget that all episodes of a run share."""
 
     quota: Quota
     budget: Budget
 
     def play(self, cell: Cell) -> Played | Failed:
-        """Plays one episode with the cell's model.
+        """Play one episode with the cell's model.
 
         Raises:
             BudgetExhaustedError: it would cost more than is left.
@@ -51,7 +51,7 @@ class Asking:
             return Failed(key=key_of(cell), error=str(problem))
 
     def played(self, cell: Cell) -> Played:
-        """Plays one episode with the cell's model.
+        """Play one episode with the cell's model.
 
         Raises:
             BudgetExhaustedError: it would cost more than is left.
@@ -72,10 +72,10 @@ class Asking:
 
 
 def play_models(cells: Iterable[Cell], asking: Asking, jobs: int) -> Iterator[Played | Failed]:
-    """Plays episodes on threads, as they finish; waiting for answers is all that takes time.
+    """Play episodes on threads, as they finish; waiting for answers is all that takes time.
 
     Args:
-        cells: What to play.
+        cells: Episodes to play.
         asking: Quota and budget.
         jobs: Episodes at once.
 

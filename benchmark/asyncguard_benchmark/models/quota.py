@@ -1,4 +1,4 @@
-"""How fast a model may be asked: requests and tokens a minute, shared by everything that asks it."""
+"""Rate limits of a model: requests and tokens a minute, shared by all of its callers."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ _MINUTE = 60.0
 
 @dataclass(kw_only=True)
 class Bucket:
-    """Fills evenly up to a minute's worth; what is taken beyond that is a debt, and makes the next one wait."""
+    """Token bucket that fills evenly up to a minute's worth; a debt makes the next request wait."""
 
     per_minute: float
     now: Callable[[], float] = time.monotonic
@@ -23,7 +23,7 @@ class Bucket:
         self._level, self._read = self.per_minute, self.now()
 
     def take(self, amount: float) -> float:
-        """Takes an amount and returns the seconds to wait before using it; a negative amount gives back."""
+        """Take an amount and return the seconds to wait before using it; a negative amount gives back."""
         now = self.now()
         self._level = min(
             self.per_minute, self._level + (now - self._read) * self.per_minute / _MINUTE
@@ -64,7 +64,7 @@ class Quota:
         self._lock = threading.Lock()
 
     def ask(self, tokens: int) -> float:
-        """Seconds to wait before a request of about this many tokens."""
+        """Return the seconds to wait before a request of about this many tokens."""
         with self._lock:
             waits = [
                 bucket.take(amount)
@@ -74,7 +74,7 @@ class Quota:
         return max(waits, default=0.0)
 
     def settle(self, asked: int, used: int) -> None:
-        """Takes the difference between the tokens asked for and those used."""
+        """Take the difference between the tokens asked for and those used."""
         if self._tokens:
             with self._lock:
                 self._tokens.take(used - asked)

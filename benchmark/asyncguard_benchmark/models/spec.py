@@ -1,4 +1,4 @@
-"""Which model is asked, and how: everything about it that belongs to the name of an episode."""
+"""Specification of a model: everything about it that belongs to the name of an episode."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.scenario import Composition
 
 CLIENT_RETRIES = 5
-"""How often a provider's client repeats a refused or lost request by itself, unless the options say otherwise."""
+"""Repeats of a refused or lost request by a provider's client itself, unless the options say
+otherwise."""
 
 
 class ModelError(BenchmarkError):
@@ -26,7 +27,7 @@ class ModelSpec:
     name: str
     """``provider:model``."""
     base_url: str | None = None
-    """Where the provider's wire format is spoken, if not by the provider."""
+    """Address of a service that speaks the provider's wire format; None for the provider's own."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Sampling and the like, by the integration's names; all of them are part of an episode's name. No secrets."""
 
@@ -34,12 +35,12 @@ class ModelSpec:
         provider, _, model = self.name.partition(":")
         if not provider or not model:
             raise ModelError(
-                f"{self.name!r} is no model name: say provider:model, for example openai:gpt-4.1-mini"
+                f"{self.name!r} is not a model name: say provider:model, for example openai:gpt-4.1-mini"
             )
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What an episode records of the agent."""
+        """Return the settings of the agent that an episode records."""
         address = {} if self.base_url is None else {"base_url": self.base_url}
         return {"model": self.name, **address, **self.options}
 
@@ -51,7 +52,7 @@ class ModelSpec:
         )
 
     def client(self) -> BaseChatModel:
-        """A client of the model; keys come from the provider's environment variables.
+        """Return a client of the model; keys come from the provider's environment variables.
 
         Raises:
             ModelError: the integration is not installed or refuses the options.
@@ -65,11 +66,11 @@ class ModelSpec:
                 f"{self.name} cannot be made: {type(problem).__name__}: {problem}"
             ) from problem
         if not isinstance(made, BaseChatModel):
-            raise ModelError(f"{self.name} is no chat model")
+            raise ModelError(f"{self.name} is not a chat model")
         return made
 
     def make(self, composition: Composition, seed: int) -> BaseChatModel:
-        """A client; composition and seed mean nothing to a model."""
+        """Return a client; composition and seed mean nothing to a model."""
         return self.client()
 
 

@@ -1,4 +1,4 @@
-"""What model calls used, as the provider says, and what that costs."""
+"""Usage of model calls, as the provider reports it, and its cost."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Price:
     """None: cached tokens cost what others do."""
 
     def cost(self, usage: "Usage") -> float:
-        """Dollars for what was used."""
+        """Return the dollars for what was used."""
         cached = self.input if self.cached_input is None else self.cached_input
         fresh = usage.input_tokens - usage.cached_tokens
         return (
@@ -52,7 +52,7 @@ class Usage:
     """Calls of which the provider told no counts; theirs are estimated from the length of the text."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Both together."""
+        """Return the sum of both usages."""
         return Usage(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
 
     @property
@@ -62,13 +62,13 @@ class Usage:
 
 
 def tokens_in(value: Any) -> int:
-    """About how many tokens a text or JSON value has."""
+    """Return roughly how many tokens a text or JSON value has."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def prompt_tokens(messages: Sequence[BaseMessage], tools: Any = None) -> int:
-    """About how many tokens a request has."""
+    """Return roughly how many tokens a request has."""
     said = sum(
         tokens_in(message.content) + tokens_in(getattr(message, "tool_calls", None) or "")
         for message in messages
@@ -77,7 +77,7 @@ def prompt_tokens(messages: Sequence[BaseMessage], tools: Any = None) -> int:
 
 
 def usage_of(said: AIMessage, prompt: int) -> Usage:
-    """What one answer used.
+    """Return the usage of one answer.
 
     Args:
         said: The answer.
@@ -123,10 +123,10 @@ def _price(value: Mapping[str, Any]) -> Price:
 
 
 def price_of(prices: Mapping[str, Price], model: str) -> Price | None:
-    """The price of ``provider:model``, by that name or without the provider."""
+    """Return the price of ``provider:model``, by that name or without the provider."""
     return prices.get(model) or prices.get(model.partition(":")[2])
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """All together."""
+    """Return the sum of several usages."""
     return sum(usages, Usage())

@@ -48,7 +48,7 @@ class SecondAttempt(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """The same with tools bound to the agent."""
+        """Return the same with tools bound to the agent."""
         bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
         return self.model_copy(update={"inner": bind(tools, **kwargs)})
 
@@ -75,7 +75,7 @@ class SecondAttempt(BaseChatModel):
 
 
 def _with_story(messages: Sequence[BaseMessage], earlier: str) -> list[BaseMessage]:
-    """The conversation with the story at the head of its first message, which is the system's."""
+    """Return the conversation with the story at the head of its first message, which is the system's."""
     first, *others = messages
     return [first.model_copy(update={"content": _told(str(first.content), earlier)}), *others]
 
@@ -92,7 +92,7 @@ def play_again(
     setting: Setting,
     play: Callable[..., Episode],
 ) -> Episode:
-    """Plays an episode, and another one if a task of the hazard suite was left without an answer.
+    """Play an episode, and another one if a task of the hazard suite was left without an answer.
 
     Args:
         composition: The tasks.
@@ -122,7 +122,7 @@ def play_again(
 
 
 def answered(episode: Episode) -> bool:
-    """Whether an answer was submitted for every task that ends by one."""
+    """Return True if an answer was submitted for every task that ends by one."""
     own = [task.id for task in episode.composition.sub_tasks if isinstance(task.category, Domain)]
     return all(
         any(record.tool == SUBMIT for record in episode.calls_of(task_id)) for task_id in own

@@ -1,7 +1,8 @@
-"""What the runtime tells of a call, as a record that the protocol can show.
+"""Outcomes that the runtime reports, as records that the protocol can show.
 
-The runtime may tell something else than its last attempt was answered: it may have put the answer into form, taken that
-of a sibling, or marked it. The agent is shown its own call beside what the runtime says, whatever attempts were made.
+The runtime may report something else than its last attempt was answered: it may have put the answer
+into form, taken that of a sibling, or marked it. The agent is shown its own call with the outcome
+that the runtime reports, whatever attempts were made.
 """
 
 from dataclasses import replace
@@ -21,19 +22,19 @@ class AnswerBook:
     """An observer of one episode that remembers how its calls ended."""
 
     def __init__(self, executor: TickExecutor) -> None:
-        """Listens.
+        """Listen.
 
         Args:
             executor: Knows what the attempts were answered.
         """
         self.executor = executor
-        """Who made the calls."""
+        """Executor that made the calls."""
         self._told: dict[str, CallRecord] = {}
         self._call_ids: dict[int, str] = {}
         self._unmade = 0
 
     def __call__(self, details: Details) -> None:
-        """Takes an event; never raises, for the runtime would go on without an observer that does."""
+        """Take an event; never raise, for the runtime would go on without an observer that does."""
         event, record = details.event, details.record
         if not isinstance(event, ev.CallRetired) or record is None:
             return
@@ -61,7 +62,7 @@ class AnswerBook:
         self._call_ids[told.number] = record.call.call_id
 
     def _never_made(self, task: str) -> CallRecord:
-        """A call that ended without reaching a tool, because its circuit is open, say; no call has a number below 0."""
+        """Return a call that ended without reaching a tool, say by an open circuit; no call has a number below 0."""
         self._unmade += 1
         tick = self.executor.environment.tick
         return CallRecord(
@@ -75,20 +76,20 @@ class AnswerBook:
         )
 
     def made(self, name: str) -> bool:
-        """Whether a call has reached a tool, by the runtime's key or the provider's call id."""
+        """Return True if a call has reached a tool, by the runtime's key or the provider's call id."""
         return bool(self.executor.attempts(name))
 
     def told(self, name: str) -> CallRecord | None:
-        """An ended call and what is told of it, by the runtime's key or the provider's call id."""
+        """Return an ended call and what is told of it, by the runtime's key or the provider's call id."""
         return self._told.get(name)
 
     def call_id(self, number: int) -> str:
-        """The provider's id of an ended call, by its number."""
+        """Return the provider's id of an ended call, by its number."""
         return self._call_ids[number]
 
 
 def _says(result: Result, content: Any) -> bool:
-    """Whether the runtime tells just what an attempt was answered."""
+    """Return True if the runtime reports exactly the answer of an attempt."""
     match result:
         case Success():
             return bool(result.content == content)

@@ -1,4 +1,4 @@
-"""What the runtime is told of the tools: their declarations in its own terms."""
+"""Declarations of the tools in the runtime's own terms."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from asyncguard_benchmark.scenario import Composition
 
 
 def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
-    """The declaration of every tool of a composition.
+    """Return the declaration of every tool of a composition.
 
     Args:
         composition: The tasks.
-        declared: Whether they declare all they can, or leave everything at the cautious defaults.
+        declared: True if they declare all they can, or leave everything at the cautious defaults.
     """
     tools, mode = composition_tools(composition).values(), mode_of(composition)
     if not declared:
@@ -27,12 +27,12 @@ def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
 
 
 def mode_of(composition: Composition) -> Mode:
-    """Who waits for a call: nobody. The runtime waits for those of a single task unless it is told otherwise."""
+    """Return the mode in which no caller waits for a call; the runtime waits by default if there is a single task."""
     return Mode.BACKGROUND if len(composition.sub_tasks) == 1 else Mode.AUTO
 
 
 def own_specs(composition: Composition) -> list[ToolSpec]:
-    """The declarations of the tools that are part of the protocol."""
+    """Return the declarations of the tools that are part of the protocol."""
     instant = [
         ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND)
         for name in (IDLE_TOOL, UNREADABLE_TOOL)
@@ -83,7 +83,7 @@ def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
 
 
 def _wrapped(returns: Mapping[str, Any]) -> dict[str, Any]:
-    """The form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
+    """Return the form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
     schema: dict[str, Any] = {**returns, "wrappers": ["data", "attributes"]}
     if "properties" in returns:
         schema["properties"] = {

@@ -53,14 +53,15 @@ _OWN_TOOLS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How the runtime is set up for an episode."""
+    """Settings of the runtime for an episode."""
 
     config: GuardConfig = field(default_factory=GuardConfig)
     """Switches of the guards."""
     declared: bool = True
-    """Whether the tools declare footprints, effect classes and scope, or leave everything at the cautious defaults."""
+    """True if the tools declare footprints, effect classes and scope; False leaves everything at
+    the cautious defaults."""
     parallel_calls: bool = False
-    """Whether several calls in one message are allowed, native surface only.
+    """True if several calls in one message are allowed, native surface only.
 
     The runtime then tells one task's results from one message together, with guards or without; the plain player does
     not.
@@ -68,10 +69,10 @@ class Setting:
     example: str | None = None
     """One successful trajectory for the system prompt."""
     observers: Sequence[Observer] = ()
-    """Who is told of every event."""
+    """Observers that get every event."""
     wording: bool = True
-    """Whether the agent is told why a call was refused, or only that it was. A call that was held back first and
-    refused afterwards keeps its reason."""
+    """True if the agent is told why a call was refused, False if it is told only that it was. A
+    call that was held back first and refused afterwards keeps its reason."""
     refused: Mapping[int, str] = field(default_factory=dict)
     """Calls of the agent, by number from 0, that are refused before the runtime sees them, and what the agent is told
     (``{call}`` stands for the tool)."""
@@ -98,7 +99,7 @@ class ProtocolModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Itself: the agent knows its tools from the protocol."""
+        """Return the agent itself: it knows its tools from the protocol."""
         return self
 
     @override
@@ -154,14 +155,14 @@ class _Stage:
 def play_graph(
     composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
 ) -> Episode:
-    """Plays an episode behind the state machine of ``build_agent``."""
+    """Play an episode behind the state machine of ``build_agent``."""
     return _play(composition, agent, run, setting or Setting(), player="graph", build=_graph)
 
 
 def play_middleware(
     composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
 ) -> Episode:
-    """Plays an episode behind the middleware of ``create_agent``."""
+    """Play an episode behind the middleware of ``create_agent``."""
     return _play(
         composition, agent, run, setting or Setting(), player="middleware", build=_middleware
     )
@@ -211,10 +212,10 @@ def _play(
 
 
 def _run(episode: Coroutine[Any, Any, Any]) -> Any:
-    """Runs an episode on a loop of its own.
+    """Run an episode on a loop of its own.
 
     `asyncio.run` would install a signal handler, which in this version of Python describes the whole state of the run
-    in an error message that nobody sees: a twentieth of the time of an episode.
+    in an error message that is never shown: a twentieth of the time of an episode.
     """
     loop = asyncio.new_event_loop()
     try:

@@ -1,4 +1,4 @@
-"""Plays cases whose effects are counted outside: plain and guarded agents, with and without a retry beside them."""
+"""Player of cases whose effects are counted outside: plain and guarded agents, with and without a retry beside them."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ from asyncguard_benchmark.hazards.outside.judging import Heard, Seen, Told, Verd
 from asyncguard_benchmark.hazards.outside.world import World
 
 INSISTS = 2
-"""How often the model repeats a call that was answered by an error."""
+"""Number of times that the model repeats a call that was answered by an error."""
 _PATIENCE = 20.0
 """Real seconds after which a silent thread counts as hung."""
 _LIMIT = 3600.0
@@ -50,8 +50,8 @@ def play(
 
     Args:
         scenario: A case at a level.
-        setting: Who runs the tools.
-        faulty: Whether the fault strikes; else it is the clean twin.
+        setting: Runtime of the tools.
+        faulty: True if the fault strikes; else it is the clean twin.
         config: Of the guard; all guards and recoveries by default.
     """
     world = World()
@@ -102,7 +102,7 @@ def _declared(made: Sequence[Tool], scenario: Scenario) -> list[Callable[..., An
 
 
 def _fields(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The declaration in the library's own words."""
+    """Return the declaration in the library's own words."""
     kinds = {"sources": Source, "fallbacks": Fallback}
     return {
         name: [kinds[name](**each) if isinstance(each, dict) else each for each in value]
@@ -115,7 +115,7 @@ def _fields(declared: Mapping[str, Any]) -> dict[str, Any]:
 def _insistent(
     conversations: Sequence[Conversation],
 ) -> Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]:
-    """A model that makes its calls one after the other and repeats each that was answered by an error."""
+    """Return a model that makes its calls one after the other and repeats each that was answered by an error."""
 
     def answer(messages: Sequence[BaseMessage], _: Sequence[ToolSchema]) -> Step:
         conversation = conversations[int(messages[0].text)]

@@ -27,13 +27,13 @@ def play_plain(
     parallel_calls: bool = False,
     example: str | None = None,
 ) -> Episode:
-    """Lets the agent talk to the environment until it says that all is completed, or the cap is reached.
+    """Let the agent talk to the environment until it says that all is completed, or the cap is reached.
 
     Args:
         composition: The tasks.
         agent: Any chat model.
         run: Regime, surface and seed.
-        parallel_calls: Whether several calls in one message are allowed, native surface only. The paper allows one.
+        parallel_calls: True if several calls in one message are allowed, native surface only. The paper allows one.
         example: One successful trajectory for the system prompt.
     """
     environment = Environment(composition, run.regime, run.seed)
@@ -52,7 +52,7 @@ def play_plain(
         reply = speech.reply(steps, environment.due())
         if environment.counters.rounds == most_rounds(composition):
             environment.note_truncated()
-            break  # the last reply reaches nobody, so it is no part of the conversation
+            break  # the last reply is not sent, so it does not belong to the conversation
         messages += reply
     name = agent.get_name()
     return finished(
@@ -82,7 +82,7 @@ def _surface(
 
 
 def take(environment: Environment, action: Action) -> Step:
-    """Carries out one action and counts it."""
+    """Carry out one action and count it."""
     match action:
         case CallAction():
             return Step(

@@ -7,16 +7,16 @@ GAP = "{call}"
 
 
 class Refuser:
-    """Refuses the calls of one episode by their number."""
+    """Refusals of the calls of one episode, by their number."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self.made = 0
-        """How many were refused so far."""
+        """Number of calls that were refused so far."""
         self._texts = texts
         self._seen = 0
 
     def __call__(self, tool: str) -> str | None:
-        """Why the next call is refused, or None; to be asked once for each call that the agent makes."""
+        """Return the refusal of the next call, or None; to be asked once for each call that the agent makes."""
         text = self._texts.get(self._seen)
         self._seen += 1
         self.made += text is not None

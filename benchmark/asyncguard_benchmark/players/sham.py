@@ -1,8 +1,9 @@
 """Sham guards: calls refused at random, as often and in the words in which guards refused them in the same episode.
 
-What an agent makes of any refusal (a pause, another attempt, a hint) is no merit of the guard that chose the call. The
-sham keeps all of that and takes the choice away: every call that the agent makes is as likely to be refused as any
-other. Deferrals are not imitated, because the agent is told nothing by them, nor are reminders at the end.
+An agent may gain from any refusal (a pause, another attempt, a hint); that gain is not due to the
+guard's choice of the call. The sham keeps all of that and takes the choice away: every call that
+the agent makes is as likely to be refused as any other. Deferrals are not imitated, because the
+agent is told nothing by them, nor are reminders at the end.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ def play_sham(
     setting: Setting,
     play: Callable[..., Episode],
 ) -> Episode:
-    """Plays an episode with all guards to see how often and in which words they refuse, and then one with the sham.
+    """Play an episode with all guards to see how often and in which words they refuse, and then one with the sham.
 
     Args:
         composition: The tasks.
@@ -45,11 +46,11 @@ def play_sham(
 
 
 def drawn(refusals: Sequence[Refusal], proposed: int, key: tuple[object, ...]) -> dict[int, str]:
-    """Which calls to refuse, by number from 0, and in which words.
+    """Return the calls to refuse, by number from 0, and the words.
 
     Args:
-        refusals: What guards refused.
-        proposed: How many calls were made when they did.
+        refusals: Refusals by guards.
+        proposed: Number of calls in the run with these refusals.
         key: Of the draw; the same key draws the same.
     """
     draw = Random(repr((*key, "sham")))
@@ -59,6 +60,6 @@ def drawn(refusals: Sequence[Refusal], proposed: int, key: tuple[object, ...]) -
 
 
 def _template(refusal: Refusal) -> str:
-    """The words as the agent was told them, with a gap where they name the call that they were said of."""
+    """Return the words as the agent was told them, with a gap where they name the call that they were said of."""
     said = f"{GAP} was not run. {refusal.reason}"
     return said.replace(refusal.call, GAP) if refusal.call else said

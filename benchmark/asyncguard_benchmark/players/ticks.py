@@ -41,18 +41,18 @@ class _Resting:
 
 
 class TickExecutor:
-    """Issues calls into an environment: effects happen at once, completions come when the environment says so."""
+    """Executor over an environment: effects happen at once, completions come when the environment says so."""
 
     def __init__(self, environment: Environment, *, idle_waits: bool = False) -> None:
-        """Executes for one episode.
+        """Make an executor for one episode.
 
         Args:
-            environment: Where the calls go.
-            idle_waits: Whether an idle action lasts until the next result comes, if one is to come. It is that of a
-                runtime which waits; of one that does not, it lasts one tick, as in the plain loop.
+            environment: The environment that takes the calls.
+            idle_waits: True if an idle action lasts until the next result comes, if one is to come.
+                So it does for a runtime that waits; otherwise it lasts one tick, as in the plain loop.
         """
         self.environment = environment
-        """Where the calls go."""
+        """Environment that takes the calls."""
         self._idle_waits = idle_waits
         self._idle: list[tuple[Job, Done]] = []
         self._resting: list[_Resting] = []
@@ -95,7 +95,7 @@ class TickExecutor:
             done(_noted(job))
 
     def result(self, record: CallRecord) -> Result:
-        """What a real tool would have handed the runtime: its answer, or what is seen of what it raised."""
+        """Return the result that a real tool would have given: its answer, or the symptom of its exception."""
         raised = self.environment.raised(record.number)
         match raised:
             case None:
@@ -110,33 +110,33 @@ class TickExecutor:
                 return Failure(symptom=symptom_of(raised))
 
     def cancel(self, key: str) -> bool:
-        """An issued call cannot be taken back: its effect has happened."""
+        """Return False: an issued call cannot be taken back, as its effect has happened."""
         return False
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """None: an episode is one process."""
+        """Return nothing: an episode is one process."""
         return {}
 
     def health(self) -> Health:
-        """Alive for as long as the episode."""
+        """Return the health of the executor: alive for as long as the episode."""
         return Health(alive=True, pending=len(self.pending()))
 
     def close(self) -> None:
-        """Nothing to do: an episode that is over issues nothing."""
+        """Do nothing: an episode that is over issues nothing."""
 
     def pending(self) -> Collection[str]:
-        """Keys of the calls without a result, those that rest before another attempt among them."""
+        """Return the keys of the calls without a result, those that rest before another attempt among them."""
         return (
             *(job.key for job, _ in self._done.values()),
             *(each.job.key for each in self._resting),
         )
 
     def number(self, name: str) -> int | None:
-        """The environment's number of a call's first attempt, by the runtime's key or the provider's call id."""
+        """Return the environment's number of a call's first attempt, by the runtime's key or the provider's call id."""
         return next(iter(self._attempts.get(name, ())), None)
 
     def attempts(self, name: str) -> tuple[CallRecord, ...]:
-        """The environment's records of all attempts of a call, by the runtime's key or the provider's call id."""
+        """Return the environment's records of all attempts of a call, by runtime's key or provider's call id."""
         return tuple(self.environment.trajectory[number] for number in self._attempts.get(name, ()))
 
 
@@ -153,16 +153,16 @@ class TickClock:
         self._executor = executor
 
     def now(self) -> float:
-        """The present tick."""
+        """Return the present tick."""
         return float(self._environment.tick)
 
     async def sleep(self, seconds: float) -> None:
-        """Nobody sleeps on this clock: a back-off is a delay of its job, which the executor lets pass."""
+        """Reject every sleep: a back-off is a delay of its job, which the executor lets pass."""
         raise StalledError(f"the runtime wants to sleep {seconds:g} ticks between attempts")
 
     async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:
         """Let ticks pass until the event is set, or not at all if a time-out is given."""
-        for _ in range(3):  # whoever is about to set the event is on the same loop
+        for _ in range(3):  # a task that is about to set the event is on the same loop
             await asyncio.sleep(0)
         while not event.is_set() and timeout is None:
             if not self._executor.pending():

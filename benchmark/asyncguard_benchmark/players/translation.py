@@ -1,9 +1,10 @@
-"""Between the benchmark's protocol and the runtime's messages, both ways and without memory.
+"""Translation between the benchmark's protocol and the runtime's messages, both ways and without memory.
 
-The runtime speaks LangChain messages; an agent of the benchmark speaks one of its two surfaces. The conversation that
-an agent is sent is rendered anew, each turn, from the runtime's messages alone: with all guards off it is, message for
-message, what the plain player sends. An idle message and one that cannot be read are calls of tools of their own,
-because for a runtime a message without calls ends the run, and in the protocol only "all completed" does.
+The runtime speaks LangChain messages; an agent of the benchmark speaks one of its two surfaces. The
+conversation that an agent is sent is rendered, each turn, from the runtime's messages alone: with
+all guards off it is, message for message, what the plain player sends. An idle message and one that
+cannot be read are calls of tools of their own, because for a runtime a message without calls ends
+the run, and in the protocol only "all completed" does.
 """
 
 import re
@@ -27,45 +28,46 @@ UNKNOWN_TOOL = "unknown_tool_action"
 
 
 class CallBook(Protocol):
-    """What became of the runtime's calls."""
+    """Outcomes of the runtime's calls."""
 
     def made(self, name: str) -> bool:
-        """Whether a call has reached a tool, by the runtime's key or the provider's call id."""
+        """Return True if a call has reached a tool, by the runtime's key or the provider's call id."""
         ...
 
     def told(self, name: str) -> CallRecord | None:
-        """An ended call and what is told of it, by the runtime's key or the provider's call id."""
+        """Return an ended call and what is told of it, by the runtime's key or the provider's call id."""
         ...
 
     def call_id(self, number: int) -> str:
-        """The provider's id of an ended call, by its number."""
+        """Return the provider's id of an ended call, by its number."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Translation:
-    """Translates for one episode."""
+    """Translation for one episode."""
 
     composition: Composition
     surface: Surface
     speech: Speech
     book: CallBook
     idle_is_text: Callable[[], bool]
-    """Whether an idle message may reach the runtime as interim text, on which it waits."""
+    """True if an idle message may reach the runtime as interim text, on which it waits."""
     unknown_tools_pass: bool
-    """Whether a tool that does not exist is called all the same, as in the plain player, to be answered by an error."""
+    """True if a tool that does not exist is called all the same, as in the plain player, to be
+    answered by an error."""
     refuse: Callable[[str], str | None] = lambda tool: None
     """Asked with the tool of each call that the agent makes: why it is refused before the runtime sees it, or None."""
     wording: bool = True
-    """Whether the agent is told why a call was refused, or only that it was."""
+    """True if the agent is told why a call was refused, False if it is told only that it was."""
 
     # -- to the runtime --------------------------------------------------------------------------------------------
 
     def to_runtime(self, said: AIMessage, turn: int) -> AIMessage:
-        """An agent's message as the runtime reads it.
+        """Return an agent's message as the runtime reads it.
 
         Args:
-            said: What the agent said.
+            said: Message of the agent.
             turn: Number of the message, from 1; makes the call ids of the text surface.
         """
         actions = self.speech.read(said)
@@ -109,13 +111,13 @@ class Translation:
         )
 
     def _task(self, task_id: str) -> dict[str, Any]:
-        """The task argument: the runtime has it where there are several tasks."""
+        """Return the task argument: the runtime has it where there are several tasks."""
         return {TASK_ARGUMENT: task_id} if len(self.composition.sub_tasks) > 1 else {}
 
     # -- to the agent ----------------------------------------------------------------------------------------------
 
     def to_agent(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The conversation as the agent is sent it."""
+        """Return the conversation as the agent is sent it."""
         rendered = self.speech.opening()
         heard: list[BaseMessage] = []
         said: AIMessage | None = None
@@ -159,7 +161,7 @@ class Translation:
         return [record for key in _news(message) if (record := self.book.told(key)) is not None]
 
     def _words(self, message: BaseMessage) -> str:
-        """What a message of the runtime says beside results: all of it, or the news of calls that were not made."""
+        """Return the words of a message beside results: all of it, or the news of calls that were not made."""
         text, keys = str(message.text), _news(message)
         if not any(self.book.told(key) is not None for key in keys):
             return text
@@ -216,7 +218,7 @@ def _text_reply(
 
 
 def _news(message: BaseMessage) -> Sequence[str]:
-    """Keys of the calls of whose end a message tells."""
+    """Return the keys of the calls of whose end a message tells."""
     data = message.additional_kwargs.get("lc_data") or {}
     return data["calls"] if data.get("kind") == "results" else ()
 

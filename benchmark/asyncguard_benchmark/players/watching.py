@@ -1,4 +1,4 @@
-"""What guards did in an episode, read from the runtime's events."""
+"""Interventions of guards in an episode, read from the runtime's events."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Intervention:
     enforced: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without what says nothing."""
+        """Return plain JSON without what says nothing."""
         told = {
             "tick": self.tick,
             "guard": self.guard,
@@ -64,7 +64,7 @@ class Watcher:
     """An observer of one episode."""
 
     def __init__(self, config: GuardConfig, number_of: Callable[[str], int | None]) -> None:
-        """Watches.
+        """Watch.
 
         Args:
             config: Under which the episode is played.
@@ -82,7 +82,7 @@ class Watcher:
         self._involved: set[str] = set()
 
     def __call__(self, details: Details) -> None:
-        """Takes an event; never raises, for the runtime would go on without an observer that does."""
+        """Take an event; never raise, for the runtime would go on without an observer that does."""
         event = details.event
         match event:
             case ev.CallProposed():
@@ -108,7 +108,7 @@ class Watcher:
                 self._involve(event)
 
     def _involve(self, event: ev.Event) -> None:
-        """What switches did without a verdict."""
+        """Note the switches that acted without a verdict."""
         match event:
             case ev.CallAdmitted() if event.arguments is not None:
                 self._involved |= {"references", "dependency", "arguments", "capacity"}
@@ -122,7 +122,7 @@ class Watcher:
                 pass
 
     def _involve_recovery(self) -> None:
-        """Where a tool let its caller down, each action might have been taken in the place of another."""
+        """Note all recovery switches: if a tool fails, each action might have been taken in place of another."""
         self._involved.update(RECOVERY_NAMES)
 
     def _note_unknown(self, details: Details, event: ev.CallProposed) -> None:
@@ -132,7 +132,7 @@ class Watcher:
 
     def _note(self, details: Details, guard: str, verdict: str, *, enforced: bool = True) -> None:
         if details.tool in (IDLE_TOOL, UNREADABLE_TOOL):
-            if enforced:  # of shadow verdicts on what is no call nothing follows
+            if enforced:  # a shadow verdict on something else than a call has no consequences
                 self._involved.update(_SWITCH_OF.get(guard, (guard,)))
             return
         key = details.record.key if details.record is not None else ""
@@ -149,16 +149,16 @@ class Watcher:
             self._involved.update(_SWITCH_OF.get(guard, (guard,)))
 
     def interventions(self) -> list[dict[str, Any]]:
-        """All verdicts in order, as plain JSON."""
+        """Return all verdicts in order, as plain JSON."""
         return [{**found.to_json(), **self._numbered(key)} for key, found in self._noted]
 
     def faults(self) -> dict[str, list[dict[str, Any]]]:
-        """What was diagnosed of tools and done about it, in order, as plain JSON; without what did not happen."""
+        """Return the diagnoses of tools and the recoveries, in order, as plain JSON; empty lists are left out."""
         told = {"diagnoses": self._diagnoses, "recoveries": self._recoveries}
         return {name: found for name, found in told.items() if found}
 
     def involved(self) -> list[str]:
-        """The guards and features without which the episode might have been another.
+        """Return the guards and features without which the episode might have been another.
 
         Features that change what the agent is told by merely being on are not among them.
         """

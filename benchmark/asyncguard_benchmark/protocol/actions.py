@@ -1,4 +1,4 @@
-"""Reads what an assistant message does, on either surface."""
+"""Actions of an assistant message, read on either surface."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -10,10 +10,11 @@ from langchain_core.messages import AIMessage
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 
 ALL_COMPLETED = "ALL COMPLETED"
-"""What ends a run."""
+"""Text that ends a run."""
 _CALL_KEYS = ("id", "func_name", "params")
 _DEEPEST = 64
-"""Nesting of arguments that is still read; no tool needs it, and a stack overflow is no answer."""
+"""Nesting of arguments that is still read; no tool needs it, and reading deeper could overflow the
+stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ Action = CallAction | Idle | Completed | Malformed
 
 
 def read_text(text: str, task_ids: Collection[str]) -> Action:
-    """Reads a message of the text surface: its first balanced JSON object counts, whatever stands around it."""
+    """Read a message of the text surface: its first balanced JSON object counts, whatever stands around it."""
     first, rest = first_object(text)
     if first is None:
         return Malformed(reason="The response holds no JSON object.")
@@ -69,12 +70,12 @@ def read_text(text: str, task_ids: Collection[str]) -> Action:
 def read_native(
     message: AIMessage, task_ids: Collection[str], *, parallel: bool
 ) -> tuple[Action, ...]:
-    """Reads a message of the native surface; at least one action.
+    """Read a message of the native surface; at least one action.
 
     Args:
-        message: What the model said.
+        message: Message of the model.
         task_ids: The sub-tasks of the composition.
-        parallel: Whether several calls in one message are allowed.
+        parallel: True if several calls in one message are allowed.
     """
     broken = [
         Malformed(reason="The arguments are not valid JSON.", call_ids=(call["id"] or "",))
@@ -122,7 +123,7 @@ def _content(content: Any) -> Action:
 
 
 def _native_content(text: str) -> Action:
-    """Prose without a call does nothing, unless it ends the run, in plain words or in the form of the text surface."""
+    """Read prose without a call: it does nothing, unless it ends the run in plain words or as on the text surface."""
     first, _ = first_object(text)
     content = (
         first["content"] if first is not None and isinstance(first.get("content"), str) else text
@@ -131,7 +132,7 @@ def _native_content(text: str) -> Action:
 
 
 def first_object(text: str) -> tuple[dict[str, Any] | None, str]:
-    """The first balanced JSON object in a text, and what stands behind it; (None, "") if there is none."""
+    """Return the first balanced JSON object in a text and the text after it; (None, "") if there is none."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     start = text.find("{")
     while start >= 0:

@@ -15,22 +15,22 @@ Entry = Mapping[str, Any]
 
 
 def wait_content(text: str) -> str:
-    """The content that tells an agent to wait."""
+    """Return the content that tells an agent to wait."""
     return json.dumps({"wait": text})
 
 
 def error_content(reason: str) -> str:
-    """The content that answers something unreadable."""
+    """Return the content that answers something unreadable."""
     return json.dumps({"error": reason}, ensure_ascii=False)
 
 
 def note(content: str) -> Entry:
-    """An entry that belongs to no result."""
+    """Return an entry that belongs to no result."""
     return {"role": "tool", "content": content}
 
 
 def result(record: CallRecord, call_id: str | None = None) -> Entry:
-    """An entry with a result, and with the note that comes beside it, if one does.
+    """Return an entry with a result, and with the note that comes beside it, if one does.
 
     Args:
         record: The delivered call.
@@ -48,17 +48,17 @@ def result(record: CallRecord, call_id: str | None = None) -> Entry:
 
 
 def answer_content(record: CallRecord) -> str:
-    """The content of a tool message with a result: the result as it is, or beside its note."""
+    """Return the content of a tool message with a result: the result as it is, or beside its note."""
     if not record.note:
         return record.response
     return json.dumps({"response": record.response, "note": record.note}, ensure_ascii=False)
 
 
 def signature(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A call as it is shown beside its result: ``tool(name='value', ...)``."""
+    """Return a call as it is shown beside its result: ``tool(name='value', ...)``."""
     return f"{tool}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
 def lines(entries: Iterable[Entry]) -> str:
-    """All entries of one turn: they travel in one user message, a line each."""
+    """Return all entries of one turn: they travel in one user message, a line each."""
     return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)

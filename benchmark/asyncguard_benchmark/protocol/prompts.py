@@ -1,4 +1,4 @@
-"""What an agent is told before its first turn. The hidden state is not part of it."""
+"""Prompts that an agent gets before its first turn. The hidden state is not part of them."""
 
 import json
 
@@ -30,10 +30,10 @@ _NATIVE_FORMAT = (
 
 
 def text_system_prompt(composition: Composition, example: str | None = None) -> str:
-    """The contract of the text surface with the API list.
+    """Return the contract of the text surface with the API list.
 
     Args:
-        composition: Whose tools are listed.
+        composition: Composition whose tools are listed.
         example: One successful trajectory as text, for the few-shot arm.
     """
     tools = [tool.function_schema() for tool in composition_tools(composition).values()]
@@ -43,7 +43,7 @@ def text_system_prompt(composition: Composition, example: str | None = None) -> 
 
 
 def native_system_prompt(example: str | None = None) -> str:
-    """The contract of the native surface; the provider shows the tools."""
+    """Return the contract of the native surface; the provider shows the tools."""
     return _prompt(_NATIVE_FORMAT, example)
 
 
@@ -53,7 +53,7 @@ def _prompt(ending: tuple[str, ...], example: str | None) -> str:
 
 
 def first_user_message(composition: Composition) -> str:
-    """The tasks, one block a line."""
+    """Return the tasks, one block a line."""
     return "\n".join(
         f"{{id:'{task.id}', question:'{task.query}'}}" for task in composition.sub_tasks
     )

@@ -1,4 +1,4 @@
-"""Turns actions and deliveries into messages and back; the plain player speaks through one of these."""
+"""Surfaces: actions and deliveries as messages, and back; the plain player speaks through one of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,23 +30,23 @@ class Step:
 
     @property
     def waits(self) -> bool:
-        """Whether a call was issued whose result comes later."""
+        """Return True if a call was issued whose result comes later."""
         return self.record is not None and self.record.due > self.record.issued
 
 
 class Speech(Protocol):
-    """How one surface opens a conversation, reads it and goes on with it."""
+    """Protocol of one surface: it opens a conversation, reads it and continues it."""
 
     def opening(self) -> list[BaseMessage]:
-        """The messages before the first turn."""
+        """Return the messages before the first turn."""
         ...
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
-        """What an assistant message does; at least one action."""
+        """Return the actions of an assistant message, at least one."""
         ...
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
-        """The environment's answer to one assistant message."""
+        """Return the environment's answer to one assistant message."""
         ...
 
 
@@ -58,16 +58,16 @@ class TextSpeech:
         self._example = example
 
     def opening(self) -> list[BaseMessage]:
-        """The contract with the API list, then the tasks."""
+        """Return the contract with the API list, then the tasks."""
         system = prompts.text_system_prompt(self._composition, self._example)
         return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
-        """Exactly one action."""
+        """Return exactly one action."""
         return (read_text(str(message.text), self._composition.task_ids),)
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
-        """First the answer to the action, then every result now due."""
+        """Return the answer to the action, then every result now due."""
         answers = [entry for step in steps if (entry := _note(step)) is not None]
         answers += [entries.result(record) for record in delivered]
         return [
@@ -89,16 +89,16 @@ class NativeSpeech:
         self._call_ids: dict[int, str] = {}
 
     def opening(self) -> list[BaseMessage]:
-        """The contract, then the tasks."""
+        """Return the contract, then the tasks."""
         system = prompts.native_system_prompt(self._example)
         return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
-        """One action, or several calls if that is allowed."""
+        """Return one action, or several calls if that is allowed."""
         return read_native(message, self._composition.task_ids, parallel=self._parallel)
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
-        """A tool message for every call, in order; then, if there is more to say, one user message."""
+        """Return a tool message for every call, in order; then, if there is more to say, one user message."""
         answered: set[int] = set()
         replies: list[BaseMessage] = []
         for step in steps:
@@ -134,7 +134,7 @@ def _note(step: Step) -> entries.Entry | None:
 
 
 def native_tools(composition: Composition) -> list[dict[str, Any]]:
-    """The tools of a composition for `bind_tools`, each with the task argument."""
+    """Return the tools of a composition for `bind_tools`, each with the task argument."""
     return [
         native_tool(tool, composition.task_ids) for tool in composition_tools(composition).values()
     ]

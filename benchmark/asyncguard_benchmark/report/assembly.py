@@ -42,7 +42,7 @@ def document_of(
     closing: str = "",
     further: Sequence[Chapter] = (),
 ) -> Document:
-    """The whole report.
+    """Return the whole report.
 
     Args:
         side: The run that is reported.
@@ -69,7 +69,7 @@ def document_of(
 def chapters_of(
     side: Side, against: Side | None = None, further: Sequence[Chapter] = ()
 ) -> list[Chapter]:
-    """All chapters for which there are data."""
+    """Return all chapters for which there are data."""
     found = _found(side.findings) if side.findings is not None else [_episodes(side)]
     found += [
         behaviour.chapter(side.observed, _telling(side.findings)),
@@ -97,7 +97,7 @@ def _found(whole: Findings) -> list[Chapter | None]:
 
 
 def _telling(findings: Findings | None) -> Callable[[Setup], bool]:
-    """Of an ensemble its best member alone is told: the others are in ranges, and would be hundreds of lines."""
+    """Return the filter of setups: of an ensemble its best member alone is shown, as the others are in ranges."""
     ensembles = {each.ensemble for each in findings.ensembles} if findings is not None else set()
 
     def is_told(setup: Setup) -> bool:

@@ -1,6 +1,7 @@
-"""What reports are made of, before it is a page or Markdown.
+"""Parts of reports, independent of page and Markdown.
 
-A chart is drawn inside the table that says its figures, or has a `table()`: what is drawn can always be read.
+A chart is drawn inside the table that has its figures, or has a `table()`: everything that is drawn
+can also be read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from asyncguard_benchmark.statistics.estimates import Interval
 
 
 class Tone(StrEnum):
-    """What a mark stands for; the same colour on every chart."""
+    """Meaning of a mark; the same colour on every chart."""
 
     GUARDED = "guarded"
     BARE = "bare"
@@ -37,7 +38,7 @@ class Axis:
         return self.at(self.ticks[1]) - self.at(self.ticks[0]) if len(self.ticks) > 1 else 100.0
 
     def at(self, value: float) -> float:
-        """Where a value stands, in per cent of the width; what lies beyond an end stands at it."""
+        """Return the position of a value, in per cent of the width; a value beyond an end stands at that end."""
         held = min(self.high, max(self.low, value))
         return 100 * (held - self.low) / (self.high - self.low)
 
@@ -47,12 +48,12 @@ _STEPS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0, 100.0)
 
 
 def axis_for(marks: Sequence[Sequence["Mark"]]) -> Axis:
-    """A scale about zero that all marks fit into, with few ticks at round values."""
+    """Return a scale about zero that all marks fit into, with few ticks at round values."""
     ends = [end for row in marks for mark in row for end in mark.reach]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     extent = max(high - low, 1.0)
     step = next((step for step in _STEPS if extent / step <= 6), extent)
-    # A little beyond the last tick is no reason for a further one.
+    # A little beyond the last tick does not call for a further one.
     low, high = min(low, -step / 5 if low < 0 else 0.0), max(high, step if high >= -low else 0.0)
     first, last = ceil(low / step), floor(high / step)
     return Axis(low=low, high=high, ticks=tuple(number * step for number in range(first, last + 1)))
@@ -65,7 +66,7 @@ class Mark:
     interval: Interval
     tone: Tone
     start: float | None = None
-    """Where the bar begins; None for a dot alone."""
+    """Beginning of the bar; None for a dot alone."""
 
     @property
     def reach(self) -> tuple[float, ...]:
@@ -124,7 +125,7 @@ class Curves:
     series: Sequence[Series]
 
     def table(self) -> Table:
-        """The same in figures."""
+        """Return the same in figures."""
         lines = [
             (
                 place,
@@ -164,7 +165,7 @@ class HeatMap:
     note: str = ""
 
     def table(self) -> Table:
-        """The same without shades, with the number of observations."""
+        """Return the same without shades, with the number of observations."""
         lines = [(name, *(_heat_text(cell) for cell in cells)) for name, cells in self.rows]
         return Table(
             title=self.title, heads=(self.corner, *self.columns), lines=lines, note=self.note
@@ -195,7 +196,7 @@ class Panels:
     """Alternatives of which one is shown at a time."""
 
     name: str
-    """What is chosen, say "setup"."""
+    """Name of the choice, say "setup"."""
     choices: Mapping[str, Sequence["Block"]]
 
 
@@ -207,8 +208,8 @@ class Chapter:
     """A heading and what stands below it."""
 
     id: str
-    """Where links lead."""
+    """Target of links."""
     title: str
     text: str
-    """What is to be seen here, and how to read it."""
+    """Text on what is to be seen here, and how to read it."""
     blocks: Sequence[Block] = ()

@@ -20,7 +20,7 @@ _LEAST = 1
 
 
 def trace_of(episodes: Iterable[Episode]) -> dict[str, Any]:
-    """The whole trace, in the object form of the format."""
+    """Return the whole trace, in the object form of the format."""
     events = [
         event for process, episode in enumerate(episodes, 1) for event in _events(process, episode)
     ]

@@ -15,7 +15,7 @@ _SIDE = 3.0
 
 
 def drawing(curves: Curves) -> str:
-    """The chart; it scales down to the width that it is given, and is never larger than its letters want."""
+    """Return the chart; it scales down to the width that it is given, and is never larger than its letters want."""
     said = "; ".join(f"{each.label}: {_spoken(each, curves.places)}" for each in curves.series)
     grid = "".join(_grid_line(share) for share in (0, 25, 50, 75, 100))
     places = "".join(
@@ -73,7 +73,7 @@ def _point(x: float, value: Interval) -> str:
 
 
 def _labels(curves: Curves) -> str:
-    """Each line is named at its end; names that would meet are moved apart."""
+    """Return the names at the ends of the lines; names that would meet are moved apart."""
     ends = sorted(
         (
             (_y(last.value), series)

@@ -18,12 +18,12 @@ _SCRIPTS = ("inflate.js", "panels.js", "explorer.js", "timeline.js")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What a page says."""
+    """Content of a page."""
 
     title: str
     subtitle: str
     simulated: str
-    """What is simulated; it stands above everything else."""
+    """Statement of what is simulated; it stands above everything else."""
     chapters: Sequence[Chapter]
     explorer: Explorer = field(default_factory=Explorer)
     closing: str = ""
@@ -46,10 +46,10 @@ class Page:
 
 
 def page_of(document: Document, largest: int = LARGEST) -> Page:
-    """Puts a page together.
+    """Put a page together.
 
     Args:
-        document: What it says.
+        document: Content of the page.
         largest: Bytes that it may have.
     """
     panels: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the page's explorer of compositions is given: all verdicts, and as many trajectories as there is room for."""
+"""Data of the page's explorer of compositions: all verdicts, and as many trajectories as there is room for."""
 
 import base64
 import json
@@ -41,12 +41,12 @@ class Explorer:
     observed: list[Observations] = field(default_factory=list)
 
     def add(self, observed: Observations, is_told: Callable[[Setup], bool], run: str = "") -> None:
-        """Adds a run.
+        """Add a run.
 
         Args:
-            observed: What was played.
-            is_told: Which setups of it are to be seen.
-            run: What to call it, if there is more than one.
+            observed: Figures of the episodes.
+            is_told: Selects the setups of it to show.
+            run: Name of the run, if there is more than one.
         """
         self.observed.append(observed)
         verdicts = [each for each in observed.shown().items() if is_told(each[0].setup)]
@@ -55,11 +55,11 @@ class Explorer:
 
     @property
     def trajectories(self) -> int:
-        """How many there are in the files."""
+        """Return the number of trajectories in the files."""
         return sum(observed.told for observed in self.observed)
 
     def data(self, pairs: int) -> dict[str, Any]:
-        """All that the page is told, with the trajectories of so many pairs."""
+        """Return all that the page is told, with the trajectories of so many pairs."""
         compositions = {
             name: each for observed in self.observed for name, each in observed.compositions.items()
         }
@@ -98,7 +98,7 @@ def _order(item: tuple[Played, Any]) -> tuple[Any, ...]:
 
 
 def pairs_of(observed: Observations) -> list[Pair]:
-    """All pairs: those whose verdict changes first, and setups in turn."""
+    """Return all pairs: those whose verdict changes first, and setups in turn."""
     groups: dict[tuple[Played, str], dict[str, Mapping[str, Any]]] = {}
     for (played, name), episode in observed.held.items():
         groups.setdefault((replace(played, arm=""), name), {})[played.arm] = episode
@@ -120,7 +120,7 @@ def pairs_of(observed: Observations) -> list[Pair]:
 
 
 def _bits(names: Sequence[str], verdicts: Mapping[str, bool]) -> tuple[str, str]:
-    """Whether each composition was played, and whether it was solved; one bit each, the first in the highest place."""
+    """Return two sets of bits, the first composition in the highest place: was it played, and was it solved."""
     return _packed([name in verdicts for name in names]), _packed(
         [verdicts.get(name, False) for name in names]
     )
@@ -136,7 +136,7 @@ def _packed(bits: Sequence[bool]) -> str:
 
 
 def compressed(value: Any) -> str:
-    """JSON, deflated, as text that a page can hold; every current browser inflates it without help."""
+    """Return a value as JSON, deflated, as text for a page; every current browser inflates it without help."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     # Half a character, which an agent may write and UTF-8 does not know, is shown as a question mark.
     raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
@@ -154,11 +154,11 @@ class Fitted:
 
 
 def fitted(explorer: Explorer, more: Mapping[str, Any], room: int) -> Fitted:
-    """All verdicts, and the most trajectories that fit into so many bytes.
+    """Return all verdicts, and the most trajectories that fit into so many bytes.
 
     Args:
-        explorer: What there is.
-        more: What else the page is to be given; always in it.
+        explorer: Verdicts and trajectories.
+        more: Other data for the page; always in it.
         room: Bytes. Without room for any trajectory the result is larger.
     """
 

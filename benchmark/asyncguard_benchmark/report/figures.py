@@ -22,7 +22,7 @@ class Group:
 
     @classmethod
     def of(cls, episode: Episode) -> "Group":
-        """The group that an episode belongs to; the arm is empty if whoever saved it named none."""
+        """Return the group that an episode belongs to; the arm is empty if the episode names none."""
         return cls(
             agent=episode.agent,
             player=episode.player,
@@ -49,19 +49,19 @@ class Figures:
     """Time of playing, summed over the episodes; None for episodes read from a file."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return {**asdict(self.group), "seconds": self.seconds, **asdict(self.summary)}
 
 
 class Tally:
-    """Gathers scores by condition, one episode at a time: the episodes themselves need not be kept."""
+    """Scores by condition, gathered one episode at a time: the episodes themselves need not be kept."""
 
     def __init__(self) -> None:
         self._scores: dict[Group, list[Score]] = {}
         self._seconds: dict[Group, float] = {}
 
     def add(self, episode: Episode, seconds: float | None = None) -> Score:
-        """Scores an episode and counts it."""
+        """Score an episode and count it."""
         group, judged = Group.of(episode), score(episode)
         self._scores.setdefault(group, []).append(judged)
         if seconds is not None:
@@ -69,7 +69,7 @@ class Tally:
         return judged
 
     def figures(self) -> list[Figures]:
-        """One row for each condition, in the order of first mention."""
+        """Return one row for each condition, in the order of first mention."""
         return [
             Figures(group=group, summary=summarise(scores), seconds=self._seconds.get(group))
             for group, scores in self._scores.items()
@@ -77,17 +77,17 @@ class Tally:
 
 
 def percent(rate: Rate | None) -> str:
-    """A share, or a dash without data."""
+    """Return a share, or a dash without data."""
     return "-" if rate is None else f"{rate.value:.1f}"
 
 
 def interval(rate: Rate | None) -> str:
-    """The 95 % interval of a share."""
+    """Return the 95 % interval of a share."""
     return "" if rate is None else f"{rate.low:.0f}-{rate.high:.0f}"
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A figure, or a dash without data."""
+    """Return a figure, or a dash without data."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
@@ -111,7 +111,7 @@ COLUMNS = (
 
 
 def cells(row: Figures) -> tuple[str, ...]:
-    """One line of a table of figures, beside `COLUMNS`."""
+    """Return one line of a table of figures, beside `COLUMNS`."""
     group, summary = row.group, row.summary
     return (
         group.agent,
@@ -132,7 +132,7 @@ def cells(row: Figures) -> tuple[str, ...]:
 
 
 def rows_of(rows: Iterable[Figures], **wanted: Any) -> list[Figures]:
-    """The rows whose groups have these values."""
+    """Return the rows whose groups have these values."""
     return [
         row
         for row in rows

@@ -18,7 +18,7 @@ _NEVER = -1
 
 
 def packed_task(task: SubTask) -> list[Any]:
-    """Category, query, and the gold chain as [tool, arguments, result]."""
+    """Return category, query, and the gold chain as [tool, arguments, result]."""
     results = replay(task, task.gold).results
     chain = [
         [call.tool, _text(call.arguments), _cut(result, _LONGEST_VALUE)]
@@ -28,10 +28,10 @@ def packed_task(task: SubTask) -> list[Any]:
 
 
 def packed_episode(episode: Episode, judged: Score) -> dict[str, Any]:
-    """What a timeline needs; what equals the gold chain is said by its place there.
+    """Return the data of a timeline; a call that equals one of the gold chain is given by its place there.
 
     Args:
-        episode: What was played.
+        episode: The episode that was played.
         judged: Its verdict.
     """
     order = {task_id: number for number, task_id in enumerate(episode.composition.task_ids)}
@@ -69,7 +69,7 @@ class _Chain:
         self._left = dict(enumerate(gold.calls))
 
     def take(self, record: CallRecord) -> int:
-        """The place of a call in the chain; -1 if it is none of those that are left."""
+        """Return the place of a call in the chain; -1 if it is none of those that are left."""
         made = canonical(record.tool, record.arguments, self._tools)
         place = next((place for place, call in self._left.items() if call == made), _NEVER)
         self._left.pop(place, None)
@@ -77,7 +77,7 @@ class _Chain:
 
 
 def _call(record: CallRecord, lane: int, chain: _Chain) -> list[Any]:
-    """[lane, place in the gold chain or -1, issued, delivered or -1, premature], and tool, arguments and result."""
+    """Return [lane, place in the gold chain or -1, issued, delivered or -1, premature], tool, arguments, result."""
     place = chain.take(record)
     delivered = _NEVER if record.delivered is None else record.delivered
     told: list[Any] = [lane, place, record.issued, delivered, int(record.premature)]

@@ -7,16 +7,16 @@ from asyncguard_benchmark.report.blocks import Block, Chapter, HeatMap, Panels, 
 from asyncguard_benchmark.report.markup import is_column_of_figures
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
-"""What begins a tag."""
+"""Beginning of a tag."""
 
 
 def markdown(title: str, opening: str, chapters: Sequence[Chapter], closing: str) -> str:
-    """The whole report.
+    """Return the whole report.
 
     Args:
         title: Heads it.
         opening: Comes first, say what is simulated.
-        chapters: What it says.
+        chapters: Content of the report.
         closing: Comes last.
     """
     parts = [f"# {_plain(title)}", _plain(opening)]
@@ -27,7 +27,7 @@ def markdown(title: str, opening: str, chapters: Sequence[Chapter], closing: str
 
 
 def tables_of(block: Block) -> Iterator[tuple[str, Table]]:
-    """Every table of a block under its heading; charts by the tables that say the same."""
+    """Yield every table of a block under its heading; charts by the tables that say the same."""
     match block:
         case Text():
             return
@@ -57,7 +57,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def markdown_table(table: Table) -> str:
-    """One table; figures stand to the right."""
+    """Return one table; figures stand to the right."""
     right = [is_column_of_figures(table, column) for column in range(len(table.heads))]
     rule = ["---:" if each else "---" for each in right]
     lines = [[_cell(text) for text in line] for line in (table.heads, *table.lines)]
@@ -69,5 +69,5 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that is no markup: names of agents and tasks come from files."""
+    """Return a text with its tags escaped: names of agents and tasks come from files."""
     return _TAG.sub("&lt;", text)

@@ -30,11 +30,11 @@ _MIDDLE = 9
 
 
 def chapter_html(chapter: Chapter, keep: Keep) -> str:
-    """A chapter with all its blocks.
+    """Return a chapter with all its blocks.
 
     Args:
-        chapter: What to show.
-        keep: Where panels go that are not shown at first.
+        chapter: Chapter to show.
+        keep: Takes panels that are not shown at first.
     """
     blocks = "\n".join(block_html(block, keep) for block in chapter.blocks)
     return (
@@ -44,7 +44,7 @@ def chapter_html(chapter: Chapter, keep: Keep) -> str:
 
 
 def block_html(block: Block, keep: Keep) -> str:
-    """One block."""
+    """Return one block."""
     match block:
         case Text():
             head = f"<h3>{escape(block.title)}</h3>" if block.title else ""
@@ -68,7 +68,7 @@ def _table(table: Table) -> str:
 
 
 def _wide(title: str, body: str) -> str:
-    """What may be wider than the page scrolls by itself, also by keyboard."""
+    """Return a part that may be wider than the page, in a box that scrolls by itself, also by keyboard."""
     return f'<div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">{body}</div>'
 
 
@@ -86,7 +86,7 @@ def _grid(table: Table) -> str:
 
 
 def is_column_of_figures(table: Table, column: int) -> bool:
-    """Whether a column holds figures only, and so stands to the right; the first names its lines."""
+    """Return True if a column holds figures only, and so is aligned right; the first column names its lines."""
     texts = [line[column] for line in table.lines]
     return column > 0 and all(map(is_figure, texts))
 
@@ -107,7 +107,7 @@ def _line(table: Table, number: int, figures: Sequence[bool]) -> str:
 
 
 def _scale(plot: Plot) -> str:
-    """The head of a column of marks: its unit, and the axis."""
+    """Return the head of a column of marks: its unit, and the axis."""
     axis = plot.axis
     ticks = "".join(
         f'<text x="{axis.at(tick):.4g}%" y="12"{_anchor(axis, tick)}>{tick:g}</text>'.replace(

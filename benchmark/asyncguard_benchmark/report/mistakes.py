@@ -1,4 +1,4 @@
-"""Why sub-tasks fail, in five kinds; told from the trajectory and its verdict, never from what a guard did."""
+"""Reasons why sub-tasks fail, in five kinds; found from trajectory and verdict, never from a guard's actions."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from asyncguard_benchmark.scorers.scoring import Score, SubTaskScore
 
 
 class Mistake(StrEnum):
-    """What went wrong with a sub-task. The first that applies is the one that counts, in this order."""
+    """Kind of mistake in a sub-task. The first that applies is the one that counts, in this order."""
 
     CONFUSION = "confusion"
     """A call bears the id of another sub-task: the sub-task was given a tool that is not on its API list, or a gold
@@ -31,7 +31,7 @@ class Mistake(StrEnum):
 
 
 def mistakes_of(episode: Episode, judged: Score) -> tuple[Mistake | None, ...]:
-    """What went wrong with each sub-task, in the order of the composition; None where it was solved."""
+    """Return the mistake in each sub-task, in the order of the composition; None where it was solved."""
     return tuple(
         None if verdict.accurate else _mistake(task, verdict, episode)
         for task, verdict in zip(episode.composition.sub_tasks, judged.sub_tasks, strict=True)
@@ -68,7 +68,7 @@ def _confused(task: SubTask, episode: Episode) -> bool:
 
 
 def _own(episode: Episode, task: SubTask) -> set[CanonicalCall]:
-    """The gold calls of the other sub-tasks: made under their ids they are no confusion."""
+    """Return the gold calls of the other sub-tasks: a call made under their ids does not count as confusion."""
     others: Iterable[SubTask] = (
         each for each in episode.composition.sub_tasks if each.id != task.id
     )
@@ -80,7 +80,7 @@ def _key(task: SubTask, tool: str, arguments: Mapping[str, Any]) -> CanonicalCal
 
 
 def _misshapen(task: SubTask, episode: Episode) -> bool:
-    """Whether a call lacks a required argument, or has one that its tool does not know or cannot take."""
+    """Return True if a call lacks a required argument, or has one that its tool does not know or cannot take."""
     tools = tools_of(task)
     return any(
         record.tool in tools and not tools[record.tool].validator.is_valid(dict(record.arguments))

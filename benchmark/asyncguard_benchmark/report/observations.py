@@ -1,4 +1,4 @@
-"""What episodes say that findings do not: by category, by streak, by mistake, and composition by composition."""
+"""Figures from episodes that findings do not have: by category, by streak, by mistake, and by composition."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _ALIKE = 20
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Played:
-    """What a group of episodes has in common."""
+    """Properties that a group of episodes has in common."""
 
     setup: Setup
     arm: str
@@ -42,14 +42,14 @@ class Share:
     judged: int = 0
 
     def add(self, *, solved: bool) -> None:
-        """Counts one."""
+        """Count one."""
         self.solved += solved
         self.judged += 1
 
 
 @dataclass(kw_only=True)
 class Conduct:
-    """How an arm fared in a setup, over all seeds."""
+    """Performance of an arm in a setup, over all seeds."""
 
     by_category: dict[tuple[Category | Domain, int], Share] = field(default_factory=dict)
     """Sub-tasks by category and by the number of tasks in their composition."""
@@ -60,7 +60,7 @@ class Conduct:
     sub_tasks: int = 0
 
     def add(self, episode: Episode, judged: Score) -> None:
-        """Counts one episode."""
+        """Count one episode."""
         size = len(judged.sub_tasks)
         for verdict in judged.sub_tasks:
             place = (verdict.category, size)
@@ -87,10 +87,10 @@ class Observations:
     _alike: Counter[tuple[Setup, int, int]] = field(default_factory=Counter)
 
     def add(self, episode: Episode, judged: Score | None = None) -> None:
-        """Counts one episode for every arm that it tells of; one that was counted already changes nothing.
+        """Count one episode for every arm that it tells of; one that was counted already changes nothing.
 
         Args:
-            episode: What was played.
+            episode: Episode that was played.
             judged: Its verdict, if it is known.
         """
         played, name = played_of(episode), episode.composition.id
@@ -102,7 +102,7 @@ class Observations:
             self._add(replace(played, arm=arm), episode, judged)
 
     def shown(self) -> dict[Played, dict[str, bool]]:
-        """The verdicts of arms that were played at least once, and of those that are looked at in any case."""
+        """Return the verdicts of arms that were played at least once, and of those that are looked at in any case."""
         played = {each for each, _ in self._read}
         return {
             each: found
@@ -112,7 +112,7 @@ class Observations:
 
     @property
     def episodes(self) -> int:
-        """How many were counted."""
+        """Return the number of episodes that were counted."""
         return len(self._read)
 
     def _add(self, played: Played, episode: Episode, judged: Score) -> None:
@@ -131,7 +131,7 @@ class Observations:
             self.conducts.setdefault((played.setup, played.arm), Conduct()).add(episode, judged)
 
     def _thin_out(self, played: Played, name: str) -> None:
-        """Lets go of a pair if there are many episodes, and enough pairs of its setup that went the same way."""
+        """Let go of a pair if there are many episodes, and enough pairs of its setup that went the same way."""
         pair = [(replace(played, arm=arm), name) for arm in TOLD]
         if not all(each in self.held for each in pair):
             return
@@ -142,7 +142,7 @@ class Observations:
                 del self.held[each]
 
     def rank(self, played: Played, name: str) -> int:
-        """How much a composition is worth a look: lost by the guards, won by them, failed by both, anything else."""
+        """Return the rank of a composition: lost by the guards, won by them, failed by both, anything else."""
         bare, full = (self.verdicts.get(replace(played, arm=arm), {}).get(name) for arm in TOLD)
         return {(True, False): 0, (False, True): 1, (False, False): 2}.get(
             (bare is True, full is True), 3
@@ -155,7 +155,7 @@ class Observations:
 
 
 def _derives(composition: Composition) -> bool:
-    """Whether it is of the wild split, which says nothing about the tasks that figures stand for."""
+    """Return True if it is of the wild split, which says nothing about the tasks that figures stand for."""
     return any(
         source.kind is SourceKind.DERIVED
         for task in composition.sub_tasks
@@ -165,12 +165,12 @@ def _derives(composition: Composition) -> bool:
 
 
 def played_of(episode: Episode) -> Played:
-    """The group of an episode."""
+    """Return the group of an episode."""
     return Played(setup=setup_of(episode), arm=arm_name(episode), seed=episode.run.seed)
 
 
 def setup_of(episode: Episode) -> Setup:
-    """The setup of an episode."""
+    """Return the setup of an episode."""
     return Setup(
         agent=episode.agent,
         player=episode.player,
@@ -205,7 +205,7 @@ class Comparison:
 
 
 def compare(before: Observations, after: Observations) -> list[Comparison]:
-    """Every arm that both runs played."""
+    """Return every arm that both runs played."""
     first, second = before.shown(), after.shown()
     both = sorted(first.keys() & second.keys())
     return [Comparison(played=each, before=first[each], after=second[each]) for each in both]

@@ -21,12 +21,12 @@ _ARMS = (
 
 
 def agent_at(rate: float) -> AgentSpec:
-    """The eager agent with this share of guesses that stand in its messages."""
+    """Return the eager agent with this share of guesses that stand in its messages."""
     return AgentSpec(kind="eager", settings={"distractor_rate": rate} if rate else {})
 
 
 def cells_of(compositions: Sequence[Composition]) -> list[Cell]:
-    """The episodes that answer it."""
+    """Return the episodes that answer it."""
     agents = [agent_at(rate) for rate in _RATES]
     guarded = Grid(
         compositions=compositions,
@@ -40,7 +40,7 @@ def cells_of(compositions: Sequence[Composition]) -> list[Cell]:
 
 
 def chapter(rows: Sequence[Figures]) -> Chapter:
-    """The answer."""
+    """Return the answer."""
     curves = Curves(
         title="Eager agent, overall by share of such guesses",
         axis_name="share of guesses that stand in a message",

@@ -1,4 +1,4 @@
-"""How the tables of `bench results` write conditions and figures; a dash says that there is no figure."""
+"""Cells of the tables of `bench results`: conditions and figures; a dash says that there is no figure."""
 
 from asyncguard_benchmark.ablation.findings import Effect, Interval, Setup
 
@@ -6,17 +6,17 @@ Line = tuple[str, ...]
 Part = tuple[str, str, Line, list[Line]]
 """Title, explanation, heads and lines of one table."""
 USUAL = "graph"
-"""The front end that goes without saying."""
+"""The adapter that is not named in tables."""
 
 
 def name_of(setup: Setup) -> str:
-    """The agent, and what is not as usual: tools that are declared, behind `build_agent`."""
+    """Return the agent, and where the setup is not the usual one (declared tools, `build_agent`), what differs."""
     player = "" if setup.player == USUAL else f", {setup.player}"
     return f"{setup.agent}{player}{'' if setup.declared else ', undeclared'}"
 
 
 def span(interval: Interval | None, *, signed: bool = False) -> str:
-    """An interval in points."""
+    """Return an interval in points."""
     if interval is None:
         return "-"
     if signed:
@@ -25,15 +25,15 @@ def span(interval: Interval | None, *, signed: bool = False) -> str:
 
 
 def value_of(interval: Interval | None) -> str:
-    """Its estimate alone."""
+    """Return its estimate alone."""
     return "-" if interval is None else f"{interval.value:.1f}"
 
 
 def number(value: float | None) -> str:
-    """A mean."""
+    """Return a mean."""
     return "-" if value is None else f"{value:.1f}"
 
 
 def difference_of(effect: Effect | None) -> str:
-    """What an arm changes, in points."""
+    """Return the effect of an arm, in points."""
     return "-" if effect is None else span(effect.difference, signed=True)

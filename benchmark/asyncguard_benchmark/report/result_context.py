@@ -9,7 +9,7 @@ from asyncguard_benchmark.report.result_cells import Line, Part, name_of, span, 
 
 
 def four_cells(found: Sequence[Findings]) -> Part:
-    """Guarded and unguarded, without and with delay."""
+    """Return the part with four cells: guarded and unguarded, without and with delay."""
     lines: list[Line] = [
         (
             name_of(cell.setup),
@@ -49,7 +49,7 @@ def four_cells(found: Sequence[Findings]) -> Part:
 
 
 def detectors(found: Sequence[Findings]) -> Part:
-    """Precision and recall in shadow mode."""
+    """Return precision and recall in shadow mode."""
     lines: list[Line] = [
         (
             name_of(shadow.setup),
@@ -92,7 +92,7 @@ def _detection(detections: Iterable[Detection], truth: Truth) -> Iterator[str]:
 
 
 def wild_split(found: Sequence[Findings]) -> Part:
-    """What guards object to in tasks with derived values."""
+    """Return the part on guards' objections in tasks with derived values."""
     lines: list[Line] = [
         (
             guard.guard,
@@ -124,7 +124,7 @@ def wild_split(found: Sequence[Findings]) -> Part:
 
 
 def ensembles(found: Sequence[Findings]) -> Part:
-    """Effects on personas, as ranges."""
+    """Return effects on personas, as ranges."""
     effects = [effect for each in found for effect in each.ensembles if effect.against == NONE]
     kinds = [
         (regime, arm)
@@ -162,7 +162,7 @@ def _effect_of(effect: EnsembleEffect) -> Line:
 
 
 def _every_model(effects: Sequence[EnsembleEffect]) -> Line:
-    """The range over all members of all ensembles; a median of medians would be none of them."""
+    """Return the range over all members of all ensembles; a median of medians would be none of them."""
     whole = replace(
         effects[0], low=min(each.low for each in effects), high=max(each.high for each in effects)
     )
@@ -173,7 +173,7 @@ def _every_model(effects: Sequence[EnsembleEffect]) -> Line:
 
 
 def compliance(found: Sequence[Findings]) -> Part:
-    """Effects by the share of refusals heeded."""
+    """Return effects by the share of refusals heeded."""
     sweeps = [sweep for each in found for sweep in each.compliance]
     lines: list[Line] = [
         (name_of(sweep.setup), *(span(point.difference, signed=True) for point in sweep.points))

@@ -21,7 +21,7 @@ _OTHER = "middleware"
 
 
 def by_delay(studies: Sequence[Study]) -> Part:
-    """The main table: overall by agent, delay and family of guards."""
+    """Return the main table: overall by agent, delay and family of guards."""
     lines: list[Line] = []
     for study in studies:
         arms = [study.arm(name) for name in _ARMS]
@@ -46,7 +46,7 @@ def by_delay(studies: Sequence[Study]) -> Part:
 
 
 def front_ends(found: Sequence[Findings]) -> Part:
-    """What each front end does with the same agent."""
+    """Return the part that compares the adapters with the same agent."""
     lines: list[Line] = [
         (
             name_of(usual.setup),
@@ -78,7 +78,7 @@ def front_ends(found: Sequence[Findings]) -> Part:
 
 
 def without_twins(found: Sequence[Findings]) -> list[Findings]:
-    """The findings without what `front_ends` has laid beside its like behind the other front end."""
+    """Return the findings without those that `front_ends` has compared with the other adapter."""
     told = {(*_basis(each), other.setup) for each, _, other in _pairs(found)}
     return [
         replace(
@@ -95,9 +95,9 @@ def without_twins(found: Sequence[Findings]) -> list[Findings]:
 
 
 def _pairs(found: Sequence[Findings]) -> Iterator[tuple[Findings, Study, Study]]:
-    """Studies that differ in the front end only, and were made of the same compositions and seeds.
+    """Yield the studies that differ in the adapter only, and were made of the same compositions and seeds.
 
-    Each with the findings that the one behind the middleware stands in.
+    Each comes with the findings that hold the one under the middleware.
     """
     usual = {(*_basis(each), study.setup): study for each in found for study in each.studies}
     for each in found:
@@ -112,7 +112,7 @@ def _basis(found: Findings) -> tuple[str, tuple[int, ...]]:
 
 
 def _both(usual: Study, other: Study) -> list[tuple[ArmFigures, ArmFigures]]:
-    """The arms that were played in both studies."""
+    """Return the arms that were played in both studies."""
     arms = ((arm, other.arm(arm.arm)) for arm in usual.arms)
     return [(arm, twin) for arm, twin in arms if twin is not None]
 
@@ -129,7 +129,7 @@ def _overall(arm: ArmFigures | None) -> str:
 
 
 def shares(studies: Sequence[Study]) -> Part:
-    """Shapley shares."""
+    """Return the part on Shapley shares."""
     lines: list[Line] = []
     for study in studies:
         if study.shapley is None:
@@ -157,7 +157,7 @@ def shares(studies: Sequence[Study]) -> Part:
 
 
 def left_out(studies: Sequence[Study]) -> Part:
-    """Arms that lack one switch."""
+    """Return the arms that lack one switch."""
     lines: list[Line] = [
         (
             name_of(study.setup),
@@ -185,7 +185,7 @@ def _adjusted(effect: Effect) -> str:
 
 
 def controls(studies: Sequence[Study]) -> Part:
-    """Shams and arms played again."""
+    """Return shams and arms played again."""
     lines: list[Line] = []
     for study in studies:
         if study.sham is None:

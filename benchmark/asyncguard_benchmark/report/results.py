@@ -31,7 +31,7 @@ _OPENING = (
 
 
 def results(found: Sequence[Findings]) -> str:
-    """The document.
+    """Return the document.
 
     Args:
         found: Ablations; what they have in common is said once.

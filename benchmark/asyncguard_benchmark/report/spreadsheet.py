@@ -52,14 +52,14 @@ COLUMNS = (*_CONDITION, *_VERDICT, *_COUNTED)
 
 
 def write_csv(episodes: Iterable[Episode], file: TextIO) -> int:
-    """Writes all lines.
+    """Write all lines.
 
     Args:
-        episodes: What was played.
+        episodes: Episodes that were played.
         file: Opened with ``newline=""``.
 
     Returns:
-        How many episodes there were.
+        Number of episodes.
     """
     writer = csv.DictWriter(file, COLUMNS, restval="")
     writer.writeheader()

@@ -1,7 +1,8 @@
-"""Which arms an episode tells of: its own, and those under which it would have gone the same way.
+"""Arms that an episode stands for: its own, and those under which it would have gone the same way.
 
-An ablation does not play what it knows. A run under some switches in which only a few of them had anything to say is
-the run under every set between those few and all of them; `ablation.lattice` says why, and for which agents.
+An ablation does not play what it knows. A run under some switches in which only a few of them
+intervened is the run under every set between those few and all of them; `ablation.lattice` says
+why, and for which agents.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ _UNSHOWN = (ArmKind.COALITION, ArmKind.CONTROL)
 
 
 def _is_plain(arm: Arm) -> bool:
-    """Whether the arm is told by its switches alone."""
+    """Return True if the arm is determined by its switches alone."""
     return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
 
 
@@ -30,15 +31,15 @@ _SWITCHED_ON: Mapping[str, frozenset[str]] = {
 
 
 def arm_name(episode: Episode) -> str:
-    """The arm that an episode was played under; one that names none has none, as a plain loop has."""
+    """Return the arm that an episode was played under; one that names none has none, as a plain loop has."""
     return str(episode.settings.get("arm") or NONE)
 
 
 def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
-    """The arms with names of their own that an episode tells of, its own first.
+    """Return the arms with names of their own that an episode tells of, its own first.
 
     Args:
-        episode: What was played.
+        episode: Episode that was played.
         judged: Its verdict.
     """
     name = arm_name(episode)
@@ -63,5 +64,5 @@ def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
 
 
 def _does_the_same_again(episode: Episode) -> bool:
-    """Whether the agent is a simulated one, which says the same in the same conversation."""
+    """Return True if the agent is a simulated one, which says the same in the same conversation."""
     return episode.agent.partition(",")[0] in (*AGENT_NAMES, *PERSONA_NAMES)

@@ -11,17 +11,17 @@ _TENTH = 0.05
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A figure without a sign of its own."""
+    """Return a figure without a sign of its own."""
     return NO_DATA if value is None else f"{value:,.{digits}f}".replace("-", MINUS)
 
 
 def count(value: float | None) -> str:
-    """A whole number with thousands apart."""
+    """Return a whole number with thousands apart."""
     return number(value, 0)
 
 
 def signed(value: float | None, digits: int = 1) -> str:
-    """A difference; zero has no sign."""
+    """Return a difference; zero has no sign."""
     if value is None:
         return NO_DATA
     if abs(value) < _TENTH / 10 ** (digits - 1):
@@ -30,22 +30,22 @@ def signed(value: float | None, digits: int = 1) -> str:
 
 
 def share(interval: Interval | None) -> str:
-    """The value of an interval."""
+    """Return the value of an interval."""
     return NO_DATA if interval is None else number(interval.value)
 
 
 def span(interval: Interval | None) -> str:
-    """The ends of an interval of shares."""
+    """Return the ends of an interval of shares."""
     return NO_DATA if interval is None else f"{number(interval.low)} to {number(interval.high)}"
 
 
 def difference(interval: Interval | None, digits: int = 1) -> str:
-    """The value of an interval of differences."""
+    """Return the value of an interval of differences."""
     return NO_DATA if interval is None else signed(interval.value, digits)
 
 
 def signed_span(interval: Interval | None, digits: int = 1) -> str:
-    """The ends of an interval of differences."""
+    """Return the ends of an interval of differences."""
     return (
         NO_DATA
         if interval is None
@@ -54,17 +54,17 @@ def signed_span(interval: Interval | None, digits: int = 1) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A probability, never as zero."""
+    """Return a probability, never as zero."""
     if p is None:
         return NO_DATA
     return f"< {_SMALLEST_P}" if p < _SMALLEST_P else f"{p:.3f}"
 
 
 def thousands(value: float | None) -> str:
-    """A large figure in thousands."""
+    """Return a large figure in thousands."""
     return NO_DATA if value is None else f"{value / 1000:,.1f} k"
 
 
 def is_figure(text: str) -> bool:
-    """Whether a cell of a table holds a figure, or stands for a missing one."""
+    """Return True if a cell of a table holds a figure, or stands for a missing one."""
     return text in ("", "-", NO_DATA) or text.lstrip(f"+-{MINUS}< ")[:1].isdigit()

@@ -15,10 +15,10 @@ CanonicalAnswer = Decimal | date | str
 
 
 def canonical_answer(said: Any, kind: AnswerKind) -> CanonicalAnswer | None:
-    """What an answer means, read as one of a kind; None if it cannot be.
+    """Return the meaning of an answer, read as one of a kind; None if it cannot be read so.
 
-    A number may stand in a text, but for itself: without unit, label or thousands separator. What is a truth value is
-    no number, and what is a number is no code: 42 is not "0042".
+    A number may stand in a text, but alone: without unit, label or thousands separator. A truth
+    value is not read as a number, nor a number as a code: 42 is not "0042".
     """
     text = said.strip() if isinstance(said, str) else None
     match kind:
@@ -31,10 +31,10 @@ def canonical_answer(said: Any, kind: AnswerKind) -> CanonicalAnswer | None:
 
 
 def is_right(said: Any, answer: Answer) -> bool:
-    """Whether a submitted answer is that of the task."""
+    """Return True if a submitted answer is that of the task."""
     wanted = canonical_answer(answer.value, answer.kind)
     if wanted is None:
-        raise ValueError(f"the task's own answer {answer.value!r} is no {answer.kind}")
+        raise ValueError(f"the task's own answer {answer.value!r} cannot be read as {answer.kind}")
     return canonical_answer(said, answer.kind) == wanted
 
 

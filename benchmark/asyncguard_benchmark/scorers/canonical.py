@@ -19,7 +19,7 @@ class CanonicalCall:
 def canonical(
     tool_name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]
 ) -> CanonicalCall:
-    """Binds a call to the schema of its tool; the arguments of an unknown tool stay as they are.
+    """Bind a call to the schema of its tool; the arguments of an unknown tool stay as they are.
 
     Strings compare exactly and lists in order; 10 equals 10.0, but not true or "10".
     """
@@ -34,7 +34,7 @@ def canonical(
 
 
 def freeze(value: Any) -> Any:
-    """A hashable stand-in for a JSON value; the type is part of it, as Python holds 1 and True equal."""
+    """Return a hashable stand-in for a JSON value; the type is part of it, as Python holds 1 and True equal."""
     match value:
         case bool():
             return ("bool", value)
@@ -49,12 +49,12 @@ def freeze(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, as `freeze` has it: 10 is 10.0, and true is not 1."""
+    """Return True if two JSON values are equal, as `freeze` has it: 10 is 10.0, and true is not 1."""
     return bool(one == other) and _alike(one, other)
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values that Python holds equal have their truth values in the same places."""
+    """Return True if two values that Python holds equal have their truth values in the same places."""
     match one:
         case dict():
             return all(_alike(value, other[name]) for name, value in one.items())

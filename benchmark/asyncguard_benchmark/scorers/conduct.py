@@ -1,4 +1,4 @@
-"""How an agent went about its tasks: switching between them, and calling ahead of results."""
+"""Conduct of an agent: its switches between tasks, and its calls ahead of results."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -8,7 +8,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence
 
 
 def same_task_streak(trajectory: Sequence[CallRecord]) -> int:
-    """Length of the longest run of consecutive calls with one sub-task id; turns without a call do not break it."""
+    """Return the length of the longest run of calls with one sub-task id; turns without a call do not break it."""
     return max(
         (len(list(run)) for _, run in groupby(trajectory, key=lambda record: record.task_id)),
         default=0,
@@ -16,11 +16,11 @@ def same_task_streak(trajectory: Sequence[CallRecord]) -> int:
 
 
 def premature_calls(evidence: Evidence) -> tuple[int, int]:
-    """Counts calls issued while the sub-task had a pending call.
+    """Count calls issued while the sub-task had a pending call.
 
     Returns:
-        How many needed a value of a pending call, and how many did not. What a call needs is what the ground truth
-        says of the step that it stands for.
+        Number of calls that needed a value of a pending call, and of those that did not. The
+        ground truth of a call's step says what it needs.
     """
     needed = harmless = 0
     steps = _steps(evidence)
@@ -37,7 +37,7 @@ def premature_calls(evidence: Evidence) -> tuple[int, int]:
 
 
 def _steps(evidence: Evidence) -> dict[int, int]:
-    """Which gold step each call stands for, by number: the next one with its tool, or the last one if all are taken."""
+    """Return the gold step of each call, by number: the next one with its tool, or the last one if all are taken."""
     steps: dict[int, int] = {}
     for record in evidence.records:
         fitting = [

@@ -1,7 +1,7 @@
-"""Whether the effects of a run are those of the ground truth, each once; told by final states alone.
+"""Comparison of a run's effects with those of the ground truth, each once; by final states alone.
 
-Every domain of the hazard suite logs its effects in the state, one entry for each that happened. What a guard or an
-agent believes to have happened is not asked.
+Every domain of the hazard suite logs its effects in the state, one entry for each that happened.
+The beliefs of a guard or an agent about effects are not used.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from asyncguard_benchmark.hazards.common_tools import ANSWER_KEY, PROBLEM_KEY
 from asyncguard_benchmark.scorers.canonical import freeze
 
 LOG_KEY = "effects"
-"""Where a state holds its log: ``{"tool": name, "result": {...}}``, oldest first."""
+"""Key of the state under which its log lies: ``{"tool": name, "result": {...}}``, oldest first."""
 _OWN = frozenset({LOG_KEY, ANSWER_KEY, PROBLEM_KEY})
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffectsVerdict:
-    """How the effects of a run differ from those of the ground truth; counts of log entries."""
+    """Differences between the effects of a run and those of the ground truth; counts of log entries."""
 
     missing: int
     """Effects of the ground truth that did not happen."""
@@ -28,18 +28,18 @@ class EffectsVerdict:
     duplicated: int
     """Of the extra ones: effects of a tool that happened more often than they were meant to."""
     state: bool
-    """Whether the rest of the state is that of the ground truth."""
+    """True if the rest of the state is that of the ground truth."""
 
     @property
     def exact(self) -> bool:
-        """Whether everything is as in the ground truth, and once; order does not count."""
+        """Return True if everything is as in the ground truth, and once; order does not count."""
         return not self.missing and not self.extra and self.state
 
 
 def compare_effects(
     before: Mapping[str, Any], gold: Mapping[str, Any], made: Mapping[str, Any]
 ) -> EffectsVerdict:
-    """Lays the final state of a run beside that of the ground truth.
+    """Compare the final state of a run with that of the ground truth.
 
     Args:
         before: The state in which both began; its log is the beginning of theirs.
@@ -75,7 +75,7 @@ def _rest(state: Mapping[str, Any]) -> Any:
 
 
 def _duplicated(wanted: Sequence[Mapping[str, Any]], had: Sequence[Mapping[str, Any]]) -> int:
-    """Entries too many of one tool: more than were meant, though at least one may be, or the same thing again.
+    """Return entries too many of one tool: more than were meant, though at least one may be, or the same thing again.
 
     The first count finds a repetition that was rewritten, the second one that took the place of another effect.
     """
@@ -83,7 +83,7 @@ def _duplicated(wanted: Sequence[Mapping[str, Any]], had: Sequence[Mapping[str, 
 
 
 def _repeated(results: Sequence[Mapping[str, Any]]) -> int:
-    """Entries that say the same as an earlier one but for one field, the id that each gets anew."""
+    """Return the number of entries that equal an earlier one but for one field, the id that is new in each."""
     return sum(
         any(_is_repetition(one, earlier) for earlier in results[:n])
         for n, one in enumerate(results)

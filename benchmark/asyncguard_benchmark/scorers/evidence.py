@@ -1,4 +1,4 @@
-"""What the scorers of one sub-task look at: ground truth and trajectory, both executed afresh.
+"""Evidence for the scorers of one sub-task: ground truth and trajectory, both executed afresh.
 
 The responses in a saved trajectory are not believed: everything is executed again, on executors of its own. The ground
 truth of a sub-task is executed once in a process, as executors are deterministic and thousands of episodes share it.
@@ -41,7 +41,7 @@ class Evidence:
 def replay(
     task: SubTask, calls: Sequence[GoldCall | CallRecord], faults: Sequence[Fault] = ()
 ) -> Replay:
-    """Executes calls on fresh tools, which have the same faults as those of the run: faults are deterministic, too."""
+    """Execute calls on fresh tools, which have the same faults as those of the run: faults are deterministic, too."""
     pipeline, tools = Pipeline(task, faults), tools_of(task)
     results = tuple(
         pipeline.call(n, call.tool, call.arguments).text for n, call in enumerate(calls)
@@ -72,7 +72,7 @@ def _gold(key: _Task) -> Replay:
 
 
 def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
-    """The evidence of every sub-task, in the order of the composition."""
+    """Return the evidence of every sub-task, in the order of the composition."""
     found = []
     for task in episode.composition.sub_tasks:
         records = episode.calls_of(task.id)

@@ -1,4 +1,4 @@
-"""Says why a sub-task was not solved."""
+"""Explanation of why a sub-task was not solved."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence
 
 
 class FindingKind(StrEnum):
-    """What is wrong."""
+    """Kind of a finding."""
 
     MISSING_CALL = "missing_call"
     """A gold call was not made, nor one of the same tool in its stead."""
@@ -40,7 +40,7 @@ class Finding:
     found: str | None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         expected, found = (
             "nothing" if side is None else side for side in (self.expected, self.found)
         )
@@ -48,12 +48,12 @@ class Finding:
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """All reasons; empty if and only if the sub-task is solved."""
+    """Return all reasons; empty if and only if the sub-task is solved."""
     return (*_calls(evidence), *_results(evidence), *_state(evidence))
 
 
 def _calls(evidence: Evidence) -> Iterator[Finding]:
-    """Lays each gold call that was not made beside the first spare call of the same tool."""
+    """Compare each gold call that was not made with the first spare call of the same tool."""
     if contained(evidence.gold.calls, evidence.made.calls):
         return
     tools = tools_of(evidence.task)
@@ -116,7 +116,7 @@ def _state(evidence: Evidence) -> Iterator[Finding]:
 def _gather(
     one: Any, other: Any, pointer: str, expected: dict[str, Any], found: dict[str, Any]
 ) -> None:
-    """Enters the leaves of the parts in which two states differ: most of two states is the same."""
+    """Enter the leaves of the parts in which two states differ: most of two states is the same."""
     if not (isinstance(one, dict) and isinstance(other, dict) and one and other):
         expected.update(leaves(one, pointer))
         found.update(leaves(other, pointer))

@@ -1,7 +1,8 @@
-"""How a hazard task ended: by the right answer and the right effects, wrongly without a word, honestly, or not at all.
+"""Ending of a hazard task: by the right answer and the right effects, wrongly without a word, honestly, or not at all.
 
-The verdict comes from the final state, which holds the submitted answer, the reported problem and the log of effects;
-all calls are executed afresh to get it. What a runtime or an agent says of itself is not looked at.
+The verdict comes from the final state, which holds the submitted answer, the reported problem and
+the log of effects; all calls are executed afresh to get it. Statements of a runtime or an agent
+about itself are not used.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from asyncguard_benchmark.scorers.evidence import Evidence, evidence_of
 
 
 class Ending(StrEnum):
-    """How a task ended; each task ends in exactly one way."""
+    """Ending of a task; each task ends in exactly one way."""
 
     SUCCESS = "success"
     """The right answer, and exactly the effects of the ground truth."""
@@ -50,7 +51,7 @@ class HazardScore:
     faults: tuple[Fault, ...]
     """Those of this task; none on a clean run."""
     firings: int
-    """How often one of them struck; 0 if the run never came to where it would have."""
+    """Number of times that one of them struck; 0 if the run never came to where it would have."""
     ending: Ending
     effects: EffectsVerdict
     calls: int
@@ -62,19 +63,19 @@ class HazardScore:
 
     @property
     def success(self) -> bool:
-        """Whether it was solved."""
+        """Return True if it was solved."""
         return self.ending is Ending.SUCCESS
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was injected into it."""
+        """Return True if nothing was injected into it."""
         return not self.faults
 
 
 def judge(
     task: HazardTask, state: Mapping[str, Any], gold: Mapping[str, Any]
 ) -> tuple[Ending, EffectsVerdict]:
-    """The verdict on a task from the state in which it ended.
+    """Return the verdict on a task from the state in which it ended.
 
     Args:
         task: Says what the right answer is.
@@ -90,7 +91,7 @@ def judge(
 
 
 def score_hazards(episode: Episode, tasks: Mapping[str, HazardTask]) -> tuple[HazardScore, ...]:
-    """The verdicts on the hazard tasks of an episode, in its order; its other sub-tasks are left to `score`.
+    """Return the verdicts on the hazard tasks of an episode, in its order; its other sub-tasks are left to `score`.
 
     Args:
         episode: Fresh or saved.

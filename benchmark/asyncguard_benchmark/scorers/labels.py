@@ -24,7 +24,7 @@ class CallLabels:
 
 
 def labels(task: SubTask, calls: Iterable[GoldCall | CallRecord]) -> tuple[CallLabels, ...]:
-    """The labels of calls, in order."""
+    """Return the labels of calls, in order."""
     tools = tools_of(task)
     return tuple(
         CallLabels(

@@ -22,7 +22,7 @@ class SubTaskScore:
     result: bool
     state: bool
     changes_state: bool
-    """Whether the ground truth changes the state; if not, `state` is free."""
+    """True if the ground truth changes the state; if not, `state` is free."""
     calls: int
     premature_needed: int
     """Calls that needed the value of a pending call."""
@@ -31,7 +31,7 @@ class SubTaskScore:
     gold_labels: tuple[CallLabels, ...]
     made_labels: tuple[CallLabels, ...]
     findings: tuple[Finding, ...]
-    """Why it was not solved."""
+    """Reasons why it was not solved."""
 
     @property
     def accurate(self) -> bool:
@@ -79,7 +79,7 @@ class Score:
 
 
 def score(episode: Episode) -> Score:
-    """Scores an episode from its trajectory alone; the same for a fresh and a saved one."""
+    """Score an episode from its trajectory alone; the same for a fresh and a saved one."""
     return Score(
         composition_id=episode.composition.id,
         kind=episode.composition.kind,

@@ -22,7 +22,7 @@ Sources = frozenset[str]
 
 
 def shared_sum(left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]) -> float:
-    """The sum of left_i * right_j over all ordered pairs that share at least one source, i = j included."""
+    """Return the sum of left_i * right_j over all ordered pairs that share at least one source, i = j included."""
     totals: dict[tuple[str, ...], list[float]] = {}
     for one, other, own in zip(left, right, sources, strict=True):
         for subset in _subsets(own):
@@ -41,14 +41,14 @@ def _subsets(own: Sources) -> Iterator[tuple[str, ...]]:
 
 
 def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float = 0.0) -> Estimate:
-    """The mean of observations, with a dyadic-robust error.
+    """Return the mean of observations, with a dyadic-robust error.
 
     The robust error is never smaller than the naive one: the estimator of the variance may come out too small, or even
     negative, where few sources are shared.
 
     Args:
         values: At least one.
-        sources: What each is made of.
+        sources: Source tasks of each observation.
         floor: Least naive standard error, for observations that happen to be all alike.
 
     Raises:
@@ -73,15 +73,16 @@ def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float
 
 
 def least_error(sources: Sequence[Sources]) -> float:
-    """What a mean difference is unsure of at least, though all observations agree.
+    """Return the least uncertainty of a mean difference, though all observations agree.
 
-    Repetitions are not counted: an agent that does the same with every seed would be the surer the more are played.
+    Repetitions are not counted: with more seeds, an agent that does the same with every seed would
+    seem ever more certain.
     """
     return 1 / (len(set(sources)) + 2)
 
 
 def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
-    """A share with a Wilson interval in which clustering counts as fewer observations; from 0 to 1.
+    """Return a share with a Wilson interval in which clustering counts as fewer observations; from 0 to 1.
 
     Raises:
         ValueError: there is no observation.
@@ -96,7 +97,7 @@ def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
 def ratio_of(
     numerators: Sequence[float], denominators: Sequence[float], sources: Sequence[Sources]
 ) -> Estimate | None:
-    """The ratio of two sums over the same observations, linearised; None if the denominator is 0."""
+    """Return the ratio of two sums over the same observations, linearised; None if the denominator is 0."""
     total = sum(denominators)
     if not total:
         return None
@@ -112,12 +113,12 @@ def ratio_of(
 def share_among(
     hits: Sequence[int], chances: Sequence[int], sources: Sequence[Sources]
 ) -> Interval | None:
-    """The share of hits among chances that come in clusters, 0 to 1; None without a chance.
+    """Return the share of hits among chances that come in clusters, 0 to 1; None without a chance.
 
     Args:
         hits: By observation.
         chances: By observation, never fewer than its hits.
-        sources: What each observation is made of.
+        sources: Source tasks of each observation.
     """
     ratio = ratio_of(hits, chances, sources)
     if ratio is None:
@@ -129,7 +130,7 @@ def share_among(
 
 
 def node_scores(values: Sequence[float], sources: Sequence[Sources]) -> Mapping[str, float]:
-    """By source: the sum of the residuals of all observations that it is part of."""
+    """Return the sum of the residuals of all observations of each source."""
     mean = sum(values) / len(values)
     scores: dict[str, float] = {}
     for value, own in zip(values, sources, strict=True):

@@ -19,7 +19,7 @@ class Interval:
     high: float
 
     def scaled(self, factor: float) -> "Interval":
-        """In another unit."""
+        """Return the interval in another unit."""
         return Interval(value=factor * self.value, low=factor * self.low, high=factor * self.high)
 
 
@@ -60,18 +60,18 @@ class Estimate:
 
 
 def t_quantile(freedom: int) -> float:
-    """The two-sided 95 % point of Student's distribution, by Wallace's approximation (within 1 % from 4 degrees on)."""
+    """Return the two-sided 95 % point of Student's distribution, by Wallace's approximation (1 % from 4 degrees on)."""
     stretched = (Z * (8 * freedom + 3) / (8 * freedom + 1)) ** 2 / freedom
     return sqrt(freedom * (exp(stretched) - 1))
 
 
 def standard_score(t: float, freedom: int) -> float:
-    """The standard score that is as surprising as t; the inverse of the same approximation, so that both agree."""
+    """Return the standard score as surprising as t; the inverse of the same approximation, so that both agree."""
     return (8 * freedom + 1) / (8 * freedom + 3) * sqrt(freedom * log(1 + t * t / freedom))
 
 
 def wilson(share: float, count: float) -> Interval:
-    """The Wilson interval of a share.
+    """Return the Wilson interval of a share.
 
     Args:
         share: From 0 to 1.

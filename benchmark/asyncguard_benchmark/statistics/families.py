@@ -25,13 +25,13 @@ def max_t(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Adjusted p of each test of a mean against 0: the chance that the largest statistic of the family gets so large.
+    """Return the adjusted p of each test: the chance that the largest statistic of the family gets so large.
 
     Args:
         tests: Name -> observations, all over the same compositions.
-        sources: What each observation is made of.
+        sources: Source tasks of each observation.
         observed: Standard score of each test, at least 0, if not that of the plain mean of its observations.
-        draws: How many draws of the joint distribution.
+        draws: Number of draws of the joint distribution.
         seed: Of the draws.
     """
     scores = {name: _standardised(values, sources) for name, values in tests.items()}

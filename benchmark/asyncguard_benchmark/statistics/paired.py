@@ -16,9 +16,9 @@ class Pair:
     seed: int
     sources: Sources
     arm: bool
-    """Whether the arm solved it."""
+    """True if the arm solved it."""
     against: bool
-    """Whether the arm that it is compared with did."""
+    """True if the arm that it is compared with solved it."""
 
     @property
     def difference(self) -> int:
@@ -27,7 +27,7 @@ class Pair:
 
 
 def paired_difference(pairs: Sequence[Pair]) -> Estimate:
-    """The mean difference of two verdicts, from -1 to 1.
+    """Return the mean difference of two verdicts, from -1 to 1.
 
     Pairs that agree all alike say little about the ones to come: the naive error has half a pair more in each of the
     four cells (Agresti and Min 2005), so that no interval is without width. It never falls below that of pairs without
@@ -45,17 +45,17 @@ def paired_difference(pairs: Sequence[Pair]) -> Estimate:
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """McNemar's exact two-sided p: changes to either side are equally likely."""
+    """Return McNemar's exact two-sided p: changes to either side are equally likely."""
     changed, fewer = gained + lost, min(gained, lost)
     tail = sum(comb(changed, number) for number in range(fewer + 1))
     return min(1.0, 2 * tail / float(2**changed))
 
 
 def is_harmless(estimate: Estimate, margin: float) -> bool:
-    """Non-inferiority: the whole interval lies above minus the margin."""
+    """Return True for non-inferiority: the whole interval lies above minus the margin."""
     return estimate.interval.low > -margin
 
 
 def is_harmful(estimate: Estimate, margin: float) -> bool:
-    """The whole interval lies below 0, and the estimate below minus the margin."""
+    """Return True if the whole interval lies below 0, and the estimate below minus the margin."""
     return estimate.interval.high < 0 and estimate.value < -margin

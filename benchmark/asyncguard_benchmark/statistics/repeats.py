@@ -5,7 +5,7 @@ from math import comb
 
 
 def pass_hat(successes: int, trials: int, k: int) -> float:
-    """Chance that k fresh trials all succeed, without bias from those that were made: C(successes, k) / C(trials, k).
+    """Return the unbiased chance that k fresh trials all succeed: C(successes, k) / C(trials, k).
 
     Raises:
         ValueError: fewer trials than k, or more successes than trials.
@@ -18,11 +18,11 @@ def pass_hat(successes: int, trials: int, k: int) -> float:
 
 
 def mean_pass_hat(counts: Iterable[tuple[int, int]], k: int) -> float | None:
-    """The mean of `pass_hat` over compositions that have at least k trials; None if none has.
+    """Return the mean of `pass_hat` over compositions that have at least k trials; None if none has.
 
     Args:
         counts: Successes and trials of each composition.
-        k: How many in a row.
+        k: Number of trials in a row.
     """
     found = [pass_hat(successes, trials, k) for successes, trials in counts if trials >= k]
     return sum(found) / len(found) if found else None

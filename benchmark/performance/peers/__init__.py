@@ -35,19 +35,19 @@ class UnavailableError(Exception):
 
 
 def load(source: str) -> Peer:
-    """Loads a peer by "module:variable", such as "langgraph_loop:LOOP".
+    """Load a peer by "module:variable", such as "langgraph_loop:LOOP".
 
     Raises:
         UnavailableError: its framework is not installed.
     """
     peer = _attribute(source)
     if not isinstance(peer, Peer):
-        raise TypeError(f"{source} is no peer but {peer!r}")
+        raise TypeError(f"{source} must be a Peer, not {peer!r}")
     return peer
 
 
 def load_driver(source: str) -> Callable[[Chains], Work]:
-    """Loads a way of working on a workload by "module:function", such as "drivers:barrier".
+    """Load a way of working on a workload by "module:function", such as "drivers:barrier".
 
     Raises:
         UnavailableError: its framework is not installed.

@@ -23,23 +23,23 @@ class _EmptyHooks(AgentMiddleware[Any, Any, Any]):
     """Every hook: those that become nodes of the graph and those that wrap a call."""
 
     async def abefore_agent(self, state: Any, runtime: Any) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     async def abefore_model(self, state: Any, runtime: Any) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     async def aafter_model(self, state: Any, runtime: Any) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Passes the request on."""
+        """Pass the request on."""
         return await handler(request)
 
     async def awrap_tool_call(
@@ -47,7 +47,7 @@ class _EmptyHooks(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Passes the request on."""
+        """Pass the request on."""
         return await handler(request)
 
 
@@ -55,14 +55,14 @@ HOOKS = tuple(name for name in vars(_EmptyHooks) if not name.startswith("_"))
 
 
 def overridden_hooks(kind: type[Middleware]) -> tuple[str, ...]:
-    """Lists the asynchronous hooks that a middleware class has: the same cost without its work is the fair measure."""
+    """List the asynchronous hooks that a middleware class has: the same cost without its work is the fair measure."""
     return tuple(
         name for name in HOOKS if getattr(kind, name) is not getattr(AgentMiddleware, name)
     )
 
 
 def empty_middleware(names: Iterable[str]) -> Middleware:
-    """Returns middleware that has the named hooks and does nothing in them."""
+    """Return middleware that has the named hooks and does nothing in them."""
     kind: type[Middleware] = type(
         "EmptyHooks", (AgentMiddleware,), {name: vars(_EmptyHooks)[name] for name in names}
     )
@@ -70,13 +70,13 @@ def empty_middleware(names: Iterable[str]) -> Middleware:
 
 
 def with_empty_hooks(names: Iterable[str]) -> Build:
-    """Returns a builder of `create_agent` under middleware that has the named hooks and does nothing in them."""
+    """Return a builder of `create_agent` under middleware that has the named hooks and does nothing in them."""
     hooks = tuple(names)
     return lambda script, saver: agent(script, saver, middleware=[empty_middleware(hooks)])
 
 
 def agent(script: Script, saver: BaseCheckpointSaver[Any] | None, **options: Any) -> Any:
-    """Builds `create_agent` around a script."""
+    """Build `create_agent` around a script."""
     return create_agent(
         scripted_chat(script), [scripted_tool(script)], checkpointer=saver, **options
     )

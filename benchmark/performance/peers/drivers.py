@@ -13,7 +13,7 @@ _LIMITS = {"recursion_limit": 10_000}
 
 
 def barrier(chains: Chains, *middleware: Any) -> Work:
-    """Gives all tasks at once: the model calls for all of them in parallel, and a turn waits for the slowest result."""
+    """Give all tasks at once: the model calls for all of them in parallel, and a turn waits for the slowest result."""
     agent: Any = create_agent(chains.model(), [chains.tool()], middleware=middleware)
     goals = " ".join(key_of(task, 0) for task in range(chains.workload.tasks))
     return partial(
@@ -24,12 +24,12 @@ def barrier(chains: Chains, *middleware: Any) -> Work:
 
 
 def empty_hooks(chains: Chains) -> Work:
-    """As `barrier`, under middleware that has the guard's hooks: what LangGraph takes for them, before any guard."""
+    """Return `barrier` under middleware that has the guard's hooks: the cost of the hooks without any guard."""
     return barrier(chains, empty_middleware(overridden_hooks(AsyncGuardMiddleware)))
 
 
 def sequential(chains: Chains) -> Work:
-    """Gives one task after the other."""
+    """Give one task after the other."""
     agent: Any = create_agent(chains.model(), [chains.tool()])
 
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""What the LangGraph peers share: running a compiled graph, with and without an SQLite saver."""
+"""Common part of the LangGraph peers: running a compiled graph, with and without an SQLite saver."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,19 +20,19 @@ _SUPER_STEPS_PER_STEP = 20
 
 
 def graph_peer(name: str, build: Build) -> Peer:
-    """Returns a peer that keeps nothing."""
+    """Return a peer that keeps nothing."""
     return Peer(name=name, session=_session(build, saved=False))
 
 
 def saved_graph_peer(name: str, build: Build, **options: Any) -> Peer:
-    """Returns a peer that checkpoints into an SQLite file, with the saver's own settings; the options are the run's."""
+    """Return a peer that checkpoints into an SQLite file, with the saver's own settings; the options are the run's."""
     return Peer(
         name=f"{name}:{place_of(options)}", session=_session(build, saved=True, options=options)
     )
 
 
 def place_of(options: Mapping[str, Any]) -> str:
-    """Where a peer checkpoints, and when, as its name tells."""
+    """Return the place and durability of a peer's checkpoints, as its name gives them."""
     return "sqlite, sync" if options.get("durability") == "sync" else "sqlite"
 
 
@@ -52,14 +52,14 @@ def _session(
 
 @asynccontextmanager
 async def open_saver(folder: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """Opens a saver; closing its connection moves the write-ahead log into the file, so its size is what is stored."""
+    """Open a saver; closing its connection moves the write-ahead log into the file, so its size is what is stored."""
     async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
         await saver.setup()
         yield saver
 
 
 def runner(graph: Any, script: Script, **options: Any) -> Run:
-    """Returns what drives a graph from question to answer, with options of the run."""
+    """Return what drives a graph from question to answer, with options of the run."""
     config = {
         "configurable": {"thread_id": "performance"},
         "recursion_limit": 100 + _SUPER_STEPS_PER_STEP * script.steps,

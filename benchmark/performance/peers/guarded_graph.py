@@ -23,7 +23,7 @@ CONFIG = GuardConfig(limits=Limits(max_model_turns=100_000))
 
 
 def journaled_graph_peer(name: str, build: JournaledBuild, **options: Any) -> Peer:
-    """Returns a peer that checkpoints into an SQLite file and journals into another one; the options are the run's.
+    """Return a peer that checkpoints into an SQLite file and journals into another one; the options are the run's.
 
     Its tool says nothing of itself, so that every call of it is written down before it begins, and again when it ends.
     """
@@ -53,7 +53,7 @@ GRAPH_JOURNALED = journaled_graph_peer("build_agent", _graph)
 
 
 def work(chains: Chains) -> Work:
-    """Gives all tasks of a workload at once; a turn acts on whatever results have come."""
+    """Give all tasks of a workload at once; a turn acts on whatever results have come."""
     chains.task_argument = "task_id"
     agent = build_agent(chains.model(), [chains.tool()], config=CONFIG)
     return partial(agent.ainvoke, {"tasks": chains.tasks()})

@@ -43,7 +43,7 @@ EMPTY_HOOKS = graph_peer(
 
 
 def work(chains: Chains) -> Work:
-    """Gives all tasks of a workload at once; a turn acts on whatever results have come."""
+    """Give all tasks of a workload at once; a turn acts on whatever results have come."""
     chains.task_argument = "task_id"
     tools = [chains.tool()]
     guarded: Any = create_agent(

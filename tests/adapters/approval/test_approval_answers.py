@@ -64,7 +64,7 @@ def test_a_label_that_two_calls_have_names_neither(agent_of: AgentOf) -> None:
 
 
 def test_an_answer_carries_its_reason_to_the_model(agent_of: AgentOf) -> None:
-    """A refusal says why."""
+    """The reason that a person gives for a refusal is shown to the model."""
     dropped, outcome = _asked_and_answered(
         agent_of, lambda call: {call["key"]: {"approve": False, "reason": "not now"}}
     )
@@ -167,7 +167,7 @@ def test_two_held_calls_are_one_question(
 
 
 def test_two_held_calls_through_the_sync_entry(agent_of: AgentOf) -> None:
-    """``invoke`` with ``Command(resume=True)``."""
+    """``invoke`` accepts ``Command(resume=True)`` as an answer to both calls."""
     two = Two(agent_of)
     (asked,) = two.agent.run_sync("Do it.", thread="t").interrupts
     assert len(asked["calls"]) == 2
@@ -190,7 +190,7 @@ def test_an_answer_by_the_interrupts_id(agent_of: AgentOf) -> None:
 
 
 def test_what_runs_beside_held_calls_is_answered_in_place(agent_of: AgentOf) -> None:
-    """The question waits for it, and the answer comes with it."""
+    """The question waits for the call that runs beside, and its answer comes with the results."""
     two = Two(agent_of, ("drop", {"q": "x"}), ("look", {"q": "z"}), ("drop", {"q": "y"}))
 
     async def run() -> Outcome:
@@ -221,7 +221,7 @@ def test_an_answer_is_never_taken_for_a_tools_own_question(agent_of: AgentOf) ->
 
 
 def test_many_held_calls_in_any_order(agent_of: AgentOf) -> None:
-    """Every call gets its own decision."""
+    """Every call gets its own decision, in whatever order the calls were proposed."""
     wishes = [("drop", {"q": str(number)}) for number in range(7)]
     two = Two(agent_of, *wishes)
 
@@ -286,7 +286,7 @@ def test_each_question_gets_its_own_answer(
     assert paying == paid
 
 
-# -- what is no answer ------------------------------------------------------------------------------------------------
+# -- answers that do not approve -------------------------------------------------------------------
 
 
 def held(*names: tuple[str, str, int]) -> list[CallRecord]:
@@ -328,7 +328,7 @@ ALMOST = st.recursive(
 
 
 def says_yes(value: Any) -> bool:
-    """Whether a value is exactly a documented yes; 1 equals True and is none."""
+    """Return True if a value is exactly a documented yes; 1 equals True and does not count."""
     return any(type(value) is type(yes) and value == yes for yes in YES) and not (
         isinstance(value, dict) and value["approve"] is not True
     )
@@ -336,7 +336,7 @@ def says_yes(value: Any) -> bool:
 
 @given(answer=ALMOST)
 def test_only_a_documented_answer_approves(answer: Any) -> None:
-    """Whatever else is said refuses, with a reason, and never raises."""
+    """Any other answer refuses the calls, with a reason, and never raises."""
     for key, (approved, told) in zip(KEYS, decisions(answer, HELD), strict=True):
         assert approved or told
         if not approved:

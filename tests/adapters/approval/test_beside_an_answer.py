@@ -1,4 +1,7 @@
-"""What comes beside an answer: tasks are refused, as a resume goes on with those there are; so is unreadable input."""
+"""Input that comes beside an answer: tasks and unreadable commands are refused.
+
+A resume continues the tasks that exist, so that new tasks cannot come with it.
+"""
 
 import logging
 from collections.abc import AsyncIterator
@@ -63,7 +66,7 @@ def test_they_are_refused_before_the_answer_is_taken(
 
 @BUILT
 def test_the_sync_entries_refuse_them_as_well(agent_of: AgentOf) -> None:
-    """``invoke`` and ``stream``."""
+    """``invoke`` and ``stream`` refuse new tasks beside an answer as well."""
     agent = _agent(agent_of)
     agent.run_sync("Pay x.", thread="t")
     command: Command[Any] = Command(resume=True, update=TASKS)
@@ -119,7 +122,7 @@ def test_a_command_that_cannot_be_read_leaves_the_question_open(
 
 @BUILT
 def test_other_updates_pass(agent_of: AgentOf) -> None:
-    """Messages, and tasks to cancel."""
+    """Messages and tasks to cancel are accepted beside an answer."""
     agent = _agent(agent_of)
 
     async def main() -> Outcome:

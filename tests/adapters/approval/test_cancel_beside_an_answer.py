@@ -1,4 +1,4 @@
-"""A cancellation that comes with the answer to a question: it wins over the answer, and over nothing else."""
+"""A cancellation that comes with the answer to a question overrides the answer and nothing else."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def test_a_parked_run_takes_it_with_the_word_that_wakes(agent_of: AgentOf) -> No
 
 @pytest.mark.parametrize("name", ["zzz", 5], ids=["unknown", "no id"])
 def test_with_a_wrong_one_the_answer_refuses(agent_of: AgentOf, name: Any) -> None:
-    """Who names a wrong task may mean one that must not go on; the model is told, and the thread can be used."""
+    """A wrong task name refuses the answer, as it may mean another task; the thread can be used."""
     office = Office(agent_of, PAY)
 
     async def main() -> Outcome:

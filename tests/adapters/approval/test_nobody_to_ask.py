@@ -1,4 +1,4 @@
-"""Where nobody could resume a run, nobody is asked and nothing is parked: it is the checkpointer that says so."""
+"""Runs that cannot be resumed: without a checkpointer no question is asked and no run is parked."""
 
 import asyncio
 from typing import Any
@@ -29,7 +29,7 @@ class Office:
         self.paid: list[str] = []
 
     def tools(self) -> list[Any]:
-        """Both."""
+        """Return both tools."""
         pay = scripted_tool("pay", lambda a: self._pays(a["q"]), args={"q": str})
         bank = scripted_tool(
             "bank", lambda a: self._starts(a["token"]), args={"q": str, "token": str}
@@ -63,7 +63,7 @@ def test_without_a_checkpointer_an_approval_is_refused_with_that_reason(
     assert not outcome.interrupts
     assert office.paid == []
     for call in ("call_1_1", "call_1_2"):
-        assert "in this run nobody can be asked" in outcome.answer(call)
+        assert "in this run no person can be asked" in outcome.answer(call)
     assert outcome.report["reason"] == "complete"
 
 
@@ -111,7 +111,7 @@ def _inside(agent: Any, saver: Any, *, called: bool) -> Any:
     ("outer", "inner", "asks"), [(True, None, True), (True, False, False), (False, None, False)]
 )
 def test_an_agent_inside_of_a_graph(outer: bool, inner: Any, asks: bool, called: bool) -> None:
-    """It has the checkpointer of the graph around it, unless it says that it wants none."""
+    """The agent uses the checkpointer of the graph around it, unless it is built to have none."""
     office = Office()
     model = ScriptedChatModel(script(calls(("pay", {"q": "x"}))))
     agent = build_agent(model, office.tools(), specs=SPECS, checkpointer=inner)

@@ -26,7 +26,7 @@ def look(latency: float = 0.0) -> Any:
 
 
 def test_an_approved_call_is_run_and_answered_in_place(agent_of: AgentOf) -> None:
-    """The run stops with a question that shows the call, and goes on with the answer."""
+    """The run stops with a question that shows the call, and continues with the answer."""
     tool_ = pay()
     model = ScriptedChatModel([calls(("pay", {"q": "x", "n": 5})), "done"])
     agent = agent_of(model, [tool_], specs=[PAY], checkpointer=InMemorySaver())
@@ -68,7 +68,7 @@ def test_an_approved_call_is_run_and_answered_in_place(agent_of: AgentOf) -> Non
     ids=str,
 )
 def test_anything_but_a_yes_refuses(answer: Any, told: str, agent_of: AgentOf) -> None:
-    """The call is not run and the model is told, with the reason, or what the answer was if it is none."""
+    """The call is not run; the model is shown the reason, or the answer if it was not a refusal."""
     tool_ = pay()
     agent = agent_of(
         ScriptedChatModel(script(calls(("pay", {"q": "x", "n": 5})), ever="then not")),
@@ -136,7 +136,7 @@ def test_no_task_waits_for_another_tasks_approval(agent_of: AgentOf) -> None:
 
 
 def test_destructive_calls_need_approval_once_untrusted_output_was_read(agent_of: AgentOf) -> None:
-    """Before that they do not; with the guard switched off they never do."""
+    """A destructive call needs approval only after untrusted output, and only with the guard on."""
     for trust in (True, False):
         looking = look()
         wipe = scripted_tool("wipe", lambda a: "wiped", args={"q": str})
@@ -164,7 +164,7 @@ async def ask(question: str) -> str:
 
 
 def test_a_tool_that_asks_by_itself_gets_its_answer(agent_of: AgentOf) -> None:
-    """The run stops with the tool's question and goes on with the answer."""
+    """The run stops with the tool's question and continues with the answer."""
     agent = agent_of(
         ScriptedChatModel([calls(("ask", {"question": "Colour?"})), "done"]),
         [ask],

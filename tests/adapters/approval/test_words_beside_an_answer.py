@@ -85,7 +85,7 @@ WAYS: list[Way] = [Office.with_the_answer, Office.before_the_answer]
 def test_an_answer_stands_and_the_message_is_told_behind_the_results(
     agent_of: AgentOf, way: Way, restarted: bool, answer: Any, paid: list[str]
 ) -> None:
-    """The person answered the question, and said something more."""
+    """The answer counts although a message came with it; the message is shown after the results."""
     office = Office(agent_of, calls(("pay", {"q": "x"}), ("look", {"q": "z"}), ("pay", {"q": "y"})))
 
     async def main() -> Outcome:
@@ -118,7 +118,7 @@ def test_an_answer_stands_and_the_message_is_told_behind_the_results(
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_message_for_a_parked_run(agent_of: AgentOf, way: Way, restarted: bool) -> None:
-    """It is told with the delivery; the value of the resume only wakes."""
+    """A message for a parked run is shown with the delivery; the resume value only wakes it."""
     office = Office(agent_of, calls(("bank", {"q": "x"})))
 
     async def main() -> Outcome:
@@ -150,7 +150,7 @@ def test_the_model_may_use_what_was_said(agent_of: AgentOf, way: Way) -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_between_two_tasks(agent_of: AgentOf, way: Way) -> None:
-    """With placeholders told, and a question of another task that is asked later."""
+    """The message is shown once placeholders are answered and another task's question is asked."""
     steps = calls(("pay", {"q": "x", "task_id": "a"}), ("look", {"q": "z", "task_id": "b"}))
     office = Office(agent_of, steps, calls(("pay", {"q": "y", "task_id": "b"})))
 
@@ -167,7 +167,7 @@ def test_between_two_tasks(agent_of: AgentOf, way: Way) -> None:
 
 
 def test_a_message_in_the_state_and_a_new_one(agent_of: AgentOf) -> None:
-    """A new input withdraws the call, as always; both messages are told, behind the answers."""
+    """A new input withdraws the call, as always; both messages are shown after the answers."""
     office = Office(agent_of, calls(("pay", {"q": "x"})))
 
     async def main() -> Outcome:

@@ -141,7 +141,7 @@ def test_the_limit_on_turns_ends_the_run_with_a_report(agent_of: AgentOf) -> Non
 
 
 def test_the_limit_on_rejections_stops_one_task_only(agent_of: AgentOf) -> None:
-    """The other task goes on to its end."""
+    """The other task continues to its end."""
     model = ScriptedChatModel(
         script(
             *[calls(("nothing", {"task_id": "a"}))] * 4,
@@ -157,7 +157,7 @@ def test_the_limit_on_rejections_stops_one_task_only(agent_of: AgentOf) -> None:
 
 
 def test_the_sync_entry_ends_stubborn_models_too(agent_of: AgentOf) -> None:
-    """The same limit through ``invoke``."""
+    """The limit holds through ``invoke``, too."""
     model = ScriptedChatModel(script(ever=calls(("look", {"q": "x"}))))
     outcome = agent_of(
         model, [look()], config=GuardConfig(limits=Limits(max_model_turns=4))

@@ -51,7 +51,7 @@ def test_arguments(on: bool, agent_of: AgentOf) -> None:
 
 @ON_OFF
 def test_clarification(on: bool, agent_of: AgentOf) -> None:
-    """A stand-in for a value that nobody gave is asked for instead of used."""
+    """The model has to ask the user for a value for which it holds only a placeholder."""
     tool = book()
     model = ScriptedChatModel(script(calls(("book", {"id": "<flight_id>"})), ever="Which flight?"))
     outcome = agent_of(model, [tool], config=config(on, "clarification")).run("Book my flight.")
@@ -85,7 +85,7 @@ def test_duplicate(on: bool, agent_of: AgentOf) -> None:
     outcome = agent_of(model, [tool], specs=[pure("find")], config=config(on, "duplicate")).run(
         tasks=TASKS
     )
-    # Calls of one message begin in no order that anybody promises.
+    # The order in which the calls of one message begin is not defined.
     assert sorted(call.args["city"] for call in tool.calls) == (
         ["Oslo", "Rome"] if on else ["Oslo", "Rome", "Rome"]
     )

@@ -1,4 +1,4 @@
-"""Shadow mode: guards say what they would do, and nothing comes of it."""
+"""Shadow mode: guards report what they would do, and nothing is changed."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,7 +64,7 @@ def guessing() -> tuple[Any, ...]:
 
 
 def test_objections_are_told_and_calls_pass(agent_of: AgentOf) -> None:
-    """An invented value and its order are objected to by their guards; the call is made as proposed."""
+    """Guards object to an invented value and a premature call; both calls are made as proposed."""
     booking = book()
     stage = Stage(agent_of, SHADOW, *guessing(), tools=[find(), booking])
     stage.run()
@@ -119,7 +119,7 @@ def test_nobody_is_asked(agent_of: AgentOf) -> None:
 
 
 def test_results_are_not_cut(agent_of: AgentOf) -> None:
-    """What the capacity guard does to a result is an intervention, too."""
+    """The capacity guard does not cut results in shadow mode, as that is an intervention, too."""
     dump = scripted_tool("dump", lambda a: "x" * 5000, args={})
     config = replace(SHADOW, limits=Limits(max_output_bytes=1000))
     stage = Stage(agent_of, config, calls(("dump", {"task_id": "a"})), tools=[dump])
@@ -135,7 +135,7 @@ def test_what_cannot_be_run_is_refused_all_the_same(agent_of: AgentOf) -> None:
 
 
 def test_guards_that_are_off_say_nothing(agent_of: AgentOf) -> None:
-    """The switches choose who watches."""
+    """Guards that are switched off report nothing."""
     config = SHADOW.with_switches({"grounding": False})
     stage = Stage(agent_of, config, *guessing(), tools=[find(), book()])
     stage.run()

@@ -38,7 +38,7 @@ def surface(request: pytest.FixtureRequest) -> Surface:
 
 @pytest.fixture(params=list(FrontEnd), ids=lambda front_end: front_end.value)
 def front_end(request: pytest.FixtureRequest) -> FrontEnd:
-    """Each front end."""
+    """Each adapter."""
     return FrontEnd(request.param)
 
 

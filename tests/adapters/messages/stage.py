@@ -1,4 +1,4 @@
-"""What the tests of this folder share: tools that wait for a gate instead of a clock, and agents of both front ends."""
+"""Shared fixtures of this folder: tools that wait for a gate instead of a clock, and agents."""
 
 import json
 import threading
@@ -18,11 +18,11 @@ from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
 from tests.support.openai_server import ModelRequest, OpenAIServer, Role, Surface
 
 PATIENCE = 20.0
-"""Seconds after which a gate that nobody opens fails its test."""
+"""Seconds after which a test fails whose gate is not opened."""
 
 
 class FrontEnd(Enum):
-    """Both ways to a guarded agent."""
+    """The two adapters with which a guarded agent is built."""
 
     GRAPH = "build_agent"
     MIDDLEWARE = "create_agent"
@@ -77,7 +77,7 @@ def agent_of(
     ports: Ports | None = None,
     **more: Any,
 ) -> Any:
-    """An agent of a front end; ``options`` go to the binding of the tools."""
+    """An agent of an adapter; ``options`` go to the binding of the tools."""
     if front_end is FrontEnd.GRAPH:
         return build_agent(model, tools, config=config, bind_options=options, ports=ports, **more)
     outside: list[AgentMiddleware[Any, Any, Any]] = [_Settings(options)] if options else []
@@ -116,7 +116,7 @@ def one(text: str) -> dict[str, Any]:
 
 
 def told(request: ModelRequest, text: str) -> bool:
-    """Whether something that was not said by the model itself holds a text."""
+    """Return True if a message that the model did not write contains a text."""
     return any(
         text in message.text for message in request.messages if message.role is not Role.ASSISTANT
     )

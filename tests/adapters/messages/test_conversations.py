@@ -113,7 +113,7 @@ async def test_late_results_of_three_tasks(
 def test_late_results_by_the_sync_entry(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
 ) -> None:
-    """Background calls go on between the turns of a sync run."""
+    """Background calls continue between the turns of a sync run."""
     server = serve(ThreeTasks(tools))
     final = agent_of(front_end, chat_model(server, surface), tools.all()).invoke(
         tasks("ants", "bees", "cats")
@@ -123,7 +123,10 @@ def test_late_results_by_the_sync_entry(
 
 
 def _check_prefixes(requests: list[list[str]]) -> None:
-    """What was sent once is sent again unchanged, so that prompt caches hold; the view at the end is not."""
+    """Check that requests repeat their predecessors unchanged, so that prompt caches work.
+
+    Only the view of the tasks at the end may differ.
+    """
     stored = [
         [item for item in request if "State of your tasks" not in item] for request in requests
     ]

@@ -1,4 +1,4 @@
-"""A service that fails: the client tries again, and what it cannot mend reaches the caller and loses nothing."""
+"""A service that fails: the client retries; a lasting failure reaches the caller."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ _THREAD = {"configurable": {"thread_id": "1"}}
 
 
 class Failing:
-    """Another policy behind a service that gives some answers of its own first, from a given request on."""
+    """A policy that first gives some failures of the service, from a given request on."""
 
     def __init__(self, policy: Any, failures: list[Answer], *, at: int = 1) -> None:
         self._policy = policy
@@ -96,7 +96,7 @@ async def test_a_failed_run_is_resumed_with_its_calls(
     failure: Answer,
     error: type[Exception],
 ) -> None:
-    """The exception reaches the caller; ``ainvoke(None)`` goes on, and the call that ran meanwhile is not run again."""
+    """The exception reaches the caller; ``ainvoke(None)`` continues and repeats no call."""
     server = serve(Failing(SlowAndFast(), [failure], at=2))
     model = chat_model(server, surface, max_retries=0)
     agent = agent_of(front_end, model, tools.all(), checkpointer=InMemorySaver())
@@ -145,7 +145,7 @@ async def test_a_run_that_failed_at_once_can_begin_again(
 async def test_a_stream_that_breaks_leaves_no_half_message(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
 ) -> None:
-    """Chunks of a broken stream are no message: nothing of them is run or kept."""
+    """The chunks of a broken stream are discarded: no call of them is run or kept."""
     half = Disconnect(reply=Reply(calls=(Call.of("send", text="hello"),)), after_events=3)
     server = serve(Failing(_look_once, [half]))
     model = chat_model(server, surface, streaming=True, max_retries=0)

@@ -108,7 +108,7 @@ def test_threads_with_sync_entries_beside_a_loop(front_end: FrontEnd) -> None:
 
 
 def test_a_sync_entry_inside_a_running_loop(front_end: FrontEnd) -> None:
-    """As in a notebook: ``invoke`` is called, blocking, by code that runs on a loop, between two awaited calls."""
+    """``invoke`` may be called between awaited calls by code on a loop, as in a notebook."""
 
     async def main(agent: Any) -> list[str]:
         states = [

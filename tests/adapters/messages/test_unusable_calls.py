@@ -70,7 +70,7 @@ async def test_arguments_that_are_no_object_are_told(
     *,
     streaming: bool,
 ) -> None:
-    """The client cannot even build such a message; the model is told all the same, and goes on."""
+    """The client cannot even build such a message; the model is told all the same, and continues."""
     server = serve(Corrected(Call(name="send", arguments=arguments)))
     agent = agent_of(front_end, chat_model(server, surface, streaming=streaming), tools.all())
     final = await agent.ainvoke(one("Send hello."))
@@ -94,7 +94,7 @@ def test_arguments_that_are_no_object_are_told_sync(
 async def test_unknown_names_are_answered(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, name: str, *, streaming: bool
 ) -> None:
-    """A tool that nobody has is answered with the names of those that exist, and the history stays acceptable."""
+    """A call of an unknown tool is answered with the existing names; the history stays valid."""
     server = serve(Corrected(Call.of(name, text="hello")))
     agent = agent_of(front_end, chat_model(server, surface, streaming=streaming), tools.all())
     await agent.ainvoke(one("Send hello."))
@@ -146,7 +146,7 @@ async def test_ids_that_a_server_repeats_are_told_apart(
 
 
 class Seen(BaseModel):
-    """What was seen."""
+    """A structured answer."""
 
     topic: str
 

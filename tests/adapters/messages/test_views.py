@@ -1,4 +1,4 @@
-"""What each provider is sent, by name: one run, and every request of it has to be one that the provider takes."""
+"""Requests as each provider is sent them: the provider accepts every request of a run."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -81,7 +81,7 @@ _UNREADABLE = invalid_tool_call(name="look", args='{"topic": ', id="x1", error=N
 
 
 def _requests(front_end: FrontEnd, provider: str, style: NewsStyle) -> list[list[BaseMessage]]:
-    """What a provider's model is sent in a run with late results, unusable calls and silent messages."""
+    """Return the requests of a run with late results, unusable calls and silent messages."""
     dig = scripted_tool(
         "dig", [after(9.0, "found ants"), after(5.0, "found bees")], args={"topic": str}
     )
@@ -102,8 +102,8 @@ def _requests(front_end: FrontEnd, provider: str, style: NewsStyle) -> list[list
 def test_every_request_is_one_that_the_provider_takes(
     front_end: FrontEnd, provider: str, style: NewsStyle
 ) -> None:
-    """Late results, unusable calls and silent messages are told in a form that each provider accepts."""
-    gemini3 = style is NewsStyle.NOTIFICATION  # a pair is a call that nobody signed
+    """Late results, unusable calls and silent messages are shown in a form that each provider accepts."""
+    gemini3 = style is NewsStyle.NOTIFICATION  # the call of a pair has no signature
     for sent in _requests(front_end, provider, style):
         check_history(sent, NAMES[provider], gemini3=gemini3)
 

@@ -1,4 +1,4 @@
-"""Failing tools: what is tried again, when, and what everybody else notices of it."""
+"""Failing tools: which failures are retried, when, and the effect on other calls and tasks."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def look(*outcomes: Any, name: str = "look", latency: float = 0.0) -> Any:
 
 
 def test_an_exception_ends_and_delays_no_other_task(agent_of: AgentOf) -> None:
-    """The failure is told for its own call; the other task's call runs as long as it needs."""
+    """The failure is reported for its own call; the other task's call runs as long as it needs."""
     bad, good = (
         look(ValueError("no such thing"), name="bad"),
         look("found y", name="good", latency=3.0),
@@ -85,7 +85,7 @@ def test_http_errors_are_tried_again_where_that_may_help(
 
 
 def test_a_failure_that_is_not_transient_is_not_repeated(agent_of: AgentOf) -> None:
-    """A wrong value stays wrong."""
+    """A wrong value is not retried."""
     tool = look(ValueError("wrong"))
     outcome = one_call(agent_of, [tool], pure("look"))
     assert len(tool.calls) == 1
@@ -93,7 +93,7 @@ def test_a_failure_that_is_not_transient_is_not_repeated(agent_of: AgentOf) -> N
 
 
 def test_attempts_of_a_call_are_limited(agent_of: AgentOf) -> None:
-    """After the last attempt the failure is told."""
+    """After the last attempt the failure is reported."""
     tool = look(*[ConnectionError("reset")] * 5)
     outcome = one_call(agent_of, [tool], pure("look"), max_attempts=4)
     assert [call.started for call in tool.calls] == pytest.approx([0.0, 1.0, 3.0, 7.0])
@@ -142,7 +142,7 @@ def test_a_sibling_answers_when_the_tool_cannot(agent_of: AgentOf) -> None:
 
 
 def test_siblings_are_tried_in_order_each_once(agent_of: AgentOf) -> None:
-    """If all fail, the last failure is told."""
+    """If all siblings fail, the last failure is reported."""
     tools = [look(ValueError(f"no {name}"), name=name) for name in ("first", "second", "third")]
     spec = pure("first", fallbacks=(Fallback(tool="second"), Fallback(tool="third")))
     outcome = one_call(agent_of, tools, spec, pure("second"), pure("third"))
@@ -164,7 +164,7 @@ def test_an_effect_that_may_have_begun_is_in_doubt_and_not_repeated(agent_of: Ag
 
 
 def test_a_tool_can_say_that_its_effect_did_not_begin(agent_of: AgentOf) -> None:
-    """Then even a tool with effects is tried again."""
+    """A tool with effects is retried, too, if its failure says that the effect did not begin."""
     tool = look(ToolFault("queue full", transient=True, started=False), "paid", name="pay")
     outcome = one_call(agent_of, [tool])
     assert len(tool.calls) == 2
@@ -188,7 +188,7 @@ def test_a_timeout_of_a_pure_tool_is_tried_again(agent_of: AgentOf) -> None:
 
 
 def test_a_timeout_of_a_tool_with_effects_is_in_doubt(agent_of: AgentOf) -> None:
-    """Nobody knows what it did."""
+    """The call is in doubt: it may have had its effect before the timeout."""
     tool = look(after(100.0, "paid"), name="pay")
     outcome = one_call(agent_of, [tool], ToolSpec(name="pay", timeout=5.0))
     assert len(tool.calls) == 1
@@ -197,7 +197,7 @@ def test_a_timeout_of_a_tool_with_effects_is_in_doubt(agent_of: AgentOf) -> None
 
 
 def test_every_kind_of_exception_becomes_an_answer(agent_of: AgentOf) -> None:
-    """Also those that look like control flow or like asyncio's own."""
+    """Exceptions that look like control flow or like asyncio's own become answers, too."""
 
     class Odd(Exception):
         def __str__(self) -> str:

@@ -101,14 +101,14 @@ WRONG: dict[str, dict[str, Any]] = {
 def test_a_helper_that_cannot_take_the_arguments_is_refused(
     helpers: dict[str, Any], agent_of: AgentOf
 ) -> None:
-    """When the agent is built, or when a middleware meets the tools; the error names both tools."""
+    """The error is raised when the agent is built or the tools are met, and names both tools."""
     specs = [ToolSpec(**({"name": "quote", "effect": EffectClass.PURE} | helpers)), *declared()[1:]]
     with pytest.raises(DeclarationError, match=r"'quote' names '(other|needy|nothing)'"):
         agent_of(ScriptedChatModel(script()), [quote, *HELPERS.values()], specs=specs).run("Go.")
 
 
 def test_the_error_says_how_to_map() -> None:
-    """In the words that are to be written."""
+    """The error shows the mapping as it has to be written."""
     with pytest.raises(DeclarationError) as caught:
         build_agent(
             ScriptedChatModel(script()),
@@ -133,7 +133,7 @@ RIGHT: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_helper_that_takes_the_arguments_gets_them(
     helpers: dict[str, Any], answer: str, agent_of: AgentOf
 ) -> None:
-    """By mapping, by name, or because it takes whatever comes."""
+    """A helper gets the arguments by mapping, by name, or because it accepts any argument."""
     model = ScriptedChatModel(script(calls(("quote", {"city": "Rome"}))))
     agent = agent_of(
         model,
@@ -167,7 +167,7 @@ def test_a_helper_that_would_drop_what_the_call_gives_is_passed_over(
 
 
 def test_a_helper_whose_need_the_call_leaves_out_is_passed_over(agent_of: AgentOf) -> None:
-    """What is optional here is required there."""
+    """A helper is passed over if it requires an optional argument that the call leaves out."""
     tool = scripted_tool(
         "quote", [ValueError("closed")] * 2, args={"item": str, "day": (str | None, None)}
     )

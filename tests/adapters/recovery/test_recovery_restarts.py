@@ -78,7 +78,7 @@ SEEDS = range(40)
     "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
 )
 def test_no_kill_repeats_an_effect(effect: EffectClass, several: bool, agent_of: AgentOf) -> None:
-    """Whatever the service does, wherever the processes die."""
+    """No effect is repeated, whatever the service answers and wherever the processes die."""
     for seed in SEEDS:
         dice = random.Random(seed)
         world = World(
@@ -138,7 +138,7 @@ def test_a_cancelled_recovery_goes_on_in_its_process(at: float, agent_of: AgentO
 
 @pytest.mark.parametrize("at", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], ids=str)
 def test_the_user_stops_a_recovery(at: float, agent_of: AgentOf) -> None:
-    """What has begun goes on and is looked after; no attempt of the effect begins after the user's message."""
+    """Calls that have begun continue and are supervised; after the message no attempt begins."""
     world = World(pays=[Pay.RESET, Pay.RESET, Pay.RESET])
     agent = process(agent_of, world, InMemorySaver(), EffectClass.PROBED, "p0", ALONE, sibling=True)
 
@@ -156,7 +156,7 @@ def test_the_user_stops_a_recovery(at: float, agent_of: AgentOf) -> None:
     "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
 )
 def test_no_branch_repeats_an_effect(effect: EffectClass, agent_of: AgentOf) -> None:
-    """The call was refused, the contract was asked, the call was made again: going on from any point makes no third."""
+    """The call was refused, then made again: continuing from any point makes no third."""
     for pays in ([Pay.REFUSED], [Pay.BUSY, Pay.LOST], [Pay.RESET], [Pay.STRANGE], [Pay.LOST]):
         world = World(pays=list(pays))
         agent = process(agent_of, world, InMemorySaver(), effect, "p0", ALONE)

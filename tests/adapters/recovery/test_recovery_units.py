@@ -1,4 +1,4 @@
-"""Answers of other tools, in other units and in any order: converted and marked, or not told as right."""
+"""Answers of other tools, in other units and in any order: converted and marked, or not reported as right."""
 
 import json
 from itertools import permutations
@@ -31,7 +31,7 @@ def priced(name: str, schema: Any, **declaration: Any) -> ToolSpec:
 
 
 def told(outcome: Outcome, call_id: str = "call_1_1") -> tuple[Any, str]:
-    """The value that the model was told, and the mark beside it."""
+    """The value that the model was shown, and the mark beside it."""
     first, _, mark = outcome.answer(call_id).partition("\n")
     return json.loads(first), mark
 
@@ -53,7 +53,7 @@ def test_a_sibling_in_another_unit_is_converted_and_marked(agent_of: AgentOf) ->
 
 
 def test_a_sibling_in_milliseconds_answers_in_seconds(agent_of: AgentOf) -> None:
-    """The same for a bare number."""
+    """A bare number in milliseconds is converted to seconds."""
     tools = [shop(ValueError("closed")), shop("4200", name="other")]
     seconds, millis = ({"type": "number", "unit": unit} for unit in ("s", "ms"))
     outcome, _ = ask(
@@ -130,7 +130,7 @@ def test_a_sibling_of_a_tool_that_declares_nothing_is_told_with_its_units(
 
 
 def test_an_effect_of_a_sibling_is_converted_too(agent_of: AgentOf) -> None:
-    """What was done in its place answers in its own units."""
+    """The answer of the sibling's effect is converted from the sibling's unit."""
     pay = scripted_tool("pay", [ToolFault("closed", started=False)], args={"item": str})
     other = scripted_tool("other", [price(1240)], args={"item": str})
     specs = [
@@ -150,7 +150,7 @@ def test_an_effect_of_a_sibling_is_converted_too(agent_of: AgentOf) -> None:
 def test_another_derivation_in_another_unit_is_converted_and_marked(
     role: str, agent_of: AgentOf
 ) -> None:
-    """What is told in place of a failed answer is in the unit that the model knows."""
+    """A value that replaces a failed answer is shown in the unit that the model knows."""
     tools = [shop(ValueError("closed")), shop(price(1240), name="other")]
     helper: Any = (Source(tool="other"),) if role == "sources" else Fallback(tool="other")
     outcome, _ = ask(agent_of, tools, quoting(**{role: helper}), priced("other", CENTS))
@@ -171,7 +171,7 @@ def test_sources_in_different_units_agree(agent_of: AgentOf) -> None:
 def test_the_sources_of_a_tool_that_failed_agree_in_different_units(
     schema: Any, agent_of: AgentOf
 ) -> None:
-    """Also where the tool itself declares nothing: then they are compared in the first one's form."""
+    """Without a declaration of the failed tool the sources are compared in the first one's form."""
     tools = [shop(ValueError("closed")), shop(price(12.4), name="b"), shop(price(1240), name="c")]
     spec = priced("quote", schema, sources=(Source(tool="b"), Source(tool="c")))
     outcome, _ = ask(agent_of, tools, spec, quoting("b"), priced("c", CENTS))
@@ -181,7 +181,7 @@ def test_the_sources_of_a_tool_that_failed_agree_in_different_units(
 
 
 def test_calls_to_sources_in_different_units_are_no_conflict(agent_of: AgentOf) -> None:
-    """What the model asked two tools is compared after conversion."""
+    """Answers of two tools that the model asked are compared after conversion."""
     tools = [shop(price(12.4)), shop(price(1240), name="other")]
     steps = script(calls(("other", {"item": "nut"})), calls(("quote", {"item": "nut"})))
     specs = [quoting(sources=(Source(tool="other"),)), priced("other", CENTS)]
@@ -199,7 +199,7 @@ def test_calls_to_sources_in_different_units_are_no_conflict(agent_of: AgentOf) 
 
 
 def test_the_noise_of_fractions_is_no_conflict(agent_of: AgentOf) -> None:
-    """0.1 + 0.2 is 0.3."""
+    """0.1 + 0.2 agrees with 0.3."""
     wide = {**PRICE, "properties": {"price": {"type": "number", "unit": "EUR"}}}
     tools = [shop(price(0.1 + 0.2)), shop(price(0.3), name="other")]
     steps = script(calls(("other", {"item": "nut"})), calls(("quote", {"item": "nut"})))
@@ -269,7 +269,7 @@ def test_the_trusted_tool_is_believed_whichever_was_called_first(
 
 @pytest.mark.parametrize("order", [*permutations("abc")], ids="".join)
 def test_a_majority_is_the_same_in_any_order(order: tuple[str, ...], agent_of: AgentOf) -> None:
-    """When all three have been asked, the last call says what two of them say, or is one of the two."""
+    """The last call gives the value of the majority, in whatever order the three were made."""
     tools = {
         name: shop(*[price(value)] * 3, name=name)
         for name, value in zip("abc", (90, 90, 300), strict=True)
@@ -281,7 +281,7 @@ def test_a_majority_is_the_same_in_any_order(order: tuple[str, ...], agent_of: A
 
 @pytest.mark.parametrize("order", [("quote", "other"), ("other", "quote")], ids=" then ".join)
 def test_a_tie_is_reported_in_either_order(order: tuple[str, ...], agent_of: AgentOf) -> None:
-    """Neither of two that stand alike is told as right against the other, also where their arguments differ in name."""
+    """Neither of two sources that differ is reported as right, in either order of the calls."""
     tools = {
         "quote": shop(price(400)),
         "other": scripted_tool("other", [price(12.5)], args={"thing": str}),

@@ -1,4 +1,4 @@
-"""What recovery hands on: values as data, marks that nobody forges, and nothing doubtful used unseen."""
+"""Values that recovery hands on: data, marks that cannot be forged, and no doubtful operands."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def test_a_corrected_list_is_data_and_no_content_blocks(agent_of: AgentOf) -> No
 
 @pytest.mark.parametrize("style", list(NewsStyle), ids=lambda style: style.value)
 def test_a_late_corrected_answer_is_marked(style: NewsStyle, agent_of: AgentOf) -> None:
-    """In either style of news."""
+    """A late corrected answer is marked in either style of news."""
     tool = scripted_tool("quote", [price(12.5, name="cost")], args={"item": str}, latency=5.0)
     look = scripted_tool("look", lambda a: "found", args={"item": str}, latency=1.0)
     both = calls(
@@ -183,7 +183,7 @@ def test_calls_that_fail_at_once_share_the_budget_of_their_task(agent_of: AgentO
 
 
 def test_a_question_to_a_person_is_no_recovery(agent_of: AgentOf) -> None:
-    """However often the tool asked, its failure afterwards is recovered from."""
+    """A tool that has asked a person, however often, is recovered when it fails afterwards."""
     failures = iter([True])
 
     def look(_: Mapping[str, Any]) -> str:
@@ -214,7 +214,7 @@ def _resume(value: Any) -> Any:
 
 
 def test_an_internal_sibling_of_an_external_call_is_waited_for(agent_of: AgentOf) -> None:
-    """The run does not rest for a delivery that nobody owes."""
+    """The run waits for the sibling, not for a delivery that will not come."""
     bank = scripted_tool(
         "quote", [ToolFault("closed", started=False)], args={"item": str, "token": str}
     )
@@ -259,7 +259,7 @@ def test_a_lost_answer_is_no_null(agent_of: AgentOf) -> None:
 
 
 def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
-    """What the task may not call, recovery does not call for it."""
+    """Recovery does not ask a helper that the task may not call."""
     tool, other = shop(ValueError("closed")), shop(price(5.0), name="other")
     spec = quoting(fallbacks=(Fallback(tool="other"),), sources=(Source(tool="other"),))
     outcome, log = ask(
@@ -307,7 +307,7 @@ def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
 def test_helpers_that_recovery_could_not_use_are_refused(
     spec: ToolSpec, helper: ToolSpec, complaint: str
 ) -> None:
-    """When the agent is built, with a word on what to change."""
+    """The error is raised when the agent is built, and says what to change."""
     made = [scripted_tool(name, ["x"], args={"item": str}) for name in "ab"]
     with pytest.raises(DeclarationError, match=complaint):
         build_agent(ScriptedChatModel(["x"]), made, specs=[spec, helper])
@@ -325,7 +325,7 @@ def test_helpers_that_recovery_could_not_use_are_refused(
     ids=lambda helpers: next(iter(helpers)),
 )
 def test_a_tool_cannot_help_itself(helpers: Any) -> None:
-    """It would answer for itself."""
+    """A tool that is named as its own helper is refused."""
     with pytest.raises(DeclarationError, match="names itself"):
         pure("a", **helpers)
 

@@ -1,4 +1,4 @@
-"""Which failures say that nothing was begun, so that another tool may have the effect instead."""
+"""Failures that prove that nothing began, so that another tool may have the effect instead."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_no_error_of_the_tools_own_says_that_nothing_began(
 
 
 def test_a_validation_error_inside_an_atomic_tool_is_no_refusal(agent_of: AgentOf) -> None:
-    """The receipt did not parse; the payment was made."""
+    """A validation error may come after the payment was made, so that no second bank pays."""
 
     def act(_: Any) -> Any:
         pydantic.TypeAdapter(int).validate_python("no number")

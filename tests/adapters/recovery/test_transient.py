@@ -1,4 +1,4 @@
-"""Which failures are tried again: what client libraries raise, what they were raised from, and when to come back."""
+"""Failures that are retried: errors of client libraries, their causes, and the time to wait."""
 
 import asyncio
 import http.client
@@ -60,7 +60,7 @@ class ChunkedEncodingError(OSError):
 
 
 def _throttled(code: str, **headers: str) -> BotoError:
-    """What botocore makes of a refusal of AWS: it is told by a code, and many services answer it with 400."""
+    """Return botocore's error for throttling: its code tells it, the status is often 400."""
     error = BotoError(400)
     error.response["Error"] = {"Code": code}
     error.response["ResponseMetadata"]["HTTPHeaders"] = headers
@@ -92,21 +92,21 @@ def _with_status(error: Exception, status: int) -> Exception:
 
 
 def _from(cause: Exception) -> Exception:
-    """What ``raise ... from`` makes."""
+    """Return an error as ``raise ... from`` makes it."""
     error = RuntimeError("quote failed")
     error.__cause__ = cause
     return error
 
 
 def _while_handling(first: Exception) -> Exception:
-    """What a ``raise`` inside of ``except`` makes."""
+    """Return an error as a ``raise`` inside of ``except`` makes it."""
     error = RuntimeError("quote failed")
     error.__context__ = first
     return error
 
 
 def _hiding(first: Exception) -> Exception:
-    """What ``raise ... from None`` makes."""
+    """Return an error as ``raise ... from None`` makes it."""
     error = _while_handling(first)
     error.__suppress_context__ = True
     return error
@@ -160,7 +160,7 @@ LASTING = {
 
 @pytest.mark.parametrize("name", PASSING)
 def test_what_passes_is_tried_again(name: str, agent_of: AgentOf) -> None:
-    """Also where a tool has put its own error around it."""
+    """A transient failure is retried, also where a tool has wrapped it in its own error."""
     outcome, started = asked(agent_of, PASSING[name], "found")
     assert started == pytest.approx([0.0, 1.0])
     assert outcome.answer("call_1_1") == "found"
@@ -168,7 +168,7 @@ def test_what_passes_is_tried_again(name: str, agent_of: AgentOf) -> None:
 
 @pytest.mark.parametrize("name", LASTING)
 def test_what_lasts_is_not(name: str, agent_of: AgentOf) -> None:
-    """A second attempt would fail like the first one."""
+    """A lasting failure is not retried."""
     _, started = asked(agent_of, LASTING[name], "found")
     assert started == [0.0]
 
@@ -247,7 +247,7 @@ def test_an_answer_that_is_only_an_error_is_asked_for_once_more(
 
 
 def test_an_answer_that_stays_an_error_goes_to_the_sibling(agent_of: AgentOf) -> None:
-    """Once more is once."""
+    """An answer that is still an error after one retry is asked of the sibling."""
     error = json.dumps({"error": "busy"})
     fallbacks = (Fallback(tool="other"),)
     _, started = asked(agent_of, error, error, result_schema=PRICE, fallbacks=fallbacks)
@@ -265,7 +265,7 @@ def test_an_answer_that_stays_an_error_goes_to_the_sibling(agent_of: AgentOf) ->
 def test_an_error_that_the_schema_allows_is_an_answer(
     schema: dict[str, Any], agent_of: AgentOf
 ) -> None:
-    """Whoever declares it means it."""
+    """An answer that the declared schema allows is accepted, even if it looks like an error."""
     answer = json.dumps({"error": "none"})
     outcome, started = asked(agent_of, answer, result_schema=schema)
     assert len(started) == 1

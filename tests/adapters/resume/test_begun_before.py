@@ -1,4 +1,4 @@
-"""What another life or branch of the thread has begun is never told as not run, whatever happens to it in this one."""
+"""Calls begun by another process or branch of the thread are never reported as not run."""
 
 import asyncio
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def machine(agent_of: AgentOf, tmp_path: Path) -> Iterator[Machine]:
 async def test_what_a_dead_process_began_is_not_squashed(
     machine: Machine, effect: EffectClass
 ) -> None:
-    """What it waited for fails this time, and it had been released."""
+    """A call that had begun is not squashed although its predecessor fails in the new process."""
     first, begun, booked = First(), asyncio.Event(), []
 
     async def book(arguments: Any) -> str:
@@ -75,7 +75,7 @@ async def test_what_a_dead_process_began_is_not_squashed(
 
 
 async def forked(graph: Any, **options: Any) -> str:
-    """What is said on a branch that begins before the calls of the first message were issued."""
+    """Return the texts of a branch that begins before the calls of the first message began."""
     place = {"configurable": {"thread_id": "t"}}
     states = [state async for state in graph.aget_state_history(place)]
     before = [state for state in states if state.next and len(state.values["messages"]) == 2][-1]
@@ -87,7 +87,7 @@ async def forked(graph: Any, **options: Any) -> str:
 async def test_what_another_branch_began_is_not_squashed(
     machine: Machine, effect: EffectClass
 ) -> None:
-    """Its result is known, and told."""
+    """The result of the call that another branch began is known and shown."""
     first = First()
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args=ARGS)
     process = machine.process([first.tool, book], [FIRST, booking(effect)], BOTH)
@@ -100,7 +100,7 @@ async def test_what_another_branch_began_is_not_squashed(
 async def test_what_another_branch_began_is_not_squashed_without_a_journal(
     agent_of: AgentOf,
 ) -> None:
-    """The process remembers what must not be repeated."""
+    """Without a journal the process remembers the calls that must not be repeated."""
     first = First()
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args=ARGS)
     model = ScriptedChatModel(script(BOTH))
@@ -118,7 +118,7 @@ async def test_what_another_branch_began_is_not_squashed_without_a_journal(
 async def test_a_new_message_finds_what_a_dead_process_began(
     machine: Machine, *, cancel: bool
 ) -> None:
-    """The process died behind the effect; neither a word of the user nor a cancellation makes it undone."""
+    """The effect of a dead process stays done after a new message or a cancellation."""
     begun, first = asyncio.Event(), First()
 
     async def book(_: Any) -> str:
@@ -144,7 +144,7 @@ async def test_a_new_message_finds_what_a_dead_process_began(
 async def test_a_new_message_on_a_branch_finds_what_another_one_began(
     machine: Machine, *, cancel: bool
 ) -> None:
-    """The booking is deferred there, and done all the same."""
+    """The booking is deferred on the branch although another branch has made it already."""
     first = First()
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args=ARGS)
     process = machine.process([first.tool, book], [FIRST, booking(EffectClass.AT_MOST_ONCE)], BOTH)
@@ -191,7 +191,7 @@ class Shop:
 async def test_what_the_journal_did_not_let_begin_was_not_begun(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, *, on_a_branch: bool
 ) -> None:
-    """The thread was another process's for a moment; whoever goes on makes the call, with what it waited for."""
+    """Another process held the lease for a moment; the call is made when the thread is resumed."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     shop = Shop()
     process = machine.process(shop.tools, ORDERING, ORDER)
@@ -206,7 +206,7 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
     with pytest.raises(ThreadBusyError):
         await process.run
     other.journal.release(session)
-    await asyncio.to_thread(other.journal.entries)  # behind its leaving, which nobody waits for
+    await asyncio.to_thread(other.journal.entries)  # runs after the queued release
     assert shop.ordered == []
     if on_a_branch:
         said = await asyncio.wait_for(forked(process.agent.graph, durability="sync"), 5)
@@ -219,7 +219,7 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
 async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(
     agent_of: AgentOf,
 ) -> None:
-    """Also where only this process knows: without it, the state would have the call go out with a reference."""
+    """The call keeps the arguments with which it began, also where only this process knows them."""
     shop = Shop()
     shop.may_answer.set()
     model = ScriptedChatModel(script(ORDER))

@@ -1,6 +1,7 @@
-"""A call that may have begun is never told as not run: not after a new message, a cancellation, a refusal or failures.
+"""A call that may have begun is never reported as not run, whatever follows it.
 
-What the service does is counted by the key that it was given, as a service does that honours keys.
+A new message, a cancellation, a refusal or failures may follow. Effects of the service are counted
+by the key that it was given, as a service does that honours keys.
 """
 
 import asyncio
@@ -55,7 +56,7 @@ class Bank:
 
     @property
     def effects(self) -> int:
-        """How often somebody was charged."""
+        """Number of charges that took effect; charges with one key count once."""
         return len(set(self.keys))
 
 
@@ -101,7 +102,7 @@ async def left_by_a_dead_process(
 async def test_the_next_message_does_not_make_a_begun_call_a_failed_one(
     machine: Machine, effect: EffectClass
 ) -> None:
-    """It is made again under its key, as after ``None``, and its result is told: nobody has to ask for it again."""
+    """The call is made again under its key, as after ``None``, and its result is shown."""
     bank = Bank()
     await left_by_a_dead_process(machine, bank, effect)
     heir = machine.process([bank.tool(effect), LOOK], declared(effect), "Let me see.", "It is.")
@@ -157,7 +158,7 @@ async def test_a_cancelled_call_of_a_dead_process_is_in_doubt(
 
 
 async def test_a_running_keyed_call_of_a_cancelled_task_is_in_doubt(machine: Machine) -> None:
-    """The same in one process: the attempt is stopped, and what it did is unknown."""
+    """The attempt is stopped in the same process, and its effect is unknown."""
     bank = Bank()
     process = machine.process(
         [bank.tool(KEYED), LOOK], declared(KEYED), BOTH, "I wait.", "Well.", "Well.", "Well."
@@ -312,7 +313,7 @@ def test_a_keyed_call_that_may_have_begun_does_not_fail(
 
 
 def test_what_an_idempotent_call_does_may_be_done_again(agent_of: AgentOf) -> None:
-    """It is told as failed: by its declaration a repeat by the model does no harm."""
+    """An idempotent call is reported as failed: by its declaration the model may repeat it."""
     bank = Bank(*[RESET] * 5)
     bank.hangs = False
     it = agent(agent_of, bank, None, IDEMPOTENT, "p", CHARGE, CHARGE, "Done.")
@@ -335,7 +336,7 @@ def test_a_keyed_call_that_began_nothing_fails(agent_of: AgentOf, error: Excepti
 
 
 def test_a_reader_that_stands_in_and_fails_leaves_the_doubt(agent_of: AgentOf) -> None:
-    """What the keyed tool may have done is not forgotten because another tool was asked last."""
+    """The keyed tool may have had its effect, although the tool that was asked last has none."""
     bank = Bank(*[RESET] * 5)
     look = scripted_tool("look", lambda _: 1 / 0, args={"item": str})
     specs = declared(KEYED, fallbacks=(Fallback(tool="look"),))

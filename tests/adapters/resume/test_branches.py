@@ -23,7 +23,7 @@ async def checkpoints(agent: Agent) -> list[Any]:
 
 
 def test_no_checkpoint_repeats_an_effect_that_was_retried(agent_of: AgentOf) -> None:
-    """The first attempt had not begun, the second had its effect; going on from any point makes no third."""
+    """The first attempt had not begun, the second had its effect; continuing from any point makes no third."""
     pay = scripted_tool(
         "pay", [ToolFault("busy", transient=True, started=False), "paid x"], args={"q": str}
     )
@@ -93,7 +93,7 @@ def pays_what_is_said(messages: Any, tools: Any) -> Any:
 def test_an_answer_is_for_the_branch_that_asked(
     agent_of: AgentOf, asks: str, with_journal: bool, tmp_path: Path
 ) -> None:
-    """Two branches of one shape ask a person; whoever approves the older one pays what that one showed."""
+    """Two branches of one shape ask a person; approving the older one pays what it showed."""
     made: list[str] = []
 
     def pay(arguments: Any) -> str:

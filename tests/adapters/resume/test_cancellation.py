@@ -11,7 +11,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import NO_NONCE, Agent, AgentOf, pure, script
+from tests.adapters.harness import Agent, AgentOf, pure, script
+from tests.support.histories import NO_NONCE
 
 TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Look up y."}]
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
@@ -48,7 +49,7 @@ async def cancelled(agent: Agent, payload: Any, at: float) -> None:
 
 @pytest.mark.parametrize("back_after", [0.0, 60.0], ids=["while tools run", "after they ended"])
 def test_a_cancelled_thread_can_be_used_again(back_after: float, agent_of: AgentOf) -> None:
-    """The next message gets an answer, the results of the calls are told, and nothing was started twice."""
+    """The next message gets an answer, the results of the calls are shown, and nothing was started twice."""
     made = tools()
     agent = agent_on(agent_of, InMemorySaver(), made, PAY_AND_LOOK)
 
@@ -85,7 +86,7 @@ def test_results_that_were_in_when_the_run_was_cancelled_are_told_word_for_word(
 
 
 def test_a_run_cancelled_while_the_model_speaks_can_be_asked_again(agent_of: AgentOf) -> None:
-    """Nothing was called yet, so nothing is owed."""
+    """A run cancelled before the model has called anything owes no results."""
     made = tools()
     model = ScriptedChatModel(script(), latency=5.0)
     agent = agent_of(model, list(made), config=CONFIG, checkpointer=InMemorySaver())
@@ -174,7 +175,7 @@ def test_after_a_restart_a_deferred_effect_is_not_lost_in_silence(agent_of: Agen
 def test_after_a_restart_an_effect_that_was_released_meanwhile_is_in_doubt(
     agent_of: AgentOf,
 ) -> None:
-    """A deferred payment had begun when the process ended: nobody is told that it was not run."""
+    """A deferred payment that had begun when the process ended is not reported as not run."""
     saver = InMemorySaver()
     specs = [pure("look", reads=("x",)), ToolSpec(name="pay", reads=(), writes=("x",))]
     made = calls(("look", {"q": "y", "task_id": "b"}), ("pay", {"q": "x", "task_id": "a"}))
@@ -217,7 +218,7 @@ def test_a_fork_after_the_message_does_not_pay_again(agent_of: AgentOf) -> None:
 
 
 def test_a_fork_before_the_message_asks_the_model_again(agent_of: AgentOf) -> None:
-    """What the model then decides is a new call of its own."""
+    """A call that the model proposes after the fork is a new call."""
     made = tools(1.0)
     agent = agent_on(agent_of, InMemorySaver(), made, PAY_AND_LOOK)
 

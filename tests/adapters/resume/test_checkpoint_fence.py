@@ -1,4 +1,4 @@
-"""Which checkpoint a thread goes on from: late steps are put right, and what somebody did on purpose is left alone."""
+"""Selection of a thread's checkpoint: late steps are repaired, deliberate edits are left alone."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ THANKS = "It is done."
 
 
 async def left(process: Process) -> None:
-    """Wait until a process has left its thread; nobody waits for that."""
+    """Wait until a process has released its thread, which happens in the background."""
     await asyncio.to_thread(process.journal.entries)
 
 
@@ -52,7 +52,7 @@ class Slow(Halting):
 
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever stands still loses its thread to the next."""
+    """Let leases end at once: a process that stands still loses its thread to the next one."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
 
@@ -110,7 +110,7 @@ async def test_an_older_branch_goes_on_in_another_process(
 async def test_a_state_that_was_updated_on_purpose_is_left_alone(
     agent_of: AgentOf, tmp_path: Path, durability: str
 ) -> None:
-    """Somebody goes back to an older checkpoint and adds to it, behind what another process did."""
+    """An update of an older checkpoint counts, although another process continued the thread."""
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=Slow())
     first, second = (machine.process([shop([])], PAY, *([THANKS] * 9)) for _ in range(2))
     await first.say("one", durability=durability)
@@ -132,7 +132,7 @@ async def test_a_state_that_was_updated_on_purpose_is_left_alone(
 async def test_processes_with_journals_of_their_own_lose_no_answer(
     agent_of: AgentOf, tmp_path: Path
 ) -> None:
-    """Neither journal knows of the other's process; the state counts on."""
+    """Each journal continues the fencing token of the state, so that no answer is lost."""
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     pair = [
         machine.process([shop([])], PAY, *([THANKS] * 9), journal=tmp_path / name)

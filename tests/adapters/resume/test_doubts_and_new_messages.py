@@ -56,7 +56,7 @@ def made(
 
 
 async def in_doubt(agent: Agent) -> Outcome:
-    """The first run: the tool raises, and a second call of the model is refused without asking anybody."""
+    """Return the outcome of a first run: the tool raises, and an equal call is refused."""
     outcome = await agent.say("Pay x.", thread="t")
     assert outcome.report["in_doubt"] == ["pay#1"]
     assert outcome.interrupts == []
@@ -94,7 +94,7 @@ async def test_after_a_new_message_a_person_is_asked_and_allows_it(
 
 
 async def test_a_person_who_refuses_is_heard(agent_of: AgentOf, journal: Journal | None) -> None:
-    """Nothing is run, and the model is told."""
+    """A refusal runs no call, and the model is shown it."""
     bank = Bank()
     agent = made(agent_of, bank, journal, PAY, "Unknown.", PAY, "Then not.")
     await in_doubt(agent)
@@ -107,7 +107,7 @@ async def test_a_person_who_refuses_is_heard(agent_of: AgentOf, journal: Journal
 async def test_what_is_known_not_to_have_begun_is_simply_allowed(
     agent_of: AgentOf, journal: Journal | None
 ) -> None:
-    """Nobody is asked where nothing can have happened."""
+    """No person is asked about an equal call if the first call is known not to have begun."""
     bank = Bank(ToolFault("closed", started=False))
     agent = made(agent_of, bank, journal, PAY, "It is closed.", PAY, "Paid.")
     outcome = await agent.say("Pay x.", thread="t")
@@ -141,7 +141,7 @@ def test_where_nobody_can_be_asked_the_reason_says_how_to_go_on() -> None:
 
 @pytest.mark.parametrize("said", ["Try again.", None], ids=["message", "cancel alone"])
 async def test_only_a_message_of_the_user_counts(frontend: Frontend, said: str | None) -> None:
-    """An input that only cancels a task is no word about the doubt."""
+    """An input that only cancels a task does not count as a message about the doubt."""
     bank = Bank()
     tasks = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Rest."}]
     pay = calls(("pay", {"q": "x", "task_id": "a"}))
@@ -174,7 +174,7 @@ async def test_in_shadow_mode_nobody_is_asked(agent_of: AgentOf, journal: Journa
 
 
 async def test_the_next_process_asks_too(agent_of: AgentOf, tmp_path: Path) -> None:
-    """What the user has said since a doubt is read from the thread."""
+    """The next process reads from the thread that the user has spoken since the doubt."""
     saver, bank = InMemorySaver(), Bank()
     await in_doubt(made(agent_of, bank, None, PAY, "Unknown.", checkpointer=saver))
     model = ScriptedChatModel(script(PAY, "Paid."), id_prefix="later")

@@ -34,7 +34,7 @@ class Shop:
         self.paid: list[str] = []
         self.reached = asyncio.Event()
         self.stuck: str | None = None
-        """Where the next payment stays for ever: ``before`` or ``after`` the effect."""
+        """Point at which the next payment hangs: ``before`` or ``after`` the effect."""
 
     def tools(self) -> list[Any]:
         """The tools of one process."""
@@ -79,7 +79,7 @@ def specs(effect: EffectClass) -> list[ToolSpec]:
 async def test_a_call_that_was_begun_by_a_dead_process(
     machine: Machine, effect: EffectClass, stuck: str
 ) -> None:
-    """What may be repeated is, a probe is asked, and the rest is in doubt: it is never made a second time."""
+    """Repeatable calls are made again, a probed call asks its probe, any other call is in doubt."""
     shop = Shop()
     shop.stuck = stuck
     old = machine.process(shop.tools(), specs(effect), PAY)
@@ -234,7 +234,7 @@ async def in_doubt(machine: Machine, shop: Shop) -> str:
     ("kind", "content", "told"),
     [
         (SignalKind.HAPPENED, "receipt 7", "receipt 7"),
-        (SignalKind.HAPPENED, None, "somebody who looked confirmed"),
+        (SignalKind.HAPPENED, None, "a person who checked has confirmed"),
         (SignalKind.NOT_HAPPENED, None, "did not happen, as Kim found"),
         (SignalKind.RETRY, None, "paid x"),
     ],
@@ -277,7 +277,7 @@ class Bank:
 
 @pytest.mark.parametrize("when", ["before the process comes", "while it is away", "while it waits"])
 async def test_an_external_call_outlives_its_process(machine: Machine, when: str) -> None:
-    """The token is the journal's: the result reaches whoever holds the thread, and the work is not started again."""
+    """The token belongs to the journal: the result reaches the lease holder; work starts once."""
     bank = Bank()
     old = machine.process([bank.tool()], [Bank.SPEC], Bank.ASK)
     assert (await old.say("Have x approved.", durability="sync")).interrupts
@@ -415,7 +415,7 @@ async def test_a_thread_that_another_live_process_works_on_is_refused(machine: M
 
 
 async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:
-    """A model that raises ends the run; another process may go on at once."""
+    """A model that raises ends the run; another process may continue at once."""
     shop = Shop()
 
     first = machine.process(

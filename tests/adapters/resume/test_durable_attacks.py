@@ -1,4 +1,4 @@
-"""Attacks on what the journal promises, through both front ends: deaths, forks and mail at bad moments."""
+"""Attacks on the promises of the journal: deaths, forks and signals at bad moments."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -52,7 +52,7 @@ class Till:
         self.made: list[str] = []
         self.reached = asyncio.Event()
         self.hold: asyncio.Event | None = None
-        """Where a call waits behind its effect, if it does."""
+        """Event for which a call waits after its effect, if any."""
 
     def tool(self, name: str, *, asks: bool = False) -> Any:
         """A tool of one process."""
@@ -70,18 +70,18 @@ class Till:
         return scripted_tool(name, act, args={"item": str})
 
     def stay(self) -> None:
-        """Whatever is made next does not answer any more."""
+        """Let each further call hang after its effect."""
         self.hold = asyncio.Event()
 
     def go_on(self) -> None:
-        """Answer again."""
+        """Let the calls that hang answer."""
         if self.hold is not None:
             self.hold.set()
         self.hold = None
 
 
 async def finish(process: Process) -> Any:
-    """Go on until nobody is asked any more; four seconds are for ever."""
+    """Resume until no question is open; fail after four seconds."""
     async with asyncio.timeout(4):
         outcome = await process.go_on(durability="sync")
         while outcome.interrupts:
@@ -116,7 +116,7 @@ async def edited_call(process: Process) -> Any:
 
 
 async def test_an_effect_behind_an_answered_question_is_not_made_again(machine: Machine) -> None:
-    """LangGraph keeps the answer, so the tool would pass its question at once; its attempt behind it has begun."""
+    """The tool would pass its answered question at once, yet its attempt is not repeated."""
     till, declared = Till(), [ToolSpec(name="pay", interrupts=True)]
     old = machine.process([till.tool("pay", asks=True)], declared, PAY)
     assert (await old.say("Pay x.", durability="sync")).interrupts
@@ -140,12 +140,12 @@ class StuckSaver(InMemorySaver):
         self.gone = asyncio.Event()
 
     async def aput(self, *given: Any, **more: Any) -> Any:
-        """Store, or never come back."""
+        """Store a checkpoint, or hang."""
         await self._pass()
         return await super().aput(*given, **more)
 
     async def aput_writes(self, *given: Any, **more: Any) -> None:
-        """Store, or never come back."""
+        """Store writes, or hang."""
         await self._pass()
         await super().aput_writes(*given, **more)
 
@@ -250,7 +250,7 @@ async def test_what_another_policy_would_have_done_does_not_end_a_doubt(machine:
 
 
 async def test_who_waits_for_an_attempt_of_another_does_not_end_it(tmp_path: Path) -> None:
-    """Two agents of one process share a journal; the one that only asked is cancelled, the other's effect goes on."""
+    """Two agents of one process share a journal; the one that only asked is cancelled, the other's effect continues."""
     journal = open_journal(tmp_path / "effects.db")
     await journal.acquire("session", "t", [], lambda _: None)
     intent = Intent(
@@ -332,7 +332,7 @@ async def test_a_person_may_answer_when_the_process_is_another_one(machine: Mach
 async def test_a_read_beside_a_question_may_have_been_answered_by_another_process(
     machine: Machine,
 ) -> None:
-    """The same with a call that the journal does not know."""
+    """A call without a journal entry may have been answered by another process as well."""
     till = Till()
     declared = [pure("look"), ToolSpec(name="ship", approval=True, reads=(), writes=("b",))]
     tools = [scripted_tool("look", lambda _: "found", args={"q": str}), till.tool("ship")]
@@ -361,7 +361,7 @@ async def test_a_held_call_that_was_never_begun_is_not_in_doubt(machine: Machine
     assert till.made.count("ship y") <= 1
 
 
-# -- mail ----------------------------------------------------------------------------------------------------------
+# -- signals ---------------------------------------------------------------------------------------------------------
 
 
 class Bank:
@@ -385,7 +385,7 @@ class Bank:
 
 
 def ask(q: str) -> Any:
-    """The model asks the bank."""
+    """Return a message in which the model asks the bank."""
     return calls(("bank", {"q": q}))
 
 
@@ -421,7 +421,7 @@ async def test_a_delivery_for_an_attempt_whose_answer_was_lost_is_the_result(
 
 
 async def test_an_input_that_is_refused_leaves_no_thread_behind(machine: Machine) -> None:
-    """The thread was taken for the run; nobody will ever come back to it."""
+    """An input that is refused releases the thread that was acquired for its run."""
     process = machine.process([], [])
     for number in range(3):
         with pytest.raises(CallerError, match="no goal"):
@@ -429,8 +429,8 @@ async def test_an_input_that_is_refused_leaves_no_thread_behind(machine: Machine
                 {"tasks": [{"id": "a"}], "messages": []},
                 {"configurable": {"thread_id": f"t{number}"}},
             )
-    await asyncio.to_thread(process.journal.entries)  # behind all that was queued before
-    assert process.journal._journal._upkeep._entered == {}
+    await asyncio.to_thread(process.journal.entries)  # runs after all that was queued
+    assert process.journal._journal._maintenance._threads == {}
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,13 @@ class Life:
         self.buried = asyncio.Event()
 
     async def seam(self) -> None:
-        """Go on, or nevermore."""
+        """Continue, or hang for ever once the process is dead."""
         if not self.pass_by():
             await self.buried.wait()
             raise asyncio.CancelledError
 
     def pass_by(self) -> bool:
-        """A seam in what nobody waits for: whether the process goes on; a dead one comes to the next seam at most."""
+        """Count a seam of work in the background; return False if the process is dead."""
         self.passed += 1
         if self.passed == self.last:
             self.ended.set()
@@ -48,7 +48,7 @@ class Life:
 
 
 class SeamedJournal(MortalJournal):
-    """A journal that can be died before and behind."""
+    """A journal with a point of death before and after each operation."""
 
     def __init__(self, path: Path, life: Life) -> None:
         super().__init__(path)
@@ -72,7 +72,7 @@ class SeamedJournal(MortalJournal):
 
 
 class SeamedSaver(InMemorySaver):
-    """A checkpointer that can be died before and behind; what it stores outlives it."""
+    """A checkpointer with a point of death before and after each write; stored data survives."""
 
     def __init__(self, disk: InMemorySaver, life: Life) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class SeamedSaver(InMemorySaver):
 
 @dataclass(kw_only=True)
 class World:
-    """What outlives all processes."""
+    """Effects, checkpoints and journal file, which outlive all processes."""
 
     path: Path
     effects: Counter[str] = field(default_factory=Counter)
@@ -120,7 +120,7 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """What the model wants of which tools."""
+    """Script of the model, and the declarations of its tools."""
 
     specs: Sequence[ToolSpec]
     steps: Sequence[Step]
@@ -286,7 +286,7 @@ async def test_a_death_at_some_seams(agent_of: AgentOf, path: Callable[[str], Pa
 async def test_a_death_at_many_seams(
     agent_of: AgentOf, path: Callable[[str], Path], name: str, said_again: bool
 ) -> None:
-    """The same at more seams, also where the user says something new instead."""
+    """A death at more seams is survived, also if the user sends a new message instead."""
     await sweep(agent_of, path, STORIES[name], first=5, said_again=said_again)
 
 

@@ -1,4 +1,4 @@
-"""Doubts that outlive a kill between an answer and its event, and questions that nobody can answer any more."""
+"""Doubts that outlive a kill between an answer and its event, and questions without a receiver."""
 
 import asyncio
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ class StuckSaver(InMemorySaver):
             raise asyncio.CancelledError
 
     async def lose(self, end: Any) -> None:
-        """What was to be stored is lost with whoever stored it."""
+        """Discard the writes that wait, as when the process that stores them is killed."""
         ending = asyncio.ensure_future(end)
         await asyncio.sleep(0)
         self.gone.set()
@@ -72,7 +72,7 @@ async def test_an_answer_that_says_nobody_knows_is_not_taken_for_a_failure(
     def pay(arguments: Any) -> str:
         made.append(arguments["item"])
         saver.stuck = len(made) == 1
-        raise ConnectionError("reset")  # behind the effect
+        raise ConnectionError("reset")  # after the effect
 
     tools, declared = [scripted_tool("pay", pay, args={"item": str})], [ToolSpec(name="pay")]
     old = machine.process(tools, declared, PAY)
@@ -86,7 +86,7 @@ async def test_an_answer_that_says_nobody_knows_is_not_taken_for_a_failure(
 
 
 async def test_a_doubt_of_a_dead_predecessor_is_not_taken_for_a_failure(machine: Machine) -> None:
-    """The same behind a kill in the effect, and a second kill while that is told."""
+    """The doubt stays after a kill in the effect, and a second kill while the doubt is reported."""
     machine.saver = saver = StuckSaver()
     made: list[str] = []
     reached = asyncio.Event()
@@ -116,7 +116,7 @@ async def test_a_doubt_of_a_dead_predecessor_is_not_taken_for_a_failure(machine:
 async def test_a_question_of_a_cancelled_run_does_not_keep_the_model_talking(
     machine: Machine,
 ) -> None:
-    """The run was cancelled before its tool asked; the user says something else, and nobody waits for the question."""
+    """A question that a cancelled run's tool asks too late does not delay the next run."""
     entered, go_on = asyncio.Event(), asyncio.Event()
 
     async def pay(_: Any) -> str:

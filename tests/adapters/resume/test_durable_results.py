@@ -1,4 +1,4 @@
-"""What is written down of results, and where the journal and the checkpoints meet."""
+"""Recorded results, and the boundary between journal and checkpoints."""
 
 import asyncio
 import os
@@ -210,7 +210,7 @@ async def test_the_journal_says_what_the_thread_says_at_the_next_entry(
 
 
 class Mute:
-    """What a tool may return: it cannot even say what it is."""
+    """A result whose ``str`` and ``repr`` raise."""
 
     def __str__(self) -> str:
         raise RuntimeError("no")
@@ -253,13 +253,13 @@ class Ending(BaseException):
 def test_a_tool_that_ends_its_interpreter_had_begun(
     agent_of: AgentOf, tmp_path: Path, error: type[BaseException], sync: bool
 ) -> None:
-    """Its effect may have happened: it is in doubt, and not called cancelled before it began; nobody hangs."""
+    """The effect may have happened: the call is in doubt, not cancelled, and the run ends."""
     made: list[str] = []
 
     def act(text: str) -> str:
         """Write."""
         made.append(text)
-        raise error("behind the effect")
+        raise error("after the effect")
 
     async def act_later(text: str) -> str:
         """Write."""
@@ -320,7 +320,7 @@ async def test_an_effect_waits_until_the_message_that_asked_for_it_is_stored(
 async def test_a_run_without_a_thread_id_has_its_effects_written_down(
     frontend: Frontend, tmp_path: Path
 ) -> None:
-    """Nobody can resume it; a person can still see what it had begun."""
+    """The journal records the effects of a run that cannot be resumed, for a person to see."""
     journal = open_journal(tmp_path / "effects.db")
     model = ScriptedChatModel(script(WRITE))
     agent = build(
@@ -344,7 +344,7 @@ async def test_a_run_without_a_thread_id_has_its_effects_written_down(
 async def test_the_journal_lies_beside_the_checkpoints_of_an_async_saver(
     frontend: Frontend, tmp_path: Path
 ) -> None:
-    """Nothing has to be asked for."""
+    """The journal of an async saver needs no configuration."""
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
         agent = default_agent(frontend, saver)
         outcome = await agent.say("Write.", thread="t")
@@ -355,7 +355,7 @@ async def test_the_journal_lies_beside_the_checkpoints_of_an_async_saver(
 def test_the_journal_lies_beside_the_checkpoints_of_a_sync_saver(
     frontend: Frontend, tmp_path: Path
 ) -> None:
-    """The same through the sync entry."""
+    """A sync saver with the sync entry has its journal beside the checkpoints, too."""
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
         agent = default_agent(frontend, saver)
         outcome = agent.run_sync("Write.", thread="t")
@@ -426,7 +426,7 @@ async def test_an_agent_as_a_tool_has_its_own_calls_in_the_same_journal(
 
     @tool
     async def delegate(goal: str) -> str:
-        """Have somebody else do it."""
+        """Delegate the goal to another agent."""
         said = await inner.ainvoke({"messages": [("user", goal)]})
         return str(said["messages"][-1].content)
 

@@ -1,4 +1,4 @@
-"""Attempts that go on after they were given up: what they may still do, and what their own end is worth."""
+"""Attempts that continue after they were given up: effects that may still happen, late results."""
 
 import asyncio
 import json
@@ -83,7 +83,7 @@ async def stay(agent: Any, *, after: float, thread: str | None = None) -> Outcom
 
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
 async def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_of: AgentOf) -> None:
-    """The attempt goes on while its probe is asked: it is waited for, and paid once."""
+    """The attempt continues while its probe is asked: it is waited for, and paid once."""
     bank = Bank()
     model = ScriptedChatModel(script(PAY))
     agent = agent_of(
@@ -184,7 +184,7 @@ def stubborn(
 def test_a_pure_call_fails_at_its_deadline_whatever_its_tool_does(
     mode: Mode, agent_of: AgentOf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What the tool answers late is ignored, and the log says so."""
+    """A late answer of the tool is ignored and logged."""
     ended: list[str] = []
     config = GuardConfig(timing=EXACT.timing, limits=Limits(max_attempts=1))
     agent = agent_of(
@@ -252,7 +252,7 @@ async def test_a_late_word_that_nothing_began_settles_the_doubt(agent_of: AgentO
 def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(
     asked: str, agent_of: AgentOf
 ) -> None:
-    """A helper that ignores its cancellation holds nobody."""
+    """A helper that ignores its cancellation delays no call beyond the deadline."""
     ended: list[str] = []
     price = {
         "type": "object",
@@ -291,7 +291,7 @@ def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(
 def test_a_cancelled_task_does_not_wait_for_a_tool_that_ignores_it(
     effect: EffectClass, agent_of: AgentOf
 ) -> None:
-    """The user's word counts; what comes of an effect is told when it comes."""
+    """The user's word counts; the outcome of an effect is shown when it comes."""
     ended: list[str] = []
     spec = ToolSpec(name="act", effect=effect)
     model = ScriptedChatModel(script(calls(("act", {"q": "x"}))))

@@ -1,4 +1,4 @@
-"""Agents exactly as the README shows them, killed for good while they wait, and resumed by another process."""
+"""Agents as the README shows them, killed while they wait, and resumed by another process."""
 
 import json
 import subprocess
@@ -15,14 +15,14 @@ ROOT = Path(__file__).parents[3]
 
 
 def start(case: dict[str, Any]) -> "subprocess.Popen[bytes]":
-    """A process that lives one life of a case."""
+    """Start a process that plays one life of a case."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.adapters.lives", json.dumps(case)], cwd=ROOT
     )
 
 
 def lines(folder: Path) -> list[list[str]]:
-    """What the processes have told outside."""
+    """Return the lines that the processes have written to the file of effects."""
     path = folder / "effects.txt"
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -47,7 +47,7 @@ def kill_while_it_waits(case: dict[str, Any], folder: Path) -> None:
 
 
 def resumed(front: str, entry: str, folder: Path, **more: Any) -> dict[str, Any]:
-    """What the second life tells of a case whose first life was killed."""
+    """Return the report of the second process of a case whose first process was killed."""
     later = more.pop("later", {})
     case = {
         "folder": str(folder),
@@ -64,7 +64,7 @@ def resumed(front: str, entry: str, folder: Path, **more: Any) -> dict[str, Any]
 
 
 def effects(folder: Path) -> Counter[str]:
-    """How often each tool had its effect; of a keyed one, how often under each key."""
+    """Count the effects of each tool; those of a keyed tool by key."""
     return Counter(" ".join(line[1:3]) for line in lines(folder) if line[0] == "effect")
 
 
@@ -72,7 +72,7 @@ def effects(folder: Path) -> Counter[str]:
 @pytest.mark.parametrize("entry", ["sync", "async"])
 @pytest.mark.parametrize("front", ["create_agent", "build_agent"])
 def test_what_may_be_repeated_is(front: str, entry: str, tmp_path: Path) -> None:
-    """Pure, idempotent and keyed calls are made again, the keyed one under its key; none of them is in doubt."""
+    """Repeatable calls are made again and none of them is in doubt; keyed calls keep their keys."""
     told = resumed(front, entry, tmp_path, calls=("look", "mark", "book"))
     assert told["report"]["in_doubt"] == []
     assert all(

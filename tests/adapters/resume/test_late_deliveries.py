@@ -1,4 +1,4 @@
-"""An external call of a cancelled task is in doubt; what comes late settles that once, and is told."""
+"""An external call of a cancelled task is in doubt; what comes late resolves the doubt once, and is told."""
 
 import asyncio
 import threading
@@ -125,7 +125,7 @@ def test_many_threads_keep_their_doubts_apart(agent_of: AgentOf) -> None:
 
 
 def test_a_delivery_while_the_next_run_works(agent_of: AgentOf) -> None:
-    """It is told as soon as the model is due its turn."""
+    """The result is shown as soon as the model is due its turn."""
     bank = Bank(agent_of, calls(("bank", {"q": "x"})), calls(("look", {"q": "z"})))
 
     async def main() -> Outcome:
@@ -143,7 +143,7 @@ def test_a_delivery_while_the_next_run_works(agent_of: AgentOf) -> None:
 
 
 async def test_what_a_thread_answers_after_its_run_ended_is_told() -> None:
-    """A sync tool cannot be stopped; its late answer settles the doubt although the run is over."""
+    """A sync tool cannot be stopped; its late answer resolves the doubt although the run is over."""
     begun = threading.Event()
 
     def pay(_: Any) -> str:

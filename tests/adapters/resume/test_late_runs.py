@@ -21,13 +21,13 @@ from tests.adapters.processes import Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 STEPS = [2, pytest.param(3, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow), 6]
-"""Which step a process is about to store: the first, one in the middle, the last; those between are alike."""
+"""Number of the step that is about to be stored: the first, the middle ones, the last."""
 PATIENT = GuardConfig(timing=Timing(linger=0.0))
 """Waits for the wrappers of calls that are made together."""
 
 
 class KilledError(Exception):
-    """Ends a run behind a checkpoint, where a process was killed."""
+    """Ends a run after a checkpoint, where a process was killed."""
 
 
 class Halting(InMemorySaver):
@@ -93,7 +93,7 @@ def shop(made: list[str]) -> Any:
 
 
 async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | None) -> None:
-    """Let a run stand still, another process do its work, and the first go on."""
+    """Let a run stand still, another process do its work, and the first continue."""
     saver.left, saver.reading = stored, stored is None
     late.begin("Pay x.", durability="sync")
     await saver.reached.wait()
@@ -103,7 +103,7 @@ async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | 
     assert late.run is not None
     with pytest.raises(ThreadBusyError):  # whether the other is still leaving, or has left
         await asyncio.wait_for(late.run, 5)
-    await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
+    await asyncio.to_thread(late.journal.entries)  # runs after the queued release
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | 
 async def test_a_late_run_begins_nothing_and_takes_nothing_away(
     agent_of: AgentOf, tmp_path: Path, stored: int | None
 ) -> None:
-    """It ends with an error, the effect is made once, and the thread goes on from what the other process did."""
+    """It ends with an error, the effect is made once, and the thread continues from what the other process did."""
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     script, declared = calls(("pay", {"item": "x"})), [ToolSpec(name="pay")]
@@ -149,7 +149,7 @@ async def test_who_goes_back_in_time_is_not_late(agent_of: AgentOf, tmp_path: Pa
 async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has entered the thread, is stopped for longer than the lease, and stores nothing when it goes on."""
+    """It has entered the thread, is stopped for longer than the lease, and stores nothing when it continues."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     made: list[str] = []
@@ -201,7 +201,7 @@ def steps_of(state: Any) -> tuple[list[str], list[Any]]:
 
 
 class Stopping:
-    """Stops a process behind its n-th look whether the thread is still its own, and lets another one run meanwhile."""
+    """Stop a process after its n-th check of its lease, and run another one meanwhile."""
 
     def __init__(self, keep: Any, looks: int, meanwhile: Callable[[], Awaitable[Any]]) -> None:
         self._keep, self._left, self._meanwhile = keep, looks, meanwhile
@@ -223,7 +223,7 @@ class Stopping:
 async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int, dies: bool
 ) -> None:
-    """Its checkpoint comes last when it goes on; whether it notices itself, or is killed, the heir's thread goes on."""
+    """The checkpoint that a stopped process stores last, or never, does not replace another's."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     saver, made = Halting(), list[str]()
@@ -249,7 +249,7 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
     assert stopping.stopped
     saver.killed = None
     if not dies:
-        await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
+        await asyncio.to_thread(late.journal.entries)  # runs after the queued release
     await patient(lambda: third.say("Thank you.", durability="sync"))
     then = steps_of(await third.agent.graph.aget_state(PLACE))
     assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
@@ -268,7 +268,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     writing: bool,
     dies: bool,
 ) -> None:
-    """A process is stopped while it stores a step, for longer than the lease; its heir's thread stays as it was."""
+    """A step that is stored after its lease has ended does not change the successor's thread."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     saver, made = Halting(), list[str]()
@@ -290,7 +290,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
         await asyncio.wait_for(late.run, 5)
     saver.killed = None
     if not dies:
-        await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
+        await asyncio.to_thread(late.journal.entries)  # runs after the queued release
     await patient(lambda: third.say("Thank you.", durability="sync"))
     then = steps_of(await third.agent.graph.aget_state(PLACE))
     assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
@@ -322,9 +322,7 @@ async def test_a_client_that_is_refused_covers_nothing(
         await asyncio.wait_for(at_work.run, 5)
     saver.killed = None
     if not dies:
-        await asyncio.to_thread(
-            at_work.journal.entries
-        )  # behind its leaving, which nobody waited for
+        await asyncio.to_thread(at_work.journal.entries)  # runs after the queued release
     await patient(lambda: third.go_on(durability="sync"))
     told, _ = steps_of(await third.agent.graph.aget_state(PLACE))
     assert told[-1].endswith("All is paid.")
@@ -339,7 +337,7 @@ async def test_a_client_that_is_refused_covers_nothing(
 async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     agent_of: AgentOf, tmp_path: Path, *, same: bool, refused: bool
 ) -> None:
-    """The run has ended and given the thread free, and its end is not on disk yet: nobody goes on from before it."""
+    """The run has released its thread and its end is not stored yet: the next run waits for it."""
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     first, second, third = (
@@ -350,7 +348,7 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     first.begin("Pay x and z, then y.", durability="sync")
     await saver.reached.wait()
     next_one = first if same else second
-    if refused:  # it came before the thread was given free
+    if refused:  # it came before the thread was released
         first.journal.on_disk(f"UPDATE threads SET seen_at = seen_at + {leases.LEASE}")
         with pytest.raises(ThreadBusyError):
             await second.say("Thank you.", durability="sync")

@@ -1,4 +1,4 @@
-"""A process that was frozen inside a write keeps the journal's file locked: nothing begins, and the thread goes on."""
+"""A process frozen inside a write keeps the journal's file locked; the others lose nothing."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ PAY = calls(("pay", {"q": "x"}))
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """What a frozen process holds."""
+    """Hold the lock on the journal's file, as a frozen process does."""
     holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN IMMEDIATE")
     yield
@@ -27,7 +27,7 @@ def locked(file: Path) -> Iterator[None]:
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the journal is; nobody waits long for it here."""
+    """Return the journal's path, with a short timeout for its lock."""
     monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 0.2)
     return tmp_path / "effects.db"
 

@@ -184,7 +184,7 @@ def test_a_restart_after_a_deferred_effect_was_released_does_not_run_it_again(
 def test_a_message_after_a_restart_does_not_deny_an_effect_that_was_approved(
     agent_of: AgentOf,
 ) -> None:
-    """A person approved, the payment had begun, the process ended: nobody is told that it was not run."""
+    """A payment that was approved and had begun is not reported as not run."""
     saver = InMemorySaver()
 
     def process(prefix: str, *steps: Any) -> Agent:
@@ -234,7 +234,7 @@ def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(
 
 
 def test_an_answer_in_the_history_settles_an_approved_call(agent_of: AgentOf) -> None:
-    """Another process goes on from where the result had been written: it is the result, and nothing is in doubt."""
+    """Another process continues from where the result had been written: it is the result, and nothing is in doubt."""
     saver = InMemorySaver()
 
     def process(prefix: str, *steps: Any) -> Agent:

@@ -1,4 +1,4 @@
-"""Two runs that meet on one thread of a process: the second is refused, and leaves nothing there."""
+"""Two runs that meet on one thread of a process: the second is refused and changes nothing."""
 
 import asyncio
 import gc
@@ -46,12 +46,12 @@ def agent_on(
 
 
 def said(messages: list[Any]) -> list[str]:
-    """What the user has said."""
+    """Return the messages of the user."""
     return [message.text for message in messages if message.type == "human"]
 
 
 def one_went_through(results: list[Any]) -> str:
-    """Whose message it was that was answered; all others were refused."""
+    """Return the message that was answered, after checking that all others were refused."""
     (state,) = [result for result in results if not isinstance(result, BaseException)]
     refused = [result for result in results if isinstance(result, BaseException)]
     assert len(refused) == len(results) - 1
@@ -83,7 +83,7 @@ DURABILITIES = ["sync", pytest.param("async", marks=pytest.mark.slow), "exit"]
 async def test_awaited_at_the_same_instant(
     frontend: Frontend, kind: str, latency: float, durability: str, known: bool, tmp_path: Path
 ) -> None:
-    """One of them is answered, the thread holds that one only, and goes on."""
+    """One of them is answered, the thread holds that one only, and continues."""
     async with async_saver(kind, tmp_path) as saver:
         agent = agent_on(frontend, saver, latency=latency)
         before = ["before"] if known else []
@@ -102,7 +102,7 @@ async def test_awaited_at_the_same_instant(
 
 
 def at_once(*calls_: Callable[[], Any]) -> list[Any]:
-    """What threads that start together come to."""
+    """Return the results of calls that OS threads make at the same moment."""
     gate = threading.Barrier(len(calls_))
     results: list[Any] = [None] * len(calls_)
 
@@ -127,7 +127,7 @@ def at_once(*calls_: Callable[[], Any]) -> list[Any]:
 def test_invoked_in_two_threads(
     frontend: Frontend, kind: str, durability: str, shared: bool, tmp_path: Path
 ) -> None:
-    """The same with sync entries, also where each thread has an agent of its own on the saver."""
+    """One of two sync entries is answered, also if each has its own agent on the saver."""
     connection = sqlite3.connect(tmp_path / "checkpoints.db", check_same_thread=False)
     saver = InMemorySaver() if kind == "memory" else SqliteSaver(connection)
     made = agent_on(frontend, saver, latency=0.2)
@@ -187,7 +187,7 @@ class LateNodes(BaseCallbackHandler):
 def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(
     frontend: Frontend,
 ) -> None:
-    """What another run read on top of that input waits for it, instead of answering for it."""
+    """A run that read another run's stored input is refused and does not answer that input."""
     saver = InMemorySaver()
     late = LateNodes(0.4)
     agents = [agent_on(frontend, saver, latency=0.2) for _ in range(2)]
@@ -209,7 +209,7 @@ def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(
 
 
 async def test_one_invoked_and_one_awaited(frontend: Frontend) -> None:
-    """Entries of both sides."""
+    """Of a sync and an async entry at the same time one is answered, the other refused."""
     agent = agent_on(frontend, InMemorySaver(), latency=0.2)
     thread = asyncio.to_thread(agent.graph.invoke, agent.input("one", None), PLACE)
     results = await asyncio.gather(
@@ -238,7 +238,7 @@ class LateReader(InMemorySaver):
 async def test_a_run_that_read_the_thread_before_another_ended(
     frontend: Frontend, known: bool
 ) -> None:
-    """It would go on from what the thread was, and the other's turn would be lost."""
+    """A run that read a state which is outdated by now is refused, so that no turn is lost."""
     saver = LateReader()
     agent = agent_on(frontend, saver)
     before = ["before"] if known else []
@@ -256,7 +256,7 @@ async def test_a_run_that_read_the_thread_before_another_ended(
 
 
 async def test_a_deleted_thread_begins_again(frontend: Frontend) -> None:
-    """What was is no reason to refuse what begins."""
+    """A new run on a deleted thread is not refused because of the former runs."""
     saver = InMemorySaver()
     agent = agent_on(frontend, saver)
     await agent.say("one", thread="t")
@@ -265,7 +265,7 @@ async def test_a_deleted_thread_begins_again(frontend: Frontend) -> None:
 
 
 async def test_going_back_in_time_is_no_meeting(frontend: Frontend) -> None:
-    """A run from an older checkpoint, after others have ended."""
+    """A run from an older checkpoint is allowed after others have ended."""
     agent = agent_on(frontend, InMemorySaver())
     await agent.say("one", thread="t")
     older = (await agent.graph.aget_state(PLACE)).config
@@ -299,7 +299,7 @@ async def test_a_cancelled_run_leaves_the_thread(
 
 
 async def test_a_failed_run_leaves_the_thread(frontend: Frontend) -> None:
-    """Also where the caller still holds the error, and with it the frames of the run."""
+    """A failed run leaves the thread although the caller holds its error, and so its frames."""
     answers: list[Any] = [RuntimeError("the model is away")]
     agent = agent_on(
         frontend, InMemorySaver(), policy=lambda *_: answers.pop() if answers else "hello"
@@ -311,7 +311,7 @@ async def test_a_failed_run_leaves_the_thread(frontend: Frontend) -> None:
 
 
 async def test_an_abandoned_stream_leaves_the_thread(frontend: Frontend) -> None:
-    """Who stops listening has ended the run."""
+    """A consumer that abandons a stream has ended the run."""
     agent = agent_on(frontend, InMemorySaver(), policy=look_first)
     for _ in agent.graph.stream(agent.input("one", None), PLACE):
         break
@@ -358,7 +358,7 @@ async def test_what_is_resumed_beside_itself_is_refused(frontend: Frontend) -> N
 
 @pytest.mark.parametrize("how", ["s", "a"])
 def test_how_a_thread_was_left_keeps_no_agent(frontend: Frontend, how: str) -> None:
-    """What is remembered of runs that ended lets their agent go."""
+    """The record of ended runs does not keep their agent in memory."""
     saver = InMemorySaver()
 
     def run() -> weakref.ref[Any]:

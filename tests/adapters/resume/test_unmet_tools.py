@@ -26,7 +26,7 @@ DECLARED: dict[EffectClass, dict[str, Any]] = {
 
 
 class Bank:
-    """What tools of several processes do; the effects stay."""
+    """Tools of several processes, with effects that outlive them."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -35,7 +35,7 @@ class Bank:
         self.reached = asyncio.Event()
 
     def pay(self, **declared: Any) -> Any:
-        """A tool with an effect, stuck behind it in the first life."""
+        """Return a tool with an effect; in the first life it hangs after its effect."""
         return guarded(**declared)(
             scripted_tool("pay", self._pay, args={"q": str, "key": (str, "")})
         )
@@ -98,7 +98,7 @@ def successor(machine: Machine, tools: list[Any], *steps: Step, **options: Any) 
 
 @pytest.mark.parametrize("effect", list(EffectClass), ids=lambda effect: effect.value)
 async def test_a_call_of_each_effect_class(machine: Machine, effect: EffectClass) -> None:
-    """What may be repeated is made again, a probe is asked, and only what may not be repeated is in doubt."""
+    """Repeatable calls are made again, a probed call asks its probe, any other call is in doubt."""
     bank, declared = Bank(), DECLARED[effect]
     await killed(machine, bank, [bank.pay(**declared), bank.look(), bank.check()])
     new = successor(machine, [bank.pay(**declared), bank.look(), bank.check()])
@@ -183,7 +183,7 @@ async def test_a_thread_that_keeps_no_declarations(
 async def test_pure_calls_are_made_again(
     agent_of: AgentOf, frontend: Frontend, tmp_path: Path, met: bool, said: bool
 ) -> None:
-    """One that ran and one that waits for an effect: neither is told as not run."""
+    """One that ran and one that waits for an effect: neither is reported as not run."""
     bank, machine = Bank(), Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     hangs = scripted_tool("slow", lambda _: asyncio.Event().wait(), args={"q": str})
     wanted = calls(
@@ -211,7 +211,7 @@ async def test_pure_calls_are_made_again(
 
 
 async def test_news_outlive_a_model_that_fails(machine: Machine) -> None:
-    """What was waited for when the tools were met is told by the next request, if the first one raises."""
+    """News that waited for the tools are sent with the next request if the first request raises."""
     bank, declared = Bank(), DECLARED[EffectClass.KEYED]
     await killed(machine, bank, [bank.pay(**declared), bank.look()])
 

@@ -1,4 +1,4 @@
-"""Checkpoints that cannot be written: what is wrong is told at once, and nothing has begun."""
+"""Checkpoints that cannot be written: the error is raised at once, and no call has begun."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ class BrokenSaver(InMemorySaver):
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    """Where effects are written down."""
+    """Yield a journal on a file."""
     opened = open_journal(tmp_path / "effects.db")
     yield opened
     opened.close()
@@ -83,7 +83,7 @@ def run(graph: Any, how: str, given: dict[str, Any], durability: str) -> Any:
 def test_the_cause_is_told_at_once(
     frontend: Frontend, how: str, broken: str, after: int, journal: Journal
 ) -> None:
-    """Under durability ``async`` nobody waits for a checkpoint that has failed; the error names and chains why."""
+    """A failed checkpoint ends an ``async`` run at once; the error names and chains the cause."""
     agent, pay = paying(frontend, BrokenSaver(broken, after=after), journal)
     began = time.monotonic()
     with pytest.raises(
@@ -106,7 +106,7 @@ def test_under_sync_the_saver_itself_speaks(frontend: Frontend, how: str, journa
 
 @pytest.mark.parametrize("how", ["s", "a"])
 def test_a_slow_saver_is_waited_for(frontend: Frontend, how: str, journal: Journal) -> None:
-    """A checkpoint that comes late comes."""
+    """A checkpoint that is stored late is waited for."""
     agent, pay = paying(frontend, BrokenSaver("", delay=0.3), journal)
     state = run(agent.graph, how, agent.input("Pay x.", None), "async")
     assert state["report"]["reason"] == "complete"

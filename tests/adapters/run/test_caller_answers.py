@@ -17,7 +17,7 @@ MINE = "the caller says so"
 DELIVERED = "approved by Kim"
 CALL = "call_1_1"
 YES = True
-"""What wakes a parked run means nothing; to a question it is the answer."""
+"""Value of a resume: it has no meaning for a parked run, and answers a question."""
 
 
 @dataclass(kw_only=True)
@@ -30,7 +30,7 @@ class Bank:
     made: list[Any] = field(default_factory=list)
 
     def deliver(self) -> None:
-        """The outside world answers."""
+        """Deliver the result, as the outside world does."""
         self.inbox.deliver(self.tokens[0], DELIVERED)
 
     async def begin(self) -> Outcome:
@@ -91,7 +91,7 @@ INPUTS: dict[str, Callable[[], list[Any]]] = {
 def test_an_answer_in_the_input_is_refused(
     agent_of: AgentOf, tool: str, said: Callable[[], list[Any]]
 ) -> None:
-    """The error names the call and the ways that there are; the thread is as it was, and goes on."""
+    """The error names the call and the ways that there are; the thread is as it was, and continues."""
     bank = bank_of(agent_of, tool)
 
     async def main() -> Outcome:

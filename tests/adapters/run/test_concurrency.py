@@ -35,7 +35,7 @@ def echo(messages: Any, _: Any) -> Any:
 
 @pytest.mark.parametrize("kept", [True, False], ids=["threads", "no checkpointer"])
 def test_many_runs_at_once_do_not_mix(kept: bool, agent_of: AgentOf) -> None:
-    """Each gets its own answer, and none waits for another."""
+    """Each run gets its own answer, and no run waits for another."""
     options: dict[str, Any] = {"checkpointer": InMemorySaver()} if kept else {}
     agent = agent_of(ScriptedChatModel(echo), [look()], specs=[pure("look")], **options)
 
@@ -50,7 +50,7 @@ def test_many_runs_at_once_do_not_mix(kept: bool, agent_of: AgentOf) -> None:
 
 
 def test_one_agent_serves_sync_and_async_callers(agent_of: AgentOf) -> None:
-    """A thread that was begun by ``invoke`` goes on by ``ainvoke`` and back."""
+    """A thread that was begun by ``invoke`` continues by ``ainvoke`` and back."""
     agent = agent_of(
         ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver()
     )
@@ -66,7 +66,7 @@ def test_one_agent_serves_sync_and_async_callers(agent_of: AgentOf) -> None:
 
 
 def test_threads_run_through_the_sync_entry_at_once(agent_of: AgentOf) -> None:
-    """Eight sync callers in eight threads."""
+    """Eight OS threads call the sync entry at the same time."""
     agent = agent_of(
         ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver()
     )
@@ -127,14 +127,14 @@ def test_tokens_arrive_one_by_one(agent_of: AgentOf) -> None:
 
 
 def test_a_run_can_be_streamed_through_the_sync_entry(agent_of: AgentOf) -> None:
-    """``stream`` tells of the same."""
+    """``stream`` yields the same results and the same last message."""
     agent = agent_of(ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")])
     told = str(list(agent.graph.stream(agent.input("x", None), stream_mode="updates")))
     assert "answer: found x" in told
 
 
 def test_state_between_runs_holds_plain_values_only(agent_of: AgentOf) -> None:
-    """What is kept beside the messages survives any serializer."""
+    """The values beside the messages survive any serializer."""
     agent = agent_of(
         ScriptedChatModel(script(BOTH)),
         [look()],
@@ -153,7 +153,7 @@ def test_state_between_runs_holds_plain_values_only(agent_of: AgentOf) -> None:
 
 
 def test_two_runs_do_not_share_a_thread(agent_of: AgentOf) -> None:
-    """The second is refused while the first waits; the first ends as if it were alone, and the thread goes on."""
+    """The second is refused while the first waits; the first ends as if it were alone, and the thread continues."""
     tool = scripted_tool("look", lambda _: "found", args={"q": str}, latency=5.0)
     model = ScriptedChatModel(script(calls(("look", {"q": "x"})), ever="Done."), latency=1.0)
     agent = agent_of(model, [tool], specs=[pure("look")], checkpointer=InMemorySaver())

@@ -1,4 +1,4 @@
-"""What an agent says about itself: servers and Studio make their forms of it."""
+"""Schemas of an agent's input and output, from which servers and Studio make forms."""
 
 from langgraph.graph.state import CompiledStateGraph
 

@@ -1,4 +1,4 @@
-"""What is no longer needed is let go: agents with their threads, and sessions of runs that ended."""
+"""Memory that is released: agents with their threads, and sessions of runs that ended."""
 
 import asyncio
 import gc
@@ -26,14 +26,14 @@ def look(mode: ToolMode = ToolMode.BOTH) -> Any:
 
 @pytest.fixture(autouse=True)
 def _only_what_is_new() -> Iterator[None]:
-    """What other tests left is looked at by no collection, and takes no time."""
+    """Exclude objects of other tests from collections, which are faster then."""
     gc.freeze()
     yield
     gc.unfreeze()
 
 
 def _let_go(graph: weakref.ref[Any]) -> bool:
-    """Whether the graph goes; the thread that ran it may be leaving its last frame when the caller has the result."""
+    """Return True if the graph is collected; an OS thread may still be leaving its last frame."""
     patience = threading.Event()
     for _ in range(500):
         gc.collect()
@@ -44,7 +44,7 @@ def _let_go(graph: weakref.ref[Any]) -> bool:
 
 
 def test_an_agent_that_was_invoked_is_collected_with_its_threads(frontend: Frontend) -> None:
-    """The loop behind the sync entry does not keep the run that started it."""
+    """The loop of the sync entry does not keep the run that started it."""
     before = {thread.ident for thread in threading.enumerate()}
     agent = build(frontend, ScriptedChatModel(look_once), [look(ToolMode.SYNC)])
     assert agent.run_sync("Look up x.").last == "all done"
@@ -59,7 +59,7 @@ def test_an_agent_that_was_invoked_is_collected_with_its_threads(frontend: Front
 
 
 def test_runs_that_ended_leave_no_session(agent_of: AgentOf) -> None:
-    """What is remembered of calls that must not be repeated does not keep the session that waited for them."""
+    """The record of calls that must not be repeated does not keep a session in memory."""
     agent = agent_of(ScriptedChatModel(look_once), [look()])
 
     async def main() -> None:

@@ -54,7 +54,7 @@ def text(state: Any) -> str:
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_human_approval_of_langchain_decides_about_admitted_calls(decision: str) -> None:
-    """An approved call runs; a refused one is answered by that middleware, and the run goes on."""
+    """An approved call runs; a refused one is answered by that middleware, and the run continues."""
     tool = book()
     model = ScriptedChatModel(script(calls(("book", {"q": "x"}))))
     agent = agent_with(
@@ -75,7 +75,7 @@ def test_human_approval_of_langchain_decides_about_admitted_calls(decision: str)
 
 
 def test_nobody_is_asked_about_a_rejected_call() -> None:
-    """What the guard refuses needs no approval."""
+    """A call that the guard refuses needs no approval."""
     tool = book()
     model = ScriptedChatModel(script(calls(("book", {"wrong": "x"}))))
     agent = agent_with(
@@ -120,7 +120,7 @@ class Answer(BaseModel):
 
 
 def test_a_premature_structured_answer_is_taken_back() -> None:
-    """While a call is open the answer is no answer; the last one counts."""
+    """A structured answer is withdrawn while a call is open; the last one counts."""
     early = calls(("Answer", {"text": "too early"}))
     final = calls(("Answer", {"text": "found x and y"}))
     first = calls(("look", {"q": "x", "task_id": "a"}), ("quick", {"q": "y", "task_id": "b"}))

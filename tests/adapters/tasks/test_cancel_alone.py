@@ -1,4 +1,4 @@
-"""A cancellation without a word of the user: it is about the tasks that it names, and about no others."""
+"""A cancellation without a message of the user affects the tasks that it names, and no others."""
 
 import asyncio
 from collections.abc import Callable
@@ -78,7 +78,7 @@ class Desk:
 
 @pytest.fixture
 def desk(agent_of: AgentOf) -> Desk:
-    """Where the tasks are worked on."""
+    """Return the desk at which the agents work on the tasks."""
     return Desk(agent_of=agent_of)
 
 
@@ -108,12 +108,12 @@ def parked(outcome: Outcome) -> list[str]:
 
 
 def states(outcome: Outcome) -> dict[str, str]:
-    """How the tasks stand."""
+    """Return the state of each task."""
     return {task["id"]: task["state"] for task in outcome.report["tasks"]}
 
 
 def test_another_tasks_question_is_asked_again_and_its_approval_counts(desk: Desk) -> None:
-    """What waits for a person in another task is not touched; the cancelled task's call never runs."""
+    """A question of another task stays open; the cancelled task's call never runs."""
     desk.use(calls(of("a", "pay", "x"), of("b", "pay", "y")))
 
     async def main() -> Outcome:
@@ -238,6 +238,23 @@ def test_an_unknown_task_is_a_clear_error_and_nothing_is_lost(desk: Desk) -> Non
     assert desk.done == ["paid y"]
 
 
+def test_a_refused_cancellation_begins_no_run(desk: Desk) -> None:
+    """An input with an unknown task leaves no event, neither in memory nor in the next state."""
+    desk.use(calls(of("a", "pay", "x"), of("b", "pay", "y")))
+
+    async def main() -> None:
+        await desk.begin()
+        for _ in range(2):
+            with pytest.raises(CallerError, match="There is no task 'c' to cancel"):
+                await desk.cancel("c")
+        assert asked(await desk.cancel("a")) == ["b/pay#1"]
+
+    run_virtual(main())
+    state = desk.agent.graph.get_state({"configurable": {"thread_id": "t"}})
+    begun = [event for event in state.values["ledger"] if event["kind"] == "run_started"]
+    assert len(begun) == 2, "one for the tasks and one for the cancellation that was accepted"
+
+
 def test_all_tasks_cancelled_one_after_the_other(desk: Desk) -> None:
     """Nothing is left to be asked, and the run ends."""
     desk.use(calls(of("a", "pay", "x"), of("b", "pay", "y")))
@@ -286,7 +303,7 @@ def test_with_a_new_task(desk: Desk) -> None:
 
 
 def test_with_a_new_task_and_a_message(desk: Desk) -> None:
-    """All three in one input."""
+    """A cancellation, a new task and a message may come in one input."""
     desk.use(
         calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", calls(of("c", "look", "z"))
     )

@@ -1,4 +1,4 @@
-"""The user takes a task back: what has not begun never begins, what runs is asked to stop, the other tasks go on."""
+"""The user takes a task back: what has not begun never begins, what runs is asked to stop, the other tasks continue."""
 
 import asyncio
 import threading
@@ -70,7 +70,7 @@ class Setup:
 async def test_a_running_call_of_a_cancelled_task_is_stopped_and_not_tried_again(
     agent_of: AgentOf, effect: EffectClass, state: str
 ) -> None:
-    """Neither by a retry nor by a sibling; an effect that had begun is in doubt, and the other task goes on."""
+    """Neither retry nor sibling follows; a begun effect is in doubt, the other task continues."""
     it = Setup(agent_of, ToolSpec(name="book", effect=effect, fallbacks=(Fallback(tool="other"),)))
     await it.under_way()
     async with asyncio.timeout(5):
@@ -156,7 +156,7 @@ def test_a_probe_that_is_asked_after_a_cancellation_is_believed(agent_of: AgentO
 
 
 async def test_a_cancelled_external_call_is_in_doubt_until_its_delivery(machine: Machine) -> None:
-    """The work outside goes on; the thread does not wait for it any more, and a delivery still counts."""
+    """The work outside continues; the thread does not wait for it any more, and a delivery still counts."""
     bank = Bank()
     process = machine.process([bank.tool()], [Bank.SPEC], Bank.ASK)
     assert (await process.say("Have x approved.")).interrupts

@@ -17,7 +17,7 @@ SPECS = [pure("slow"), pure("fast")]
 
 
 def tools() -> list[Any]:
-    """One takes minutes, the other nothing."""
+    """Return a tool that takes minutes, and one that answers at once."""
     return [
         scripted_tool("slow", lambda a: f"found {a['q']}", args={"q": str}, latency=200.0),
         scripted_tool("fast", lambda a: f"saw {a['q']}", args={"q": str}),
@@ -25,7 +25,7 @@ def tools() -> list[Any]:
 
 
 def times(model: ScriptedChatModel) -> list[float]:
-    """When the model was asked."""
+    """Return the times at which the model was asked."""
     return [request.at for request in model.requests]
 
 
@@ -36,7 +36,7 @@ def times(model: ScriptedChatModel) -> list[float]:
 def test_an_untouched_task_gets_its_turn(
     agent_of: AgentOf, first: list[Any], delivery: Delivery
 ) -> None:
-    """However many calls the other task's message had: they have placeholders then, and are told together."""
+    """Any number of calls of one message get placeholders then, and are shown together."""
     model = ScriptedChatModel(script(calls(*first), calls(B_FAST)))
     agent = agent_of(model, tools(), specs=SPECS, config=GuardConfig(delivery=delivery))
     outcome = run_virtual(agent.say(tasks=TASKS)).result
@@ -77,7 +77,7 @@ def test_a_task_that_was_begun_may_be_left_alone(agent_of: AgentOf) -> None:
 
 
 def test_a_third_task_is_not_starved_by_two(agent_of: AgentOf) -> None:
-    """Two slow tasks, and one that nobody has touched."""
+    """A third task that the model has not touched gets its turn beside two slow ones."""
     tasks = [*TASKS, {"id": "c", "goal": "Look up z."}]
     slow_b = ("slow", {"q": "y", "task_id": "b"})
     model = ScriptedChatModel(

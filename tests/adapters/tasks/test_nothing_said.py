@@ -42,7 +42,7 @@ def test_a_thread_does_not_begin_with_nothing(said: dict[str, Any], agent_of: Ag
 def test_a_finished_thread_is_not_asked_again_with_nothing_new(
     said: dict[str, Any], agent_of: AgentOf
 ) -> None:
-    """The history would end with the model's own word, which some providers refuse; the thread goes on afterwards."""
+    """The history would end with the model's own word, which some providers refuse; the thread continues afterwards."""
     model = ScriptedChatModel(script(LOOK))
     made = agent(agent_of, model)
 

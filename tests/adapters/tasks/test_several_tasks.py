@@ -85,7 +85,7 @@ def test_results_out_of_order_are_bound_to_their_calls(agent_of: AgentOf) -> Non
 
 
 def test_one_turn_gets_every_result_that_is_ready(agent_of: AgentOf) -> None:
-    """Results that came in while the model spoke are told together."""
+    """Results that came in while the model spoke are shown together."""
     model = ScriptedChatModel(
         [
             calls(("quick", {"q": "1", "task_id": "a"}), ("slow", {"q": "2", "task_id": "b"})),
@@ -158,7 +158,7 @@ def test_linger_gathers_results_that_end_close_together(
 def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(
     agent_of: AgentOf,
 ) -> None:
-    """A tool declared with a grace of 2 s which needs 1.5 s is answered in place, though another task could go on."""
+    """A tool with a grace of 2 s that needs 1.5 s is answered in place, also with another task."""
     model = ScriptedChatModel(
         [
             calls(("quick", {"q": "1", "task_id": "a"})),
@@ -190,7 +190,7 @@ def test_an_idle_task_gets_its_turn_while_the_other_waits(agent_of: AgentOf) -> 
 
 
 def test_waiting_costs_no_model_turn(agent_of: AgentOf) -> None:
-    """However long the tools take, the model is asked only when there is something to tell it."""
+    """The model is asked only when it has something to act on, however long the tools take."""
     model = ScriptedChatModel(
         [
             calls(("slow", {"q": "x", "task_id": "a"}), ("slow", {"q": "z", "task_id": "b"})),
@@ -227,7 +227,7 @@ def test_late_results_can_be_written_as_call_and_result_pairs(agent_of: AgentOf)
 
 @pytest.mark.parametrize("swapped", [False, True], ids=["slow first", "slow last"])
 def test_the_order_of_calls_in_a_message_does_not_matter(swapped: bool, agent_of: AgentOf) -> None:
-    """Whichever call of a message ends first, the model is asked then, and the others are announced as running."""
+    """The model is asked when the first call of a message ends; the others are still running."""
     made = [("slow", {"q": "x", "task_id": "a"}), ("quick", {"q": "z", "task_id": "b"})]
     model = ScriptedChatModel([calls(*(made[::-1] if swapped else made)), "I wait.", "all done"])
     agent = agent_of(

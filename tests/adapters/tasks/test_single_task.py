@@ -168,7 +168,7 @@ def test_the_system_prompt_stands_first_and_is_not_stored(agent_of: AgentOf) -> 
 
 
 def test_results_of_one_message_stand_in_the_order_of_its_calls(agent_of: AgentOf) -> None:
-    """Whoever answers first, the tool messages stand in the order of the calls."""
+    """The tool messages stand in the order of the calls, in whatever order the results come."""
     tools = [scripted_tool("look", _wait_as_told, args={"s": float})]
     model = ScriptedChatModel(
         [calls(("look", {"s": 3.0}), ("look", {"s": 1.0}), ("look", {"s": 2.0})), "done"]

@@ -61,7 +61,7 @@ def test_a_deferred_effect_is_squashed_and_reported(agent_of: AgentOf) -> None:
 
 
 def test_a_deferred_read_may_go_on(agent_of: AgentOf) -> None:
-    """What changes nothing is not stopped by a new message."""
+    """A new message does not stop a call without an effect."""
     agent, search, book = setup(agent_of, "search")
 
     async def main() -> None:

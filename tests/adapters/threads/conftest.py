@@ -20,7 +20,7 @@ KINDS = [
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)
 def frontend(request: pytest.FixtureRequest) -> Frontend:
-    """Each front end in turn."""
+    """Each adapter in turn."""
     chosen: Frontend = request.param
     return chosen
 
@@ -34,7 +34,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture
 def target(kind: Kind, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """Where the saver keeps its tables: a file, or a database of a server."""
+    """Return the place of the saver's tables: a file, or a database of a server."""
     found: str = (
         sqlite_target(tmp_path) if kind.in_file else request.getfixturevalue("postgres_url")
     )
@@ -43,7 +43,7 @@ def target(kind: Kind, tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def blocked() -> Iterator[list[SerdeEvent]]:
-    """What strict msgpack refused to make anew while the test ran."""
+    """Yield the values that strict msgpack refused to restore while the test ran."""
     seen: list[SerdeEvent] = []
     unregister = register_serde_event_listener(seen.append)
     yield seen

@@ -1,4 +1,4 @@
-"""An agent on a store, made anew by whoever takes a thread up."""
+"""Agent on a store; each process that continues a thread builds its own."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class Desk:
 
 
 def _slowly(q: str) -> Any:
-    """What is looked up takes a moment on a loop; in a thread of its own it is there at once."""
+    """Answer a moment later on a loop, and at once in an OS thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

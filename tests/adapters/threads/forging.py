@@ -1,4 +1,4 @@
-"""Rows that somebody forged: what they would do if they were believed, and where they are put."""
+"""Forged rows: the code that they would run if believed, and their places in a database."""
 
 import pickle
 import sqlite3
@@ -32,7 +32,7 @@ class Bird:
 
 
 class Canary:
-    """A module that leaves a mark as soon as anybody imports it."""
+    """A module that writes a mark when it is imported."""
 
     def __init__(self, folder: Path) -> None:
         self._mark = folder / "mark"
@@ -40,11 +40,11 @@ class Canary:
 
     @property
     def sang(self) -> str:
-        """What was done to it, empty if nothing was."""
+        """Content of the mark, empty if the module was not imported."""
         return self._mark.read_text() if self._mark.exists() else ""
 
     def hush(self) -> bool:
-        """Take the mark away; whether there was one. The next one to import the module imports it anew."""
+        """Remove the mark and let the next import run the module; return True if it was there."""
         sys.modules.pop(MODULE, None)
         sang = self._mark.exists()
         self._mark.unlink(missing_ok=True)
@@ -72,7 +72,7 @@ def _ext(code: int, *parts: Any) -> bytes:
 
 
 def _inside(data: bytes) -> bytes:
-    """The same as an item of what a channel is written: a list with one dictionary."""
+    """Return the same as an item of a channel's write: a list with one dictionary."""
     value = ormsgpack.unpackb(data, ext_hook=lambda code, content: ormsgpack.Ext(code, content))
     return ormsgpack.packb([{"n": 10_000, "kind": "run_ended", "at": 0.0, "reason": value}])
 
@@ -120,11 +120,11 @@ _POSTGRES = {
     "checkpoints": "update checkpoint_blobs set type = %s, blob = %s",
 }
 PLACES = tuple(_SQLITE)
-"""What is overwritten: what nodes wrote, or whole values of channels."""
+"""Overwritten places: writes of nodes, or whole values of channels."""
 
 
 def put(store: Store, where: str, forged: Forged) -> int:
-    """Overwrite what is stored of all threads; how many rows."""
+    """Overwrite the stored values of all threads and return the number of rows."""
     values = (forged.type, forged.data)
     if store.kind.in_file:
         with closing(sqlite3.connect(store.target)) as file, file:

@@ -33,7 +33,7 @@ def answering(frontend: Frontend, store: Store, _: Path) -> tuple[Desk, Outcome]
 
 
 def dying(frontend: Frontend, store: Store, mark: Path) -> tuple[Desk, Outcome]:
-    """The same without a person; the process is killed when the payment has been made and nobody knows."""
+    """Run without a person; the process is killed after the payment and before it is recorded."""
     desk = Desk(frontend, store, FIRST, prefix="dying")
 
     def paid_and_killed(_: Any) -> str:

@@ -1,4 +1,4 @@
-"""A serialiser that remembers what savers were given, and what of it is more than plain values."""
+"""A serializer that records the values of savers, and which of them are not plain."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 class RecordingSerializer(JsonPlusSerializer):
-    """Strict, like the ones that it stands for."""
+    """A strict serializer, as those that it replaces, which records what it was given."""
 
     def __init__(self) -> None:
         super().__init__(allowed_msgpack_modules=None)
@@ -25,7 +25,9 @@ class RecordingSerializer(JsonPlusSerializer):
 
 
 def foreign(value: Any, path: str = "") -> Iterator[str]:
-    """Where in a value there is anything but str, int, float, bool, None, list, dict with texts for keys, or messages.
+    """Yield the places in a value that are not plain.
+
+    Plain are str, int, float, bool, None, list, dict with texts for keys, and messages.
 
     Subclasses count as foreign: an enumeration's member is a str until it is read back, and then it is not.
     LangGraph's own envelopes (what a node sends, questions to a person, a copy of a whole channel) are opened.

@@ -1,4 +1,4 @@
-"""LangGraph's savers on disk behind one way to drive an agent, whether they are sync or async."""
+"""LangGraph's savers on disk: one interface to drive an agent with sync and async ones."""
 
 import asyncio
 import sqlite3
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Kind(Enum):
-    """Which saver."""
+    """Class of the saver."""
 
     SQLITE = "SqliteSaver"
     SQLITE_ASYNC = "AsyncSqliteSaver"
@@ -30,17 +30,20 @@ class Kind(Enum):
 
     @property
     def in_file(self) -> bool:
-        """Whether it keeps a file and needs no server."""
+        """True if it stores to a file and needs no server."""
         return self in (Kind.SQLITE, Kind.SQLITE_ASYNC)
 
     @property
     def asynchronous(self) -> bool:
-        """Whether its agents run on a loop."""
+        """True if its agents run on a loop."""
         return self in (Kind.SQLITE_ASYNC, Kind.POSTGRES_ASYNC)
 
 
 def strict() -> JsonPlusSerializer:
-    """What LangGraph makes of ``LANGGRAPH_STRICT_MSGPACK=true``, which it reads once, when it is imported."""
+    """Return LangGraph's serializer as ``LANGGRAPH_STRICT_MSGPACK=true`` would set it up.
+
+    LangGraph reads the variable only once, when it is imported.
+    """
     return JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
@@ -87,7 +90,7 @@ class Store:
         await self.saver.setup()
 
     def reopen(self) -> None:
-        """Go on as another process would, with a connection of its own."""
+        """Continue as another process would, with a connection of its own."""
         self._disconnect()
         self.open()
 
@@ -115,7 +118,7 @@ class Store:
         return self._on_loop(graph.ainvoke(payload, config, **options))
 
     def state(self, graph: Any, config: Mapping[str, Any]) -> StateSnapshot:
-        """What is stored of a thread, or of one of its checkpoints."""
+        """Return the stored state of a thread, or of one of its checkpoints."""
         if self._runner is None:
             snapshot: StateSnapshot = graph.get_state(config)
             return snapshot

@@ -56,7 +56,7 @@ def plainly(writes: Sequence[Sequence[Any]]) -> list[tuple[str | None, str]]:
 
 @given(MANY, MANY, MANY)
 def test_branches_of_a_history_do_not_meet(before: Any, one: Any, other: Any) -> None:
-    """Two ways to go on from one state know nothing of each other, and the state stays as it was."""
+    """Two ways to continue from one state know nothing of each other, and the state stays as it was."""
     base = fold_messages(None, before)
     kept = told(base)
     first = fold_messages(base, one)
@@ -71,7 +71,7 @@ def test_branches_of_a_history_do_not_meet(before: Any, one: Any, other: Any) ->
 def test_a_history_is_the_same_folded_at_once_bit_by_bit_and_from_what_is_stored(
     before: Any, after: Any
 ) -> None:
-    """As a replay folds it, as a run does, as a copy for a router has it, and as a snapshot gives it back."""
+    """A replay, a run, a router's copy and a snapshot fold a history to the same value."""
     serde = strict()
     history = fold_messages(None, before)
     stored = serde.loads_typed(serde.dumps_typed(history))
@@ -84,7 +84,7 @@ def test_a_history_is_the_same_folded_at_once_bit_by_bit_and_from_what_is_stored
 
 
 def test_a_history_is_a_list_for_everybody_else() -> None:
-    """For equality, for JSON, and for what stores it."""
+    """A history compares, encodes as JSON and is stored as a list."""
     history = fold_messages(None, [[HumanMessage(content="x", id="a")]])
     assert isinstance(history, list)
     assert history == [HumanMessage(content="x", id="a")]

@@ -1,4 +1,4 @@
-"""Rows of the checkpoint tables that somebody forged import nothing and call nothing."""
+"""Forged rows of the checkpoint tables import nothing and call nothing."""
 
 import contextlib
 import sys
@@ -20,7 +20,7 @@ from tests.adapters.threads.stores import Kind, Store, strict
 
 @pytest.fixture
 def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
-    """Where anybody who looks for it finds it."""
+    """Yield a canary on the import path."""
     made = Canary(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield made
@@ -28,7 +28,7 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
 
 
 def _taken_up(frontend: Frontend, store: Store, forged: Forged, where: str) -> None:
-    """A thread that waits for a person is forged and taken up in every way there is; each may fail, none may act."""
+    """Continue a forged thread in every way there is; each may fail, none may run forged code."""
     old = Desk(
         frontend, store, calls(("look", {"q": "y"})), calls(("pay", {"q": "x"})), approval=True
     )
@@ -72,7 +72,7 @@ _HARMLESS = {"json, loaded", "method", "method, inside"}
 def test_a_forged_row_imports_nothing(
     forms: list[Forged], frontend: Frontend, kind: Kind, target: str, where: str, canary: Canary
 ) -> None:
-    """Whatever form it has; the run may fail, but what it names is neither imported nor called."""
+    """A forged row of any form may fail the run; code that it names is not imported or called."""
     with _on(kind, target, strict()) as store:
         for forged in forms:
             _taken_up(frontend, store, forged, where)

@@ -1,4 +1,4 @@
-"""What a process that was stopped stores when it goes on, on every saver: it does not cover what its heir did."""
+"""Steps that a stopped process stores late do not cover its successor's, on every saver."""
 
 import contextlib
 import threading
@@ -45,7 +45,7 @@ def told(store: Store, desk: Desk) -> list[str]:
 
 @pytest.fixture
 def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]], None]:
-    """Stops the first process behind its n-th look whether the thread is its own, while something happens."""
+    """Return a function that stops a process after its n-th check of its lease."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     look = Lease.ensure_held
@@ -75,7 +75,7 @@ def test_a_step_that_is_stored_late_changes_nothing(
     stop: Callable[[int, Callable[[], None]], None],
     looks: int,
 ) -> None:
-    """Another process pays meanwhile and says so; that is how the thread goes on, and nobody pays twice."""
+    """Another process pays meanwhile; the thread continues from there, and pays only once."""
     late, desks, known = desk_of(frontend, store, "late"), list[Desk](), list[str]()
 
     def overtake() -> None:

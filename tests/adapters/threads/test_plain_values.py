@@ -1,4 +1,4 @@
-"""What is stored is plain values and LangChain's messages: strict msgpack turns anything else into something else."""
+"""Stored values are plain values and LangChain's messages; strict msgpack changes any other."""
 
 import asyncio
 import json

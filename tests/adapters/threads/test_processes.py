@@ -38,7 +38,7 @@ def run(
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """What a process that ended by itself printed."""
+    """Return the output of a process that ended by itself."""
     assert done.returncode == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     assert said["blocked"] == []
@@ -49,9 +49,10 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_a_person_answers_another_process(
     kind: Kind, frontend: Frontend, target: str, tmp_path: Path
 ) -> None:
-    """What was found before is told once; the payment is made once, or nobody believes that it was made.
+    """Earlier results are shown once; the payment is made once or reported as not made.
 
-    A wrapper of the middleware ends with its process: its call is reported as not run, and the model may ask again.
+    A wrapper of the middleware ends with its process: its call is reported as not run, and the
+    model may ask again.
     """
     asked = told(run("asking", kind, frontend, target, tmp_path / "mark"))
     assert [item["type"] for item in asked["interrupts"]] == ["approval"]
@@ -71,7 +72,7 @@ def test_a_person_answers_another_process(
 def test_a_killed_process_leaves_its_payment_in_doubt(
     kind: Kind, frontend: Frontend, target: str, tmp_path: Path
 ) -> None:
-    """Nobody pays again, the model is told, and the rest of the thread goes on."""
+    """The payment is not repeated, the model is shown the doubt, and other calls continue."""
     mark = tmp_path / "mark"
     assert run("dying", kind, frontend, target, mark).returncode == -signal.SIGKILL
     resumed = told(run("resuming", kind, frontend, target, mark))

@@ -1,4 +1,4 @@
-"""What a step stores does not grow with what came before it."""
+"""The stored size of a step does not grow with the history of its thread."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def stored(store: Store) -> int:
 
 
 def bytes_per_step(store: Store, frontend: Frontend, *lengths: int) -> list[float]:
-    """What a step of one long thread stores, behind as many calls as are given."""
+    """Return the bytes that a step of one thread stores, after each given number of calls."""
     model = Caller()
     graph = _built(frontend, model, store.saver)
     averages = []
@@ -109,7 +109,7 @@ def bytes_per_step(store: Store, frontend: Frontend, *lengths: int) -> list[floa
 # The sync savers write into the same tables as the async ones.
 @pytest.mark.parametrize("kind", [Kind.SQLITE_ASYNC], ids=lambda kind: kind.value)
 def test_a_step_behind_many_stores_no_more(frontend: Frontend, store: Store) -> None:
-    """A hundred calls further on, a step takes the same room, but for a digit here and there."""
+    """A step that follows a hundred more calls takes the same room, but for a few digits."""
     few, many = bytes_per_step(store, frontend, 20, 120)
     assert 1_000 < few < 20_000
     assert many < few * 1.01

@@ -1,4 +1,4 @@
-"""What a user does with a thread, on every saver, with both front ends."""
+"""A user's operations on a thread, on every saver, with both adapters."""
 
 from contextlib import closing
 from itertools import pairwise
@@ -21,7 +21,7 @@ def both(task: str, q: str) -> tuple[str, dict[str, str]]:
 
 
 def test_several_tasks_work_in_the_background(frontend: Frontend, store: Store) -> None:
-    """Results that come out of order are each told once, and what was returned is what is stored."""
+    """Results that come out of order are each shown once, and what was returned is what is stored."""
     desk = Desk(
         frontend,
         store,
@@ -162,7 +162,7 @@ def test_the_history_of_a_thread_is_the_way_it_went(frontend: Frontend, store: S
 
 
 def test_a_deleted_thread_is_gone_and_its_name_is_free(frontend: Frontend, store: Store) -> None:
-    """Nothing of it is told to whoever uses its name next; another thread keeps all."""
+    """Nothing of a deleted thread is shown to the next one of its name; other threads stay."""
     there = place("another")
     for config in (HERE, there):
         Desk(frontend, store, calls(("look", {"q": "y"})), prefix="old").say(

@@ -1,4 +1,4 @@
-"""What stands between the guard and a tool's code: middleware that repeats or swallows, and errors turned into answers.
+"""Layers between the guard and a tool's code: middleware that repeats or swallows errors.
 
 Every effect is counted outside of the library, in a list that the tool itself appends to.
 """
@@ -43,7 +43,7 @@ SPECS: dict[str, ToolSpec | None] = {
 
 
 class Receipt(BaseModel):
-    """What the bank answers."""
+    """A receipt of the bank."""
 
     number: int
 
@@ -70,10 +70,10 @@ class Bank:
 
     fault: str
     before: bool = False
-    """Whether it fails before the effect."""
+    """True if it fails before the effect."""
     asynchronous: bool = True
     handled: bool = False
-    """Whether LangChain turns its exceptions into answers."""
+    """True if LangChain turns its exceptions into answers."""
     effects: list[str] = field(default_factory=list)
     entries: int = 0
 
@@ -120,7 +120,7 @@ class Bank:
 
 
 class Repeating(AgentMiddleware[Any, Any, Any]):
-    """Asks three times, whatever comes."""
+    """Asks three times, whatever the answer is."""
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """See :meth:`awrap_tool_call`."""
@@ -192,18 +192,18 @@ def play(bank: Bank, level: str, around: str | None) -> Any:
 
 
 def outcomes(state: Any) -> dict[str, int]:
-    """How the calls ended."""
+    """Return the number of calls in each state."""
     found: dict[str, int] = state["report"]["tasks"][0]["calls"]
     return found
 
 
 FAULTY = [*FAULTS, "answers_error", "none"]
 CELLS = [(fault, False) for fault in FAULTY] + [("reset", True), ("validation", True)]
-"""What goes wrong, and whether before the effect."""
+"""Faults, each with True if it occurs before the effect."""
 SYNC = ("undeclared", "idempotent")
 """Levels that are tried through the sync entry, too; there time is real."""
 ALIKE = {("at_most_once", True), ("pure", True), ("idempotent", False)}
-"""Levels that take the way of another one here: of what declares nothing, and of what may be repeated."""
+"""Levels that behave as another one here: as undeclared tools, or as tools that may be repeated."""
 
 
 def _cell(level: str, *, asynchronous: bool) -> Any:

@@ -96,13 +96,13 @@ def play(tools: list[Any], *inside: Any, specs: Any = (), said: Any = ONCE) -> A
 
 
 def ended(ran: Any) -> dict[str, int]:
-    """How the calls ended."""
+    """Return the number of calls in each state."""
     found: dict[str, int] = ran.result["report"]["tasks"][0]["calls"]
     return found
 
 
 def told(ran: Any) -> str:
-    """What the model was told of the first call."""
+    """Return the text that the model was shown for the first call."""
     return next(
         str(message.content)
         for message in ran.result["messages"]
@@ -217,7 +217,7 @@ def test_an_async_tool_that_is_called_sync_begins_once() -> None:
 
 
 def test_a_worker_tells_an_error_of_the_code_from_wrong_arguments() -> None:
-    """As the agent's own process does."""
+    """A worker tells the two errors apart as the agent's own process does."""
 
     async def pay(q: str) -> str:
         Asked.model_validate({"q": None})
@@ -253,7 +253,7 @@ def test_a_worker_tells_an_error_of_the_code_from_wrong_arguments() -> None:
 
 
 async def swallow(request: Any, handler: Any) -> Any:
-    """As LangChain's documentation shows it; the answer has no status."""
+    """Answer with the error's text, as LangChain's documentation shows it, without a status."""
     try:
         return await handler(request)
     except Exception as error:  # noqa: BLE001 - as it is shown there
@@ -264,7 +264,7 @@ async def swallow(request: Any, handler: Any) -> Any:
 
 
 def test_a_swallowed_error_of_an_effect_is_in_doubt() -> None:
-    """Words of middleware do not say what became of it."""
+    """An answer of middleware does not say whether the effect happened."""
     effects: list[str] = []
     ran = play([paying(effects, ConnectionResetError("reset"))], wrapper(swallow))
     assert ended(ran) == {"in_doubt": 1}
@@ -272,13 +272,13 @@ def test_a_swallowed_error_of_an_effect_is_in_doubt() -> None:
 
 
 def test_a_swallowed_error_without_effect_is_what_middleware_makes_of_it() -> None:
-    """Its own answer stands where nothing can have happened and the runtime has nothing better to do."""
+    """The answer of middleware counts if nothing can have happened and no retry is due."""
     ran = play([paying([], ValueError("odd"))], wrapper(swallow), specs=[pure("pay")])
     assert "check your input" in told(ran)
 
 
 async def fail_afterwards(request: Any, handler: Any) -> Any:
-    """Not content with the answer."""
+    """Turn the tool's answer into an error."""
     answer = await handler(request)
     return answer.model_copy(update={"content": "Wrong format, try again.", "status": "error"})
 
@@ -292,13 +292,13 @@ def test_an_answer_that_middleware_turns_into_an_error_is_in_doubt() -> None:
 
 
 async def hedge(request: Any, handler: Any) -> Any:
-    """Two at once."""
+    """Call the handler twice at the same time."""
     both: Any = await asyncio.gather(handler(request), handler(request), return_exceptions=True)
     return both[0]
 
 
 async def other_arguments(request: Any, handler: Any) -> Any:
-    """One call made two."""
+    """Call the handler with two different arguments."""
     await handler(request)
     call = {**request.tool_call, "args": {"q": "water"}}
     return await handler(request.override(tool_call=call))
@@ -306,7 +306,7 @@ async def other_arguments(request: Any, handler: Any) -> Any:
 
 @pytest.mark.parametrize("around", [hedge, other_arguments])
 def test_an_effect_happens_once_whatever_is_asked_for(around: Any) -> None:
-    """At the same time, or with other arguments: a second one is not what was admitted."""
+    """A second call at the same time or with other arguments is not run, as it was not admitted."""
     effects: list[str] = []
     play([paying(effects)], wrapper(around))
     assert effects == ["rent"]
@@ -381,7 +381,7 @@ def test_a_tool_with_effects_does_not_stand_in_for_one_without() -> None:
 
 
 def test_an_answer_without_the_tool_is_an_answer() -> None:
-    """An emulator or a cache needs no body."""
+    """An answer of an emulator or a cache counts although the tool's code has not run."""
     effects: list[str] = []
 
     async def emulate(request: Any, handler: Any) -> Any:
@@ -449,7 +449,7 @@ def test_nothing_of_an_attempt_begins_after_its_end() -> None:
     assert effects == []
 
 
-# -- kinds of tools, both front ends ---------------------------------------------------------------
+# -- kinds of tools, both adapters ---------------------------------------------------------------
 
 
 def test_a_tool_that_checks_its_arguments_again_has_begun(agent_of: AgentOf) -> None:
@@ -470,7 +470,7 @@ def test_a_tool_that_checks_its_arguments_again_has_begun(agent_of: AgentOf) -> 
 
 
 def test_so_has_one_that_takes_the_state(agent_of: AgentOf) -> None:
-    """Such a tool goes through LangGraph's ToolNode in both front ends."""
+    """Such a tool goes through LangGraph's ToolNode in both adapters."""
     effects: list[str] = []
 
     @tool
@@ -550,7 +550,7 @@ def test_a_tool_exception_that_passes_on_another_error_is_in_doubt(
 
 
 def test_wrong_arguments_are_the_callers_error(agent_of: AgentOf) -> None:
-    """What the schema of the tool alone knows is refused before its code begins; the corrected call runs."""
+    """Arguments that only the tool's own schema rejects are refused; the corrected call runs."""
     effects: list[str] = []
 
     async def pay(q: str, amount: int) -> str:
@@ -643,7 +643,7 @@ def test_a_tool_keeps_its_own_state_and_what_langchain_fills_in(agent_of: AgentO
 
 
 def test_a_tool_with_a_way_of_its_own_has_begun_when_it_is_invoked(agent_of: AgentOf) -> None:
-    """Its code may be anywhere in there."""
+    """A tool that overrides ``invoke`` has begun when it is invoked, wherever its code lies."""
     made = Whole()
     outcome = agent_of(ScriptedChatModel(script(ONCE, ONCE)), [made]).run("Pay.")
     assert made.count == 1

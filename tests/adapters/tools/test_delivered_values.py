@@ -1,4 +1,4 @@
-"""What may be delivered for an external call: text, content blocks, and any JSON value as text."""
+"""Values that may be delivered for an external call: text, content blocks, and JSON as text."""
 
 from typing import Any
 
@@ -22,12 +22,12 @@ from tests.adapters.harness import AgentOf
     ],
 )
 def test_a_delivery_reaches_the_model(agent_of: AgentOf, content: Any, told: str) -> None:
-    """A webhook delivers what it has, and the run goes on whatever that is."""
+    """A webhook delivers what it has, and the run continues whatever that is."""
     inbox, tokens = Inbox(), []
 
     @guarded(mode="external", token_argument="token")
     async def ask(token: str = "") -> str:
-        """Ask somebody outside."""
+        """Ask an outside service."""
         tokens.append(token)
         inbox.deliver(token, content)
         return "asked"

@@ -35,7 +35,7 @@ def test_a_direct_result_ends_the_run_with_a_report(agent_of: AgentOf, count: in
 
 
 def test_the_report_is_the_runs_own(agent_of: AgentOf) -> None:
-    """A later run on the thread has its own report, and the user goes on as after any run."""
+    """A later run on the thread has its own report, and the user continues as after any run."""
     steps = calls(("fetch", {"q": "x"})), "hello", calls(("fetch", {"q": "y"})), "bye"
     agent = agent_of(ScriptedChatModel(steps), [direct()], checkpointer=InMemorySaver())
 

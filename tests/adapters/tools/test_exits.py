@@ -1,4 +1,4 @@
-"""Tools that want to end the interpreter, and how a failure that no rule knows is told."""
+"""Tools that try to end the interpreter, and failures that no rule explains."""
 
 import asyncio
 import threading
@@ -74,7 +74,7 @@ class Counting(BaseTool):
 
 
 def test_a_tool_keeps_its_own_state(agent_of: AgentOf) -> None:
-    """What it writes about itself is seen by the program that made it."""
+    """The state that a tool keeps is visible to the program that created the tool."""
     made = Counting()
     model = ScriptedChatModel(script(calls(("count", {"q": "x"})), calls(("count", {"q": "y"}))))
     outcome = agent_of(model, [made], specs=[pure("count")], config=EXACT).run("Go.")
@@ -91,7 +91,7 @@ KINDS = ["direct", "configured", "injected", "threaded", "threaded_injected"]
 def test_a_tool_that_exits_has_failed(
     error: type[BaseException], kind: str, entry: str, agent_of: AgentOf
 ) -> None:
-    """Neither run nor interpreter ends; the failure is told for the call, and an effect is in doubt."""
+    """Neither run nor interpreter ends; the failure is reported for the call, and an effect is in doubt."""
     agent = agent_of(
         ScriptedChatModel(script(calls(("leave", {"q": "x"})))),
         [leaving(kind, error)],

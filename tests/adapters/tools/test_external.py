@@ -52,7 +52,7 @@ ONE = calls(("bank", {"q": "x"}))
 
 
 def test_a_run_with_nothing_but_external_calls_parks_and_is_woken(agent_of: AgentOf) -> None:
-    """The run rests; after a delivery it goes on with the result as the call's answer."""
+    """The run rests; after a delivery it continues with the result as the call's answer."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:
@@ -86,7 +86,7 @@ def test_a_run_does_not_park_before_the_work_was_started(agent_of: AgentOf) -> N
 
 @pytest.mark.parametrize("early", [0.5, 2.9])
 def test_a_result_may_come_while_the_work_is_started(early: float, agent_of: AgentOf) -> None:
-    """The answer of a quick other side is taken at once; the start that still runs holds nobody up."""
+    """An early result is used at once, and the start that still runs delays nothing."""
     it = Setup(agent_of, ONE, latency=3.0)
 
     async def main() -> None:
@@ -104,7 +104,7 @@ def test_a_result_may_come_while_the_work_is_started(early: float, agent_of: Age
 
 
 def test_the_model_never_sees_the_token(agent_of: AgentOf) -> None:
-    """Neither in the schema nor in any message."""
+    """The token is neither in the schema nor in any message."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:
@@ -136,7 +136,7 @@ def test_a_resume_without_a_delivery_costs_no_turn(agent_of: AgentOf) -> None:
 
 
 def test_a_person_is_asked_once_though_a_result_comes_before_the_answer(agent_of: AgentOf) -> None:
-    """What is delivered between question and answer is told, and the answer counts."""
+    """A delivery between question and answer is shown, and the answer counts."""
     inbox, tokens = Inbox(), list[str]()
 
     def start(arguments: Any) -> str:
@@ -169,7 +169,7 @@ def test_a_person_is_asked_once_though_a_result_comes_before_the_answer(agent_of
 
 
 def test_a_resume_value_settles_nothing(agent_of: AgentOf) -> None:
-    """Whatever a run is resumed with, only the inbox brings results: without a delivery it parks again."""
+    """Only the inbox brings results: a run that is resumed without a delivery parks again."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:
@@ -202,7 +202,7 @@ def test_a_token_is_good_for_one_delivery(agent_of: AgentOf) -> None:
 
 
 def test_a_delivery_from_another_thread_wakes_a_waiting_run(agent_of: AgentOf) -> None:
-    """Without a checkpointer nobody could resume a parked run, so it waits in memory."""
+    """Without a checkpointer a run cannot be resumed, so that it waits in memory."""
     it = Setup(agent_of, ONE, thread=False)
 
     def bring() -> None:
@@ -242,7 +242,7 @@ def test_a_delivery_during_the_run_is_told_when_it_comes(agent_of: AgentOf) -> N
 
 
 def test_a_user_message_to_a_parked_thread_is_heard_at_once(agent_of: AgentOf) -> None:
-    """The external call stays open, the run parks again, and the late result is told once."""
+    """The external call stays open, the run parks again, and the late result is shown once."""
     it = Setup(agent_of, ONE)
 
     async def main() -> None:
@@ -268,7 +268,7 @@ def test_the_sync_entry_parks_and_resumes(agent_of: AgentOf) -> None:
 
 
 def test_a_result_is_not_held_back_for_an_external_call(agent_of: AgentOf) -> None:
-    """Both are of one message and one task; the lookup is told before the run rests, and each is told once."""
+    """Both are of one message and one task; the lookup is shown before the run rests, and each is shown once."""
     it = Setup(agent_of, calls(("bank", {"q": "x"}), ("look", {"q": "y"})))
 
     async def main() -> None:
@@ -285,7 +285,7 @@ def test_a_result_is_not_held_back_for_an_external_call(agent_of: AgentOf) -> No
 
 
 def test_what_waits_for_an_external_call_holds_nothing_back(agent_of: AgentOf) -> None:
-    """A call is deferred behind the external one; the third result of the message is told meanwhile."""
+    """A call waits for the external one; the third result of the message is shown meanwhile."""
     behind = ("bank", {"q": "x"})
     it = Setup(
         agent_of,

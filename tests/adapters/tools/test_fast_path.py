@@ -115,7 +115,7 @@ class Own(StructuredTool):
     ],
 )
 def test_other_tools_are_left_as_they_are(make: Callable[[], BaseTool]) -> None:
-    """What wants something of LangChain, is sync or of another class, is called as it is."""
+    """A tool that is sync, needs LangChain's context or is of another class is called unchanged."""
     one = make()
     assert prepared(one) is one
 

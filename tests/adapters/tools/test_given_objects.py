@@ -66,14 +66,14 @@ def graph(tools: Any, **options: Any) -> Any:
     ids=["function", "tuple", "tool", "method", "provider", "empty", "none"],
 )
 def test_the_middleware_takes_the_tools_that_create_agent_takes(tools: Any) -> None:
-    """And the agent runs with them."""
+    """The middleware accepts the same tools as ``create_agent``, and the agent runs with them."""
     state = middleware(tools).invoke({"messages": [("user", "Find x.")]})
     assert any("found x" in str(message.content) for message in state["messages"])
     assert state["report"]["reason"] == "complete"
 
 
 def test_a_declaration_of_a_function_is_known_before_the_agent_runs() -> None:
-    """As with a tool."""
+    """A declaration of a plain function is known before the run, as that of a tool is."""
     assert AsyncGuardMiddleware(tools=[find]).engine.specs["find"].effect == "pure"
 
 
@@ -106,7 +106,7 @@ def test_what_is_no_tool_is_refused_in_words(build: Callable[..., Any], tools: A
     "specs", [ToolSpec(name="find"), "find", ["find"], {"find": ToolSpec(name="find")}, 5, [find]]
 )
 def test_what_is_no_declaration_is_refused_in_words(build: Callable[..., Any], specs: Any) -> None:
-    """One without a list around it, too."""
+    """A wrong declaration is refused with a message, also without a list around it."""
     with pytest.raises(CallerError, match="specs"):
         build([find], specs=specs)
 
@@ -128,7 +128,7 @@ def test_tools_are_named_and_not_handed_over(field: str, given: Any) -> None:
 
 @pytest.mark.parametrize("kind", [Fallback, Source])
 def test_a_sibling_is_named_and_not_handed_over(kind: Any) -> None:
-    """Neither as a function nor as a number."""
+    """A sibling that is given as a function or a number is refused."""
     for given in (other, 5):
         with pytest.raises(DeclarationError, match=f"{kind.__name__}.tool must be a text"):
             kind(tool=given)
@@ -150,7 +150,7 @@ def test_a_sibling_is_named_and_not_handed_over(kind: Any) -> None:
     ids=lambda given: "-".join(f"{name}-{type(value).__name__}" for name, value in given.items()),
 )
 def test_what_fits_no_port_is_refused_in_words(values: dict[str, Any]) -> None:
-    """When the ports are made, and not somewhere in a run."""
+    """A value that does not fit a port is refused when the ports are made, before any run."""
     with pytest.raises(CallerError, match=next(iter(values))):
         Ports(**values)
 
@@ -161,7 +161,7 @@ def test_what_fits_no_port_is_refused_in_words(values: dict[str, Any]) -> None:
 def test_what_is_no_port_or_rule_is_refused_in_words(
     build: Callable[..., Any], option: str, given: Any
 ) -> None:
-    """Also where it is empty."""
+    """A value that is not a port or rule is refused, also if it is empty."""
     with pytest.raises(CallerError, match=option):
         build([find], **{option: given})
 
@@ -194,7 +194,7 @@ def test_what_is_no_port_or_rule_is_refused_in_words(
     ],
 )
 def test_what_is_no_list_of_middleware_is_refused_in_words(given: Any) -> None:
-    """No assertion of LangChain's, either."""
+    """A value that is not a list of middleware is refused before LangChain asserts anything."""
     with pytest.raises(CallerError, match=r"list|middleware|AsyncGuardMiddleware"):
         guard_middleware(given)
 

@@ -159,7 +159,7 @@ def test_references_can_be_switched_off(agent_of: AgentOf) -> None:
 
 
 def test_one_task_can_chain_calls_too(agent_of: AgentOf) -> None:
-    """Also with a single task and foreground tools the whole chain runs in one message."""
+    """With a single task and foreground tools the whole chain runs in one message, too."""
     tools = chain_tools()
     model = ScriptedChatModel(
         [

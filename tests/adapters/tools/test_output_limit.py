@@ -1,4 +1,4 @@
-"""Whatever form a tool's output has, the model is shown no more of it than the limit says."""
+"""The limit on output: the model is shown no more than it allows, whatever the output's form."""
 
 import json
 from typing import Annotated, Any
@@ -192,7 +192,7 @@ def test_late_results_and_deliveries_are_bounded(agent_of: AgentOf, content: Any
 
 
 def test_what_is_larger_than_what_is_stored_keeps_its_form_and_artifact(agent_of: AgentOf) -> None:
-    """Also the beginning of a result that is too large to be kept is a list of blocks, and its artifact is there."""
+    """The beginning of a result too large to keep is a list of blocks, too, with its artifact."""
     content = [{"type": "text", "text": "z" * 2_000_000}]
     _, answer = _answer(agent_of, content)
     assert isinstance(answer.content, list)

@@ -30,7 +30,7 @@ ORDERS = ["sasa", "asas", "ssaa", "aass"]
 
 
 class Client:
-    """What is shared between calls: its async side belongs to the loop that used it first."""
+    """A shared client; its async side belongs to the loop that used it first."""
 
     def __init__(self) -> None:
         self.used: list[str] = []
@@ -38,12 +38,12 @@ class Client:
         self.threads: list[threading.Thread] = []
 
     def sync(self) -> None:
-        """Be used without a loop."""
+        """Use the client without a loop."""
         self.used.append("s")
         self.threads.append(threading.current_thread())
 
     async def on_a_loop(self) -> None:
-        """Be used on the running loop."""
+        """Use the client on the running loop."""
         await asyncio.sleep(0)
         self.used.append("a")
         self.loops.add(asyncio.get_running_loop())
@@ -200,7 +200,7 @@ def test_an_injected_tool_is_called_by_the_callers_side(
 
 
 def test_a_probe_is_called_by_the_callers_side(frontend: Frontend, runner: asyncio.Runner) -> None:
-    """What recovery asks is asked as the tool itself was."""
+    """A probe is called by the side by which the tool itself was called."""
     client = Client()
 
     @tool
@@ -230,7 +230,7 @@ def test_a_probe_is_called_by_the_callers_side(frontend: Frontend, runner: async
 def test_a_tool_that_runs_out_of_items_fails(
     frontend: Frontend, how: str, sync: bool, runner: asyncio.Runner
 ) -> None:
-    """``StopIteration`` fits in no future; the run goes on all the same."""
+    """``StopIteration`` fits in no future; the run continues all the same."""
 
     def look(q: str) -> str:
         return str(next(iter([])))
@@ -340,7 +340,7 @@ def test_an_async_model_answers_sync_entries() -> None:
 
 
 def test_an_async_probe_is_asked_by_sync_entries(frontend: Frontend) -> None:
-    """What recovery asks needs no sync side either, and answers for an effect whose tool has one."""
+    """A probe without a sync side answers for an effect whose tool has one."""
 
     @tool
     def pay(q: str) -> str:
@@ -360,7 +360,7 @@ def test_an_async_probe_is_asked_by_sync_entries(frontend: Frontend) -> None:
 
 
 def test_an_async_attempt_of_a_sync_entry_is_cancelled_at_its_deadline(frontend: Frontend) -> None:
-    """What may be repeated does not go on beside its own retry."""
+    """An attempt that is retried is cancelled first."""
     ends: list[str] = []
 
     @tool
@@ -380,7 +380,7 @@ def test_an_async_attempt_of_a_sync_entry_is_cancelled_at_its_deadline(frontend:
 
 
 def test_an_async_effect_of_a_sync_entry_happens_once(frontend: Frontend) -> None:
-    """What its body raises is in doubt, as everywhere: it did begin."""
+    """A call whose code raises is in doubt, as it has begun."""
     paid: list[str] = []
 
     @tool

@@ -124,7 +124,7 @@ def test_a_tool_may_return_a_command(agent_of: AgentOf) -> None:
 
 @pytest.mark.parametrize("status", ["success", "error"])
 def test_a_message_of_a_tool_answers_its_own_call(status: str, agent_of: AgentOf) -> None:
-    """Whichever call it names: another id would leave this one without an answer, which providers refuse."""
+    """A tool's message answers its own call although it names another, as providers require."""
 
     @tool
     def noting_elsewhere(what: str) -> ToolMessage:
@@ -137,7 +137,7 @@ def test_a_message_of_a_tool_answers_its_own_call(status: str, agent_of: AgentOf
 
 
 def test_a_late_command_is_told_as_news(agent_of: AgentOf) -> None:
-    """Also when the call was announced by a placeholder before."""
+    """A late command is shown as news, also if a placeholder had announced the call."""
 
     @tool
     async def slow_note(
@@ -173,7 +173,7 @@ def test_a_direct_result_ends_the_run(agent_of: AgentOf) -> None:
 
 
 def test_a_tool_gets_its_idempotency_key(agent_of: AgentOf) -> None:
-    """The same key at every attempt, another for every call, never shown to the model."""
+    """A call has one idempotency key for all attempts, which the model is not shown."""
     tool_ = scripted_tool(
         "pay", [ConnectionError("reset"), "paid", "paid"], args={"q": str, "key": str}
     )
@@ -212,7 +212,7 @@ def test_what_the_runtime_fills_in_has_to_reach_the_tool(
 
 
 def test_a_refused_declaration_is_refused_again() -> None:
-    """The middleware meets the tools in a run; the next run does not go on with the tool that was refused."""
+    """The middleware meets the tools in a run; the next run does not continue with the tool that was refused."""
     tool_ = scripted_tool("pay", lambda a: "paid", args={"q": str})
     guard = AsyncGuardMiddleware(
         specs=[ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")]
@@ -236,7 +236,7 @@ def test_a_key_must_not_be_marked_as_injected(agent_of: AgentOf) -> None:
 
 
 def test_a_tool_that_takes_anything_takes_a_key(agent_of: AgentOf) -> None:
-    """Also where its schema does not name it."""
+    """A tool that accepts any argument accepts a key that its schema does not name."""
 
     class Anything(BaseModel):
         model_config = ConfigDict(extra="allow")

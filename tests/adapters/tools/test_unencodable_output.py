@@ -1,4 +1,4 @@
-"""Half a surrogate pair in what a tool says reaches no provider: JSON over the wire is UTF-8, which cannot hold it."""
+"""Half a surrogate pair in a tool's output reaches no provider, as UTF-8 cannot encode it."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_t
 from tests.adapters.harness import Agent, AgentOf, pure, script
 
 HALF = "cut \ud83d here"
-"""What is left of an emoji that was cut in the middle."""
+"""A text with an emoji that was cut in half."""
 WHOLE = "cut \ufffd here"
 
 
@@ -90,7 +90,7 @@ def test_output_that_is_cut_is_encodable(agent_of: AgentOf, length: int) -> None
 
 @pytest.mark.parametrize("style", list(NewsStyle), ids=lambda style: style.value)
 def test_a_late_result_is_encodable(agent_of: AgentOf, style: NewsStyle) -> None:
-    """What comes after the model's turn is told between delimiters, or as a pair."""
+    """A late result is encodable between delimiters and as a pair."""
     slow = scripted_tool("slow", [HALF], latency=5.0)
     fast = scripted_tool("fast", ["found"])
     config = GuardConfig(news_style=style, timing=Timing(grace=0.0, linger=0.0))
@@ -106,7 +106,7 @@ def test_a_late_result_is_encodable(agent_of: AgentOf, style: NewsStyle) -> None
     ids=["text", "value", "block"],
 )
 def test_a_delivered_result_is_encodable(agent_of: AgentOf, content: Any) -> None:
-    """The outside world says it, and not the tool."""
+    """A result that the outside world delivers is encodable, too."""
     inbox, tokens = Inbox(), []
 
     def start(arguments: Any) -> str:

@@ -1,4 +1,4 @@
-"""Binding anew: arguments reach the live contract whole and in the right places, or not at all."""
+"""Rebinding: arguments reach the live contract whole and in the right places, or not at all."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -136,7 +136,7 @@ GUESSES: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize(("names", "schemas"), RENAMES.values(), ids=RENAMES)
 def test_renamed_fields(names: dict[str, str], schemas: dict[str, Any]) -> None:
-    """Each kind of evidence that points in one direction only."""
+    """Renamed fields are bound by evidence of each kind that points in one direction only."""
 
     def change(fields: dict[str, Any]) -> None:
         moved(fields, **names)
@@ -147,7 +147,7 @@ def test_renamed_fields(names: dict[str, str], schemas: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("names", GUESSES.values(), ids=GUESSES)
 def test_what_a_name_means_is_no_evidence(names: dict[str, str]) -> None:
-    """Likely is not declared: the call is not made with an argument in a place that was guessed."""
+    """The meaning of a name is not evidence: no call is made with a guessed argument."""
     assert bound(live(lambda fields: moved(fields, **names))) == "refused"
 
 
@@ -199,7 +199,7 @@ def test_a_field_that_went_is_not_the_field_that_came(new: str) -> None:
 
 
 def test_units_and_types_are_converted() -> None:
-    """Exactly, and told in words."""
+    """Units and types are converted exactly, and the conversion is described."""
     assert bound(live(lambda f: f["weight"].update(unit="g")))["weight"] == 2500
     assert (
         bound(live(lambda f: f.update(weight={"type": "string", "unit": "kg"})))["weight"] == "2.5"
@@ -224,7 +224,7 @@ def test_units_and_types_are_converted() -> None:
 
 @pytest.mark.parametrize("unit", ["m", "EUR", "tokens"])
 def test_units_that_do_not_convert(unit: str) -> None:
-    """Another dimension, or a unit nobody knows: no call."""
+    """A unit of another dimension, or an unknown one, prevents the call."""
     assert bound(live(lambda fields: fields["weight"].update(unit=unit))) == "refused"
 
 
@@ -235,7 +235,7 @@ def test_a_unit_that_is_no_longer_said() -> None:
 
 
 def test_flat_and_nested() -> None:
-    """There and back."""
+    """Arguments are moved into an object, and out of one."""
 
     def nest(fields: dict[str, Any]) -> None:
         route = {"origin": fields.pop("origin"), "destination": fields.pop("destination")}

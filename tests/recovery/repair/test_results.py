@@ -114,7 +114,7 @@ RECOVERABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("value", RECOVERABLE.values(), ids=RECOVERABLE)
 def test_one_reading_is_taken(value: Any) -> None:
-    """The declared value comes back, and what was done is told."""
+    """The declared value comes back, and what was done is described."""
     normalised = normalise(answered(value), SCHEMA)
     assert normalised is not None
     assert normalised.value == GOOD
@@ -175,7 +175,7 @@ REFUSED: dict[str, Any] = {
 
 @pytest.mark.parametrize("value", REFUSED.values(), ids=REFUSED)
 def test_two_readings_are_none(value: Any) -> None:
-    """What may mean two things, says too little, or takes something back is not mended."""
+    """An answer is refused that may mean two things, says too little, or takes something back."""
     assert outcome(value) == "refused"
 
 
@@ -218,7 +218,7 @@ def number(name: str, **field: Any) -> dict[str, Any]:
 def test_no_other_field_becomes_the_declared_one(
     answer: Any, declared: dict[str, Any], closed: bool
 ) -> None:
-    """What a word means, or that nothing else is there, is no evidence; an undeclared object wraps nothing."""
+    """The meaning of a word, or the lack of other fields, is not evidence of a rename."""
     assert (
         outcome(answer, {**declared, **({"additionalProperties": False} if closed else {})})
         == "refused"
@@ -268,7 +268,7 @@ def test_an_alias_that_may_name_another_unit_is_refused() -> None:
 
 
 def test_choices_are_told_apart_by_their_signs() -> None:
-    """A plus and a minus are no way of writing."""
+    """A plus or minus is part of a choice, not a way of writing it."""
     ratings = {"enum": ["A", "A+", "B"]}
     assert outcome("a-", ratings) == "refused"
     assert outcome("a+", ratings) == "A+"
@@ -289,7 +289,7 @@ joiners = st.sampled_from(["_", "-", " ", ""])
 def test_a_field_is_filled_only_from_its_own_name(
     names: list[tuple[list[str], str]], declared: str
 ) -> None:
-    """Whatever keys come: the value is that of an alias, or of a key with its letters, with or without its unit."""
+    """A field gets the value of an alias, or of a key with its letters, with or without a unit."""
     answer = {joiner.join(words): place for place, (words, joiner) in enumerate(names, start=1)}
     found = normalise(answered(answer), number(declared, unit="EUR", aliases=["max-id"]))
     if found is None:
@@ -311,7 +311,7 @@ def test_a_field_is_filled_only_from_its_own_name(
 
 
 def test_wrappers_are_names() -> None:
-    """A mistake in the declaration is told when the agent is built, wherever it stands."""
+    """A mistake in the declaration is reported when the agent is built, wherever it stands."""
     for wrong in ("data", {"data": 1}, [1], True):
         for schema in ({"wrappers": wrong}, {"properties": {"a": {"wrappers": wrong}}}):
             with pytest.raises(DeclarationError, match="must be a list of names"):
@@ -323,7 +323,7 @@ def test_wrappers_are_names() -> None:
 
 
 def test_an_open_schema_makes_no_field_of_a_stranger() -> None:
-    """Where undeclared fields are allowed, a new one is no sign of a rename."""
+    """A new field of an open schema is not a sign of a rename."""
     schema = {
         "type": "object",
         "properties": {"total": {"type": "number"}, "n": {"type": "integer"}},
@@ -511,7 +511,7 @@ WHOLE_DRIFTS = (
 def test_drifts_compose_and_never_yield_another_value(
     good: dict[str, Any], fields: list[Callable[[Any], Any]], wholes: list[Callable[[Any], Any]]
 ) -> None:
-    """Whatever drifts come together: the right value, or none. A wrong one would be believed."""
+    """Several drifts at once give the right value or none, as a wrong one would be believed."""
     value: Any = good
     try:
         for drift in (*fields, *wholes):
@@ -524,7 +524,7 @@ def test_drifts_compose_and_never_yield_another_value(
 @settings(max_examples=30)
 @given(goods)
 def test_what_is_right_comes_back_as_it_is(good: dict[str, Any]) -> None:
-    """No change, and the very same value."""
+    """A right answer comes back unchanged, as the very same value."""
     answer = answered(good)
     normalised = normalise(answer, SCHEMA)
     assert normalised is not None

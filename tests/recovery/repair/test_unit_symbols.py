@@ -1,4 +1,4 @@
-"""Symbols of units that differ in nothing but case: milli is not mega, and a bit is no byte."""
+"""Symbols of units that differ only in case: milli is not mega, and a bit is not a byte."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def test_a_number_is_told_in_the_unit_that_was_written(
     ("own", "wanted"), [("mV", "MV"), ("mJ", "MJ"), ("ML", "l"), ("Gb", "GB"), ("Mg", "mg")]
 )
 def test_a_sibling_in_a_unit_of_another_size_is_not_used(own: str, wanted: str) -> None:
-    """What does not convert is not taken at face value."""
+    """A sibling's value whose unit does not convert is not used."""
     assert read({"price": 5}, counted(unit=own), counted(unit=wanted)).problems
 
 

@@ -1,1 +1,4 @@
-"""Contract tests for implementations of the journal port."""
+"""Contract tests for implementations of the journal port.
+
+Internal; :mod:`asyncguard` names the public interface.
+"""

@@ -36,6 +36,7 @@ async def begins_an_attempt_once(bench: Bench) -> None:
 
 async def begins_once_however_many_ask(bench: Bench) -> None:
     """Check that one of many simultaneous questions from two processes gets Fresh."""
+    # Asked as workers do (remote), because only one process can hold the thread.
     journals = [await bench.outsider() for _ in range(2)]
     for effect in (*_REPEATABLE, *_ONCE):
         intent = bench.intent(
@@ -58,7 +59,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
         "the intent is not in entries()"
     )
     attempt = entry.attempts[0]
-    told = (
+    found = (
         entry.key,
         entry.session,
         entry.task,
@@ -77,7 +78,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
         intent.effect,
         intent.arguments,
     )
-    assert told == (*named, CallState.PENDING), f"the intent was written down as {told}"
+    assert found == (*named, CallState.PENDING), f"the intent was written down as {found}"
     assert (attempt.process_id, attempt.fingerprint) == (first.process_id, intent.fingerprint), (
         f"written down as {attempt}"
     )
@@ -87,7 +88,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
     )
 
 
-async def tells_what_is_lost(bench: Bench) -> None:
+async def reports_lost_attempts(bench: Bench) -> None:
     """Check that attempts of a dead process are lost unless they may be repeated.
 
     Repeatable ones are taken over.
@@ -108,10 +109,10 @@ async def tells_what_is_lost(bench: Bench) -> None:
         assert asked == expected, (
             f"{effect.value}: {expected} expected after the process died, not {asked}"
         )
-        await bench.die(heir)
+        await bench.die(heir)  # so that the next round's process may acquire the thread
 
 
-async def repeats_only_what_was_declared_so(bench: Bench) -> None:
+async def repeats_only_declared_repeatable(bench: Bench) -> None:
     """Check that an effect is lost if it was declared repeatable only after its process died."""
     dead = await bench.process()
     intent = await bench.begun(dead)
@@ -126,6 +127,7 @@ async def repeats_only_what_was_declared_so(bench: Bench) -> None:
 async def remembers_outcomes(bench: Bench) -> None:
     """Check that an outcome written by end() is what begin() answers, in every process."""
     journal, other = await bench.process(), await bench.outsider()
+    # Neither UTF-8 nor PostgreSQL's text can hold all of these as they are.
     odd = {
         "text": "Zürich \U0001f980 \x00 \ud800",
         "list": [1, 2.5, None, True],
@@ -167,7 +169,7 @@ async def keeps_the_first_outcome(bench: Bench) -> None:
         )
 
 
-async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
+async def accepts_outcomes_after_a_takeover(bench: Bench) -> None:
     """Check that the first outcome counts, also if another process has the attempt by then."""
     dead = await bench.process()
     intent = await bench.begun(dead, effect=EffectClass.KEYED)
@@ -182,7 +184,7 @@ async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
     assert verdict == Known(result=DONE), f"the outcome that came first is {DONE}, not {verdict}"
 
 
-async def asks_a_person_anew(bench: Bench) -> None:
+async def asks_a_person_again(bench: Bench) -> None:
     """Check that an attempt that asked a person is begun again with the answer, once.
 
     Another process may begin it.
@@ -197,7 +199,7 @@ async def asks_a_person_anew(bench: Bench) -> None:
     heir = await bench.process()
     verdicts = (await heir.begin(intent), await heir.begin(intent))
     assert verdicts == (Fresh(), Running(process_id=heir.process_id)), (
-        f"a question is asked anew, once; answered {verdicts}"
+        f"a question is asked again, once; answered {verdicts}"
     )
     await heir.end(intent.key, 1, DONE)
     assert await heir.begin(intent) == Known(result=DONE), (
@@ -220,7 +222,7 @@ async def holds_keys_to_their_fingerprints(bench: Bench) -> None:
         assert after == before, "a refused intent changed what is written down"
 
 
-async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
+async def allows_a_fallback_under_the_same_key(bench: Bench) -> None:
     """Check that a fallback is another attempt of the same call."""
     journal = await bench.process()
     intent = await bench.ended(journal, NOT_STARTED)
@@ -229,11 +231,13 @@ async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
         "a second attempt changed the first"
     )
     entry = await bench.entry(journal)
-    told = [(item.number, item.tool) for item in entry.attempts]
-    assert told == [(1, "pay"), (2, "pay_by_card")], f"two attempts of a call are told as {told}"
+    found = [(item.number, item.tool) for item in entry.attempts]
+    assert found == [(1, "pay"), (2, "pay_by_card")], (
+        f"two attempts of a call are reported as {found}"
+    )
 
 
-async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
+async def refuses_equals_of_calls_in_doubt(bench: Bench) -> None:
     """Check that while a call is in doubt, its equal in the same thread and task does not begin.
 
     Other calls do.
@@ -242,6 +246,7 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
     await bench.doubtful(journal, "first")
     equal = bench.intent("second")
     refused(await journal.begin(equal), "a call whose equal is in doubt has to be refused")
+    # Each differs from an equal in one respect: task, arguments, thread, effect.
     others = (
         bench.intent("k1", task="t2"),
         bench.intent("k2", arguments={"amount": 6}),
@@ -256,7 +261,7 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
     for intent in others:
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Fresh), (
-            f"a call that is no equal of one in doubt was answered with {verdict}"
+            f"a call that is not equal to one in doubt was answered with {verdict}"
         )
     await bench.resolve(journal, SignalKind.NOT_HAPPENED, name="first")
     verdict = await journal.begin(equal)
@@ -265,7 +270,7 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
     )
 
 
-async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
+async def refuses_equals_of_lost_calls(bench: Bench) -> None:
     """Check that a call of a dead process is in doubt before its thread says so.
 
     A running call is not.
@@ -326,7 +331,7 @@ async def concludes_its_own_attempts(bench: Bench) -> None:
     assert await journal.begin(mine) == Known(result=NOT_STARTED), "conclude() was not written"
 
 
-async def notes_what_became_of_calls(bench: Bench) -> None:
+async def records_final_states(bench: Bench) -> None:
     """Check that entries() show the state given to record_final_state().
 
     A call without an intent is not recorded.
@@ -347,22 +352,22 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
     )
 
 
-async def tells_what_is_not_settled(bench: Bench) -> None:
+async def lists_unfinished_calls(bench: Bench) -> None:
     """Check that unfinished() has the calls of a thread that were begun or resolved.
 
     Calls whose final state was recorded since are left out.
     """
     journal = await bench.process()
     session = bench.session()
-    for name in ("running", "done", "doubtful", "resolved", "settled"):
+    for name in ("running", "done", "doubtful", "resolved", "recorded"):
         intent = await bench.begun(journal, name, arguments={"name": name})
         if name != "running":
             state = CallState.DONE if name == "done" else CallState.IN_DOUBT
             await journal.end(intent.key, 1, TIMEOUT)
             journal.record_final_state(intent.key, state)
-    for name in ("resolved", "settled"):
+    for name in ("resolved", "recorded"):
         await bench.resolve(journal, SignalKind.HAPPENED, "paid", name=name)
-    journal.record_final_state(bench.key("settled"), CallState.RESOLVED)
+    journal.record_final_state(bench.key("recorded"), CallState.RESOLVED)
     found, expected = (
         set(await journal.unfinished(session)),
         {bench.key("running"), bench.key("resolved")},
@@ -386,9 +391,8 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
         pass
     else:
         raise AssertionError(f"a closed journal answered {verdict}")
-    journal.record_final_state(
-        intent.key, CallState.FAILED
-    )  # not waited for, so the error is dropped
+    # Not waited for, so the error is dropped.
+    journal.record_final_state(intent.key, CallState.FAILED)
     other = await bench.outsider()
     assert (await bench.entry(other)).state is CallState.DONE, (
         "what waited to be written was lost on closing"
@@ -416,27 +420,27 @@ async def serves_several_loops(bench: Bench) -> None:
         expected = [
             Known(result=Success(content=bench.key(f"{name}{number}"))) for number in range(10)
         ]
-        assert found == expected, "a result was told for another call, or to another loop"
+        assert found == expected, "a result was reported for another call, or to another loop"
 
 
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     begins_an_attempt_once,
     begins_once_however_many_ask,
     writes_the_intent_first,
-    tells_what_is_lost,
-    repeats_only_what_was_declared_so,
+    reports_lost_attempts,
+    repeats_only_declared_repeatable,
     remembers_outcomes,
     keeps_the_first_outcome,
-    takes_outcomes_of_what_was_taken_over,
-    asks_a_person_anew,
+    accepts_outcomes_after_a_takeover,
+    asks_a_person_again,
     holds_keys_to_their_fingerprints,
-    lets_another_attempt_be_another_tool,
-    refuses_equals_of_what_is_in_doubt,
-    refuses_equals_of_what_is_lost,
+    allows_a_fallback_under_the_same_key,
+    refuses_equals_of_calls_in_doubt,
+    refuses_equals_of_lost_calls,
     ends_in_order_without_waiting,
     concludes_its_own_attempts,
-    notes_what_became_of_calls,
-    tells_what_is_not_settled,
+    records_final_states,
+    lists_unfinished_calls,
     begins_nothing_when_closed,
     serves_several_loops,
 )

@@ -51,25 +51,27 @@ class Bench:
         """Return the id of a thread in its state."""
         return f"{name}-{self._name}"
 
-    async def process(self, *entered: str) -> Journal:
-        """Return a new process that has entered some threads; ``"s"`` if none is named."""
+    async def process(self, *threads: str) -> Journal:
+        """Return a new process that holds some threads; ``"s"`` if none is named."""
         journal = await asyncio.to_thread(self._make)
         self._journals.append(journal)
-        for name in entered or ("s",):
-            await self.enter(journal, name)
+        for name in threads or ("s",):
+            await self.acquire(journal, name)
         return journal
 
     async def outsider(self) -> Journal:
-        """Return a new process that has entered no thread."""
+        """Return a new process that holds no thread."""
         journal = await asyncio.to_thread(self._make)
         self._journals.append(journal)
         return journal
 
-    async def enter(self, journal: Journal, name: str = "s") -> list[Signal]:
-        """Enter a thread; return a list that grows with its signals."""
-        mail: list[Signal] = []
-        await journal.acquire(self.session(name), f"thread {self.session(name)}", (), mail.append)
-        return mail
+    async def acquire(self, journal: Journal, name: str = "s") -> list[Signal]:
+        """Acquire a thread; return a list that grows with its signals."""
+        signals: list[Signal] = []
+        await journal.acquire(
+            self.session(name), f"thread {self.session(name)}", (), signals.append
+        )
+        return signals
 
     async def die(self, journal: Journal) -> None:
         """End a process; the attempts that it had begun stay begun."""
@@ -146,16 +148,18 @@ async def raises(
     )
 
 
-async def wait_for(mail: list[Signal], count: int) -> None:
+async def wait_for(signals: list[Signal], count: int) -> None:
     """Wait until that many signals have come, and a little longer for surplus ones."""
     give_up = time.monotonic() + PATIENCE
-    while len(mail) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
+    while len(signals) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
         await asyncio.sleep(_STEP)
-    assert len(mail) >= count, (
-        f"{count} signals were written and {len(mail)} came; a signal is never lost"
+    assert len(signals) >= count, (
+        f"{count} signals were written and {len(signals)} came; a signal is never lost"
     )
     await asyncio.sleep(_STEP)
-    assert len(mail) == count, f"{count} signals were written and {len(mail)} came; each comes once"
+    assert len(signals) == count, (
+        f"{count} signals were written and {len(signals)} came; each comes once"
+    )
 
 
 def refused(verdict: Verdict, why: str) -> None:

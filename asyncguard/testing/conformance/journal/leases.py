@@ -13,13 +13,13 @@ from asyncguard.testing.conformance.journal.fixture import DONE, Bench, raises, 
 
 async def _is_busy(bench: Bench, journal: Journal) -> bool:
     try:
-        await bench.enter(journal)
+        await bench.acquire(journal)
     except ThreadBusyError:
         return True
     return False
 
 
-async def tells_processes_apart(bench: Bench) -> None:
+async def distinguishes_processes(bench: Bench) -> None:
     """Check that one database has one id; each process has an id of its own."""
     journals = [await bench.outsider() for _ in range(3)]
     assert len({journal.id for journal in journals}) == 1, (
@@ -43,7 +43,7 @@ async def gives_a_thread_to_one_process(bench: Bench) -> None:
     assert not await _is_busy(bench, first), "a thread whose process has ended was refused"
 
 
-async def fences_who_lost_the_thread(bench: Bench) -> None:
+async def fences_a_process_that_lost_the_thread(bench: Bench) -> None:
     """Check that without its thread a process begins nothing but calls that it runs for others."""
     journal, heir = await bench.process(), await bench.outsider()
     outside = bench.intent("outside", arguments={"n": 0})
@@ -56,8 +56,9 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
     intent = await bench.begun(journal)
     journal.release(bench.session())
     await asyncio.to_thread(journal.entries, key="-")
-    await bench.enter(heir)
+    await bench.acquire(heir)
     late = bench.intent("late", arguments={"n": 1})
+    # Fenced, and still able to report: what ran before the takeover has had its effect.
     refused(await journal.begin(late), "a process whose thread was taken over has to be refused")
     await journal.end(intent.key, 1, DONE)
     entry = await bench.entry(heir)
@@ -66,35 +67,35 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
     )
 
 
-async def counts_who_takes_a_thread(bench: Bench) -> None:
+async def counts_acquisitions(bench: Bench) -> None:
     """Check that acquire() numbers the processes that acquire a thread.
 
     The numbers go beyond the one in its state. It also says which process may still continue.
     """
     first, second = await bench.process(), await bench.outsider()
 
-    async def take(journal: Journal, known: int = 0) -> LeaseGrant:
+    async def acquire(journal: Journal, known: int = 0) -> LeaseGrant:
         return await journal.acquire(
             bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known
         )
 
-    again = await take(first)
+    again = await acquire(first)
     assert again.fencing_token == again.previous_token > 0, (
         f"a process that acquires its own thread again keeps its token, not {again}"
     )
     first.release(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
-    heir = await take(second)
+    heir = await acquire(second)
     assert heir.final_checkpoint == "checkpoint", (
-        f"a last step that is being stored was told, and acquire() says {heir.final_checkpoint!r}"
+        f"a last step that is being stored was reported, and acquire() says {heir.final_checkpoint!r}"
     )
     assert heir.fencing_token > heir.previous_token == again.fencing_token, (
         f"the next process counts on from {again.fencing_token}, not {heir}"
     )
     await bench.die(second)
-    back = await take(first, known=heir.fencing_token + 5)
+    back = await acquire(first, known=heir.fencing_token + 5)
     assert back.final_checkpoint == "", (
-        f"nobody stores a last step now, and acquire() says {back.final_checkpoint!r}"
+        f"no process stores a last step now, and acquire() says {back.final_checkpoint!r}"
     )
     assert back.previous_token == heir.fencing_token, (
         f"the number before is {heir.fencing_token}, not that of {back}"
@@ -106,7 +107,7 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
     assert not seized, f"a thread that was left, or whose process ended, is not stolen: {seized}"
 
 
-async def looks_calls_up(bench: Bench) -> None:
+async def looks_up_open_calls(bench: Bench) -> None:
     """Check that acquire() answers with the latest attempts of the calls it is asked for.
 
     It answers with nothing else.
@@ -121,7 +122,7 @@ async def looks_calls_up(bench: Bench) -> None:
     assert known[first.key].number == 2, "of a call's attempts, acquire() answers the latest"
 
 
-async def knows_who_is_gone(bench: Bench) -> None:
+async def lists_ended_processes(bench: Bench) -> None:
     """Check that gone() names processes that ended or never were; living ones are left alone."""
     alive, dead = await bench.process(), await bench.outsider()
     ended = dead.process_id
@@ -159,7 +160,7 @@ async def lists_calls(bench: Bench) -> None:
         assert found == expected, f"entries({wanted}) has to be {expected}, not {found}"
 
 
-async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
+async def lists_lost_calls_as_in_doubt(bench: Bench) -> None:
     """Check that a pending call of a dead process is in doubt if it must not be repeated."""
     journal, other = await bench.process(), await bench.outsider()
     for effect in (EffectClass.KEYED, EffectClass.AT_MOST_ONCE):
@@ -178,7 +179,7 @@ async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
     )
 
 
-async def forgets_what_ended(bench: Bench) -> None:
+async def prunes_ended_calls(bench: Bench) -> None:
     """Check that prune() removes calls that ended long ago.
 
     It never removes one that is pending or in doubt.
@@ -189,12 +190,11 @@ async def forgets_what_ended(bench: Bench) -> None:
     await bench.begun(journal, "pending", arguments={"n": 2})
     await bench.doubtful(journal, "doubtful", arguments={"n": 3})
     await bench.doubtful(journal, "resolved", arguments={"n": 4})
-    await bench.resolve(
-        journal, SignalKind.HAPPENED, "x", name="resolved"
-    )  # its thread does not know yet
+    # Its thread does not know yet, so its entry is still needed.
+    await bench.resolve(journal, SignalKind.HAPPENED, "x", name="resolved")
     await asyncio.to_thread(journal.prune, 3600.0)
     await bench.entry(journal, "ended")
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)  # prune(0) spares what changed at this very moment
     count = await asyncio.to_thread(journal.prune, 0.0)
     assert count >= 1, f"prune() says that it removed {count} calls"
     left = [
@@ -206,13 +206,13 @@ async def forgets_what_ended(bench: Bench) -> None:
 
 
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
-    tells_processes_apart,
+    distinguishes_processes,
     gives_a_thread_to_one_process,
-    fences_who_lost_the_thread,
-    counts_who_takes_a_thread,
-    looks_calls_up,
-    knows_who_is_gone,
+    fences_a_process_that_lost_the_thread,
+    counts_acquisitions,
+    looks_up_open_calls,
+    lists_ended_processes,
     lists_calls,
-    lists_what_is_lost_as_in_doubt,
-    forgets_what_ended,
+    lists_lost_calls_as_in_doubt,
+    prunes_ended_calls,
 )

@@ -33,9 +33,9 @@ async def takes_each_token_once(bench: Bench) -> None:
     await raises(CallerError, journal.deliver, token, float("nan"))
     await asyncio.to_thread(journal.deliver, token, "a result")
     await raises(UnknownTokenError, journal.deliver, token, "again")
-    told = [(item.kind, item.content) for item in (await bench.entry(journal)).signals]
-    assert told == [(SignalKind.DELIVERY, "a result")], (
-        f"one delivery came through, and {told} was written down"
+    found = [(item.kind, item.content) for item in (await bench.entry(journal)).signals]
+    assert found == [(SignalKind.DELIVERY, "a result")], (
+        f"one delivery came through, and {found} was written down"
     )
 
 
@@ -50,69 +50,70 @@ async def uses_up_all_tokens_of_an_attempt(bench: Bench) -> None:
     await raises(UnknownTokenError, heir.deliver, bench.key("token2"), "second")
 
 
-async def keeps_started_work_in_mind(bench: Bench) -> None:
+async def remembers_started_work(bench: Bench) -> None:
     """Check that work outside outlives its process, and so does its token."""
     dead = await bench.process()
     token = bench.key("secret")
     intent = await bench.ended(dead, Started(), token=token)
     await bench.die(dead)
     heir = await bench.outsider()
-    mail = await bench.enter(heir)
+    signals = await bench.acquire(heir)
     assert await heir.begin(intent) == Known(result=Started()), (
         "work that was started outside is not begun again"
     )
     await asyncio.to_thread(heir.deliver, token, {"id": 7})
-    await wait_for(mail, 1)
+    await wait_for(signals, 1)
     expected = Signal(kind=SignalKind.DELIVERY, key=intent.key, attempt=1, content='{"id": 7}')
-    assert mail == [expected], f"{expected} was delivered, and {mail[0]} came"
+    assert signals == [expected], f"{expected} was delivered, and {signals[0]} came"
 
 
-async def hands_mail_over_now_and_later(bench: Bench) -> None:
+async def passes_signals_on_now_and_later(bench: Bench) -> None:
     """Check that signals reach the holder of the thread in order and once.
 
     A later holder gets all of them.
     """
     journal, other = await bench.outsider(), await bench.outsider()
-    mail = await bench.enter(journal)
-    elsewhere = await bench.enter(other, "other")
+    signals = await bench.acquire(journal)
+    elsewhere = await bench.acquire(other, "other")
     for number in range(3):
         await bench.begun(
             journal, f"k{number}", arguments={"n": number}, token=bench.key(f"token{number}")
         )
     for number, teller in enumerate((journal, other, journal)):
         await asyncio.to_thread(teller.deliver, bench.key(f"token{number}"), f"result {number}")
-        await wait_for(mail, number + 1)
+        await wait_for(signals, number + 1)
     expected = [f"result {number}" for number in range(3)]
-    assert [item.content for item in mail] == expected, (
-        f"{expected} were delivered in this order; {mail} came"
+    assert [item.content for item in signals] == expected, (
+        f"{expected} were delivered in this order; {signals} came"
     )
-    assert not elsewhere, "mail came to another thread"
-    again = await bench.enter(journal)
-    assert again == mail, f"the holder gets all signals before acquire() returns; {again} came"
+    assert not elsewhere, "a signal came to another thread"
+    again = await bench.acquire(journal)
+    assert again == signals, f"the holder gets all signals before acquire() returns; {again} came"
 
 
-async def keeps_mail_for_who_is_away(bench: Bench) -> None:
+async def keeps_signals_until_the_next_acquire(bench: Bench) -> None:
     """Check that signals for a thread without a holder wait for the next one.
 
     A former holder gets none.
     """
     journal = await bench.outsider()
-    mail = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     await bench.begun(journal, token=bench.key("token"))
     journal.release(bench.session())
     await asyncio.to_thread(journal.deliver, bench.key("token"), "a result")
     other = await bench.outsider()
-    found = await bench.enter(other)
+    found = await bench.acquire(other)
     assert [item.content for item in found] == ["a result"], (
         f"a signal was written while no process held the thread; {found} came"
     )
-    assert not mail, "mail came to a receiver after its thread was left"
+    assert not signals, "a signal came to a receiver after its thread was released"
 
 
-async def resolves_what_is_in_doubt(bench: Bench) -> None:
+async def resolves_calls_in_doubt(bench: Bench) -> None:
     """Check that each resolution is the answer to begin(), and a signal to the thread's holder."""
     journal = await bench.process()
-    mail = await bench.enter(journal)
+    signals = await bench.acquire(journal)
+    # With arguments of their own: an equal of a call in doubt would not begin.
     kinds = (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     for number, kind in enumerate(kinds):
         intent = await bench.doubtful(journal, kind.value, arguments={"kind": kind.value})
@@ -121,9 +122,9 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
         assert [item.kind for item in entry.signals] == [kind], (
             f"resolve() answers with the call and its signals, not {entry}"
         )
-        await wait_for(mail, number + 1)
+        await wait_for(signals, number + 1)
         expected = Signal(kind=kind, key=intent.key, attempt=1, content=content, by="the bench")
-        assert mail[-1] == expected, f"{expected} was told, and {mail[-1]} came"
+        assert signals[-1] == expected, f"{expected} was sent, and {signals[-1]} came"
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Known), f"a resolved attempt is Known, not {verdict}"
         result = verdict.result
@@ -133,21 +134,23 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
             assert isinstance(result, Failure), f"it did not happen, and begin() answers {result}"
             known = (result.symptom.started, result.symptom.transient)
             assert known == (False, kind is SignalKind.RETRY), (
-                f"{kind}: started and transient are told as {known}"
+                f"{kind}: started and transient are reported as {known}"
             )
     confirmed = await bench.doubtful(journal, "confirmed", arguments={"n": "confirmed"})
     await bench.resolve(journal, SignalKind.HAPPENED, name="confirmed")
     verdict = await journal.begin(confirmed)
-    told = (
+    found = (
         verdict.result.content
         if isinstance(verdict, Known) and isinstance(verdict.result, Success)
         else None
     )
-    assert isinstance(told, str), f"an effect of which only that is known was told as {verdict}"
-    assert told, "an effect of which only that is known was told as nothing"
+    assert isinstance(found, str), (
+        f"an effect of which only that is known was reported as {verdict}"
+    )
+    assert found, "an effect of which only that is known was reported as nothing"
 
 
-async def resolves_what_is_lost(bench: Bench) -> None:
+async def resolves_lost_calls(bench: Bench) -> None:
     """Check that a call of a dead process is resolved before its thread is resumed.
 
     The beginning of its key is enough.
@@ -164,7 +167,7 @@ async def resolves_what_is_lost(bench: Bench) -> None:
     verdict = await heir.begin(intent)
     expected = Known(result=Success(content=[{"type": "text", "text": "x"}]))
     assert verdict == expected, (
-        f"{expected} was told before the thread was resumed, and begin() answers {verdict}"
+        f"{expected} was sent before the thread was resumed, and begin() answers {verdict}"
     )
 
 
@@ -189,15 +192,15 @@ async def resolves_nothing_else(bench: Bench) -> None:
         (bench.key("d1"), SignalKind.DELIVERY),
     ):
         await raises(CallerError, journal.resolve, key, kind)
-    told = [
+    found = [
         item.kind
         for entry in await asyncio.to_thread(journal.entries, session=bench.session())
         for item in entry.signals
     ]
-    assert told == [SignalKind.RETRY], f"one call was resolved, and {told} was written down"
+    assert found == [SignalKind.RETRY], f"one call was resolved, and {found} was written down"
 
 
-async def lets_a_resolved_call_go_on(bench: Bench) -> None:
+async def continues_a_resolved_call(bench: Bench) -> None:
     """Check that after a RETRY the next attempt begins under the same key.
 
     It can be in doubt again.
@@ -222,12 +225,12 @@ async def lets_a_resolved_call_go_on(bench: Bench) -> None:
     )
 
 
-async def tells_late_results(bench: Bench) -> None:
+async def signals_late_results(bench: Bench) -> None:
     """Check that a success after its call was given up is a resolution, in either order."""
-    for name, first in (("settled", True), ("ended", False)):
+    for name, first in (("recorded", True), ("ended", False)):
         journal = await bench.outsider()
-        mail = await bench.enter(journal)
-        before = len(mail)  # told to an earlier process
+        signals = await bench.acquire(journal)
+        before = len(signals)  # told to an earlier process
         intent = await bench.begun(journal, name, arguments={"name": name})
         await journal.end(intent.key, 1, TIMEOUT)
         if first:
@@ -236,52 +239,54 @@ async def tells_late_results(bench: Bench) -> None:
         else:
             await journal.end(intent.key, 1, DONE)
             journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
-        await wait_for(mail, before + 1)
-        told = (mail[-1].kind, mail[-1].key, mail[-1].content)
-        assert told == (SignalKind.HAPPENED, intent.key, "done"), (
-            f"a late result was told as {told}"
+        await wait_for(signals, before + 1)
+        found = (signals[-1].kind, signals[-1].key, signals[-1].content)
+        assert found == (SignalKind.HAPPENED, intent.key, "done"), (
+            f"a late result was reported as {found}"
         )
         verdict = await journal.begin(bench.intent("equal " + name, arguments={"name": name}))
         assert isinstance(verdict, Fresh), (
             f"a late result ends the doubt, and an equal call was answered {verdict}"
         )
-        await bench.die(journal)
+        await bench.die(journal)  # so that the next round's process may acquire the thread
 
 
-async def tells_the_first_of_two_successes(bench: Bench) -> None:
+async def signals_the_first_of_two_successes(bench: Bench) -> None:
     """Check that a call that is given up gets the result that exists, and no second one."""
     journal = await bench.outsider()
-    mail = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     intent = await bench.ended(journal, DONE)
     await journal.end(intent.key, 1, Success(content="second"))
     journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
-    await wait_for(mail, 1)
-    assert mail[0].content == "done", f"the first outcome stays, and {mail[0]} came"
+    await wait_for(signals, 1)
+    assert signals[0].content == "done", f"the first outcome stays, and {signals[0]} came"
 
 
-async def tells_no_late_failure(bench: Bench) -> None:
+async def signals_no_late_failure(bench: Bench) -> None:
     """Check that a late failure gives no resolution, nor does a success after a resolution."""
     journal = await bench.outsider()
-    mail = await bench.enter(journal)
+    signals = await bench.acquire(journal)
     intent = await bench.doubtful(journal)
     await journal.end(intent.key, 1, TIMEOUT)
     await bench.resolve(journal, SignalKind.NOT_HAPPENED)
     await journal.end(intent.key, 1, DONE)
-    await wait_for(mail, 1)
-    assert mail[0].kind is SignalKind.NOT_HAPPENED, f"a resolution was told, and {mail[0]} came"
+    await wait_for(signals, 1)
+    assert signals[0].kind is SignalKind.NOT_HAPPENED, (
+        f"a resolution was sent, and {signals[0]} came"
+    )
 
 
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     takes_each_token_once,
     uses_up_all_tokens_of_an_attempt,
-    keeps_started_work_in_mind,
-    hands_mail_over_now_and_later,
-    keeps_mail_for_who_is_away,
-    resolves_what_is_in_doubt,
-    resolves_what_is_lost,
+    remembers_started_work,
+    passes_signals_on_now_and_later,
+    keeps_signals_until_the_next_acquire,
+    resolves_calls_in_doubt,
+    resolves_lost_calls,
     resolves_nothing_else,
-    lets_a_resolved_call_go_on,
-    tells_late_results,
-    tells_the_first_of_two_successes,
-    tells_no_late_failure,
+    continues_a_resolved_call,
+    signals_late_results,
+    signals_the_first_of_two_successes,
+    signals_no_late_failure,
 )

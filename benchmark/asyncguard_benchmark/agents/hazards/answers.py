@@ -1,7 +1,8 @@
-"""What a tool answered, as an agent hears it: a text that need be no JSON, and perhaps a note of the runtime beside it.
+"""The answer of a tool as an agent sees it: a text that may not be JSON, and perhaps a note of the runtime.
 
-On the benchmark's native surface a placeholder is ``{"wait": ...}`` and nothing else, so any other content is an
-answer, however broken. An answer with a note is kept as ``{"response": ..., "note": ...}`` in one text.
+On the benchmark's native surface a placeholder is ``{"wait": ...}`` and nothing else, so any other
+content is an answer, however broken. An answer with a note is kept as ``{"response": ..., "note":
+...}`` in one text.
 """
 
 import json
@@ -24,7 +25,7 @@ class Answer:
 
     text: str
     note: str = ""
-    """What the runtime says about it; empty if it says nothing."""
+    """Note of the runtime about it; empty if there is none."""
 
     @cached_property
     def value(self) -> Any:
@@ -36,18 +37,18 @@ class Answer:
 
     @property
     def failed(self) -> bool:
-        """Whether it says that the call failed."""
+        """Return True if it says that the call failed."""
         return isinstance(self.value, dict) and set(self.value) == {_ERROR}
 
     @property
     def words(self) -> str:
-        """What it says in words: of a failure its message, and the note."""
+        """Return its words: the message of a failure, and the note."""
         said = str(self.value[_ERROR]) if self.failed else ""
         return f"{said} {self.note}".strip()
 
 
 def answer_of(attempt: Attempt) -> Answer | None:
-    """What answered a call; None while nothing did, or if it was refused before it reached its tool."""
+    """Return the answer to a call; None before there is one, or if it was refused before it reached its tool."""
     if attempt.standing is not Standing.ANSWERED or attempt.response is None:
         return None
     value = _json(attempt.response)
@@ -59,7 +60,7 @@ def answer_of(attempt: Attempt) -> Answer | None:
 
 
 def read_answers(message: BaseMessage) -> Iterator[Outcome]:
-    """Reads a message of either surface; a `MessageReader`."""
+    """Read a message of either surface; a `MessageReader`."""
     match message:
         case ToolMessage(status="error"):
             yield from read_message(message)
@@ -75,7 +76,7 @@ def read_answers(message: BaseMessage) -> Iterator[Outcome]:
 
 
 def _read_news(text: str) -> Iterator[Outcome]:
-    """Answers with a note, then what every reader understands."""
+    """Yield answers with a note, then what every reader understands."""
     rest = []
     for line in text.splitlines():
         entry = _json(line)

@@ -15,7 +15,7 @@ _HEAD = "Functions:\n"
 
 
 def api_list(messages: Sequence[BaseMessage], bound: BoundTools | None) -> ApiList:
-    """What an agent knows of the tools; nothing if it was told nothing.
+    """Return the tools as an agent knows them; nothing if it was told nothing.
 
     Args:
         messages: The conversation; on the text surface its system prompt holds the list.
@@ -37,7 +37,7 @@ def api_list(messages: Sequence[BaseMessage], bound: BoundTools | None) -> ApiLi
 
 
 def parameters_of(tools: ApiList, tool: str) -> Mapping[str, Any]:
-    """The schema of a tool's arguments; an empty one if the list does not hold the tool."""
+    """Return the schema of a tool's arguments; an empty one if the list does not hold the tool."""
     schema: Mapping[str, Any] = tools.get(tool, {}).get("parameters", {})
     return schema
 

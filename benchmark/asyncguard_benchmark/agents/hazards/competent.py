@@ -40,12 +40,13 @@ _TRIES_IN_THE_DARK = 2
 
 
 class CompetentAgent(NaiveAgent):
-    """Diagnoses from the text of failures and answers alone; good, not perfect.
+    """Agent that diagnoses from the text of failures and answers alone; good, not perfect.
 
-    What passes it repeats, if the tool plainly only tells something; a failed effect it probes first. After a refusal
-    it reads the live contract and writes the arguments anew; in a strange answer it looks for the value; where a tool
-    stays broken it asks one like it, and where two disagree, a third. Tools that a note or a failure names come first.
-    What it cannot mend it reports. A fault that shows nowhere in what it is told it does not see.
+    It repeats a call whose failure passes, if the tool plainly only tells something; a failed
+    effect it probes first. After a refusal it reads the live contract and rewrites the arguments;
+    in a strange answer it looks for the value; if a tool stays broken it asks a similar one, and if
+    two disagree, a third. Tools that a note or a failure names come first. It reports a problem
+    that it cannot mend. It does not see a fault that no message shows.
     """
 
     most_tries: int = Field(default=4, ge=1)
@@ -53,11 +54,11 @@ class CompetentAgent(NaiveAgent):
     most_mends: int = Field(default=9, ge=1)
     """Calls for one step, all kinds together; after them it reports a problem."""
     diagnosis_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it looks into a step at all; else it does as the naive agent does."""
+    """Share of steps that it looks into at all; else it does as the naive agent does."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """The next thing to find out or to try."""
+        """Return the next thing to find out or to try."""
         if not self._attends(course, step):
             return super().mend(course, step, latest)
         answer = latest.answer
@@ -80,7 +81,7 @@ class CompetentAgent(NaiveAgent):
 
     @override
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """The value at its place, or where it was found; of sources that disagree, that of the majority."""
+        """Return the value at its place, or where it was found; of sources that disagree, that of the majority."""
         if not self._attends(course, operand.call):
             return super().read(course, step, place, operand)
         voices = self._voices(course, operand)
@@ -117,18 +118,18 @@ class CompetentAgent(NaiveAgent):
         return self._other_tool(course, step, latest, words, Purpose.SUBSTITUTE)
 
     def _readable(self, course: Course, step: int) -> bool:
-        """Whether everything that later steps take from a step can be found in its latest answer."""
+        """Return True if everything that later steps take from a step can be found in its latest answer."""
         return all(
             self._value(course, step, operand) is not None for operand in course.uses_of(step)
         )
 
     def _disputed(self, course: Course, step: int, *, alone: bool) -> bool:
-        """Whether no two sources agree about something that later steps take from a step.
+        """Return True if no two sources agree about something that later steps take from a step.
 
         Args:
             course: Of the task.
-            step: Which one.
-            alone: What to say where nobody but the step itself has been asked.
+            step: Its position.
+            alone: Result if only the step itself has been asked.
         """
         heard = [self._voices(course, operand) for operand in course.uses_of(step)]
         return any(
@@ -150,7 +151,7 @@ class CompetentAgent(NaiveAgent):
     def _rewritten(
         self, course: Course, step: int, latest: Made, words: str, most: int | None = None
     ) -> Move:
-        """The call in the form that the live contract wants, the contract being read first."""
+        """Return the call in the form that the live contract wants, the contract being read first."""
         if latest.move.purpose is not Purpose.STEP:
             return self._other_tool(course, step, latest, words, Purpose.SUBSTITUTE)
         tool, declared = latest.move.tool, course.plan.steps[step].parameters
@@ -168,7 +169,7 @@ class CompetentAgent(NaiveAgent):
     def _probed(
         self, course: Course, step: int, latest: Made, words: str, *, repeats: bool = True
     ) -> Move:
-        """The question whether an effect has happened, or the effect once more if it has not."""
+        """Return the question whether an effect has happened, or the effect once more if it has not."""
         since = course.made[course.made.index(latest) + 1 :]
         asked = [
             each for each in since if each.move.purpose is Purpose.PROBE and each.move.step == step
@@ -191,7 +192,7 @@ class CompetentAgent(NaiveAgent):
     def _other_tool(
         self, course: Course, step: int, latest: Made, words: str, purpose: Purpose
     ) -> Move:
-        """A tool like that of the step, in its place or for comparison; the report of a problem where there is none."""
+        """Ask a tool like that of the step, in its place or for comparison; report a problem if there is none."""
         tool, first = course.plan.steps[step].tool, course.of(step, Purpose.STEP)[0]
         asked = {each.move.tool for each in course.of(step, Purpose.SUBSTITUTE, Purpose.COMPARISON)}
         if purpose is Purpose.COMPARISON:
@@ -207,7 +208,7 @@ class CompetentAgent(NaiveAgent):
     # -- values ----------------------------------------------------------------------------------------------------
 
     def _value(self, course: Course, step: int, operand: Operand, made: Made | None = None) -> Any:
-        """What a call says at an operand's place, by default the one that counts for the step; None if nothing."""
+        """Return the value at an operand's place in an answer, by default the step's latest; None if unknown."""
         found = happened(course, step) if made is None else None
         made = made or course.latest(step)
         answer = made.answer if made is not None else None
@@ -222,7 +223,7 @@ class CompetentAgent(NaiveAgent):
             return None
 
     def _voices(self, course: Course, operand: Operand) -> list[Any]:
-        """What the step, the steps that asked the same, and the sources asked besides say, the step first."""
+        """Return the values of the step, of steps that asked the same, and of other sources, the step first."""
         latest = course.latest(operand.call)
         own = self._value(course, operand.call, operand)
         if latest is None or own is None:
@@ -244,7 +245,7 @@ def _describe(step: int, tool: str) -> Move:
 
 
 def _options(course: Course, latest: Made, words: str) -> tuple[str, ...]:
-    """Other tools that a failure or a note names."""
+    """Return other tools that a failure or a note names."""
     return named_in(
         words, [tool for tool in course.tools if tool not in (latest.move.tool, *COMMON_NAMES)]
     )

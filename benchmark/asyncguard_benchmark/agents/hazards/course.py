@@ -1,8 +1,9 @@
-"""What has become of a task, when its calls are more than those of the plan.
+"""Course of a task in which calls are made that are not in the plan.
 
-An agent that mends faults repeats calls, asks other tools and reads contracts. What each of its calls was meant for
-stands nowhere in a conversation; but the agent is deterministic and remembers nothing, so it finds out by deciding
-again: what it would have done, knowing what it knew when it spoke, is what it did.
+An agent that mends faults repeats calls, asks other tools and reads contracts. A conversation does
+not tell the purpose of a call. But the agent is deterministic and keeps no memory, so it finds out
+by deciding again: the call that it would have made, with the knowledge that it had when it spoke,
+is the call that it made.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from asyncguard_benchmark.agents.transcript import Attempt
 
 
 class Purpose(StrEnum):
-    """What a call is for."""
+    """Purpose of a call."""
 
     STEP = "step"
     """It makes a step of the plan, for the first time or again."""
@@ -55,17 +56,17 @@ class Made:
 
     @cached_property
     def answer(self) -> Answer | None:
-        """What answered it; None while nothing did, or if it was refused."""
+        """Return its answer; None before there is one, or if it was refused."""
         return answer_of(self.attempt)
 
     @property
     def open(self) -> bool:
-        """Whether it has neither an answer nor a refusal."""
+        """Return True if it has neither an answer nor a refusal."""
         return self.attempt.standing is Standing.OPEN
 
     @property
     def refused(self) -> bool:
-        """Whether it was refused before it reached its tool."""
+        """Return True if it was refused before it reached its tool."""
         return self.attempt.standing is Standing.REJECTED
 
 
@@ -75,22 +76,22 @@ class Course:
 
     plan: TaskPlan
     tools: ApiList
-    """What the API list says."""
+    """Tools of the API list."""
     made: tuple[Made, ...]
 
     @property
     def waiting(self) -> bool:
-        """Whether a call has no answer yet."""
+        """Return True if a call has no answer yet."""
         return any(each.open for each in self.made)
 
     @property
     def mending(self) -> bool:
-        """Whether a call that is not in the plan has no answer yet."""
+        """Return True if a call that is not in the plan has no answer yet."""
         return any(each.open and each.move.purpose is not Purpose.STEP for each in self.made)
 
     @property
     def ended(self) -> bool:
-        """Whether a problem was reported, or the answer submitted and not sent back."""
+        """Return True if a problem was reported, or the answer submitted and not sent back."""
         last = len(self.plan.steps) - 1
         closing = [each for each in self.of(last, Purpose.STEP) if not each.refused]
         reported = any(
@@ -110,30 +111,30 @@ class Course:
 
     @property
     def remaining(self) -> int:
-        """How many steps have not reached a tool."""
+        """Return the number of steps that have not reached a tool."""
         return len(self.plan.steps) - (
             self.next_step if self.next_step is not None else len(self.plan.steps)
         )
 
     def of(self, step: int, *purposes: Purpose) -> tuple[Made, ...]:
-        """The calls that serve a step, refused ones included."""
+        """Return the calls that serve a step, refused ones included."""
         return tuple(
             each for each in self.made if each.move.step == step and each.move.purpose in purposes
         )
 
     def refusals(self, step: int, purpose: Purpose = Purpose.STEP) -> int:
-        """How often a step was refused."""
+        """Return the number of times that a step was refused."""
         return sum(each.refused for each in self.of(step, purpose))
 
     def latest(self, step: int) -> Made | None:
-        """The latest call that reached a tool and whose answer would be the step's."""
+        """Return the latest call that reached a tool and whose answer would be the step's."""
         tried = [
             each for each in self.of(step, Purpose.STEP, Purpose.SUBSTITUTE) if not each.refused
         ]
         return tried[-1] if tried else None
 
     def uses_of(self, step: int) -> tuple[Operand, ...]:
-        """What later steps take from a step's answer."""
+        """Return the operands that later steps take from a step's answer."""
         later = self.plan.steps[step + 1 :]
         return tuple(
             operand for each in later for operand in each.operands.values() if operand.call == step
@@ -146,13 +147,13 @@ def course_of(
     attempts: Iterable[Attempt],
     decide: Callable[[Course], Move | None],
 ) -> Course:
-    """The course of a task.
+    """Return the course of a task.
 
     Args:
-        plan: What is to be done.
-        tools: What the API list says.
+        plan: Plan of the task.
+        tools: Tools of the API list.
         attempts: The calls of the task in order, each with what has become of it.
-        decide: What the agent does next in a task; None if nothing. A call that it would not have made serves the
+        decide: Gives the agent's next move in a task, or None. A call that it would not have made serves the
             first free step of its tool.
     """
     made: list[tuple[Move, Attempt]] = []
@@ -170,7 +171,7 @@ def course_of(
 
 
 def _as_known(made: Sequence[tuple[Move, Attempt]], said: int) -> tuple[Made, ...]:
-    """The calls with those outcomes only that were told before a message was said."""
+    """Return the calls with those outcomes only that were told before a message was said."""
     known = []
     for move, attempt in made:
         if attempt.told is None or attempt.told >= said:

@@ -1,4 +1,4 @@
-"""How an attentive reader finds a value in an answer that does not look as it should; not found rather than guessed."""
+"""Search of an attentive reader for a value in an answer that looks strange; not found rather than guessed."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,13 +19,13 @@ _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 def find_value(
     value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any] | None = None
 ) -> Any:
-    """The value of an argument in an answer, where it is certain which one is meant.
+    """Return the value of an argument in an answer, if it is certain which one is meant.
 
     Args:
-        value: The answer, or the text of one that is no JSON.
-        pointer: Where the value should be.
+        value: The answer, or the text of one that is not JSON.
+        pointer: Place where the value should be.
         schema: Of the argument.
-        returns: What the live contract says of the answer, if it was read.
+        returns: Schema of the answer in the live contract, if it was read.
 
     Raises:
         PointerError: it is not there, or it is not certain.
@@ -39,7 +39,7 @@ def find_value(
 
 
 def _structured(text: str) -> Any:
-    """The JSON that stands in a text, or what it says as label and value; the text itself if neither."""
+    """Return the JSON that stands in a text, or what it says as label and value; the text itself if neither."""
     found, _ = first_object(text)
     if found is not None:
         return found
@@ -52,7 +52,7 @@ def _structured(text: str) -> Any:
 def _by_name(
     value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any]
 ) -> Any:
-    """The one field whose name, or whose description in the live contract, is most like the one that is missing."""
+    """Return the one field whose name, or description in the live contract, is most like the one that is missing."""
     wanted = next((part for part in reversed(parts(pointer)) if not part.isdecimal()), "")
     said = dict(_fields(returns))
     scored = []
@@ -86,7 +86,7 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _bare(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value without unit, label or explanation.
+    """Return a value without unit, label or explanation.
 
     Raises:
         PointerError: it does not have the type that is wanted, or several values in it do.
@@ -105,7 +105,7 @@ def _bare(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _undressed(text: str, types: frozenset[str]) -> Any:
-    """A text that is one word as it is; of a longer one the date, number or word that it is about, if there is one."""
+    """Return a text of one word as it is; of a longer one the date, number or word that it is about, if any."""
     if " " not in text.strip():
         return text
     dates = _DATE.findall(text)

@@ -1,4 +1,4 @@
-"""How a hasty reader takes a value from an answer: at its place, or else the first thing that looks like it."""
+"""Reading of a hasty reader: the value at its place, or else the first one that looks like it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def json_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The JSON types that a schema allows; all of them if it names none."""
+    """Return the JSON types that a schema allows; all of them if it names none."""
     named = schema.get("type")
     if named is not None:
         return frozenset([named] if isinstance(named, str) else named)
@@ -29,18 +29,18 @@ def json_types(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value has a JSON type that a schema allows."""
+    """Return True if a value has a JSON type that a schema allows."""
     if isinstance(value, bool):
         return "boolean" in json_types(schema)
     return any(isinstance(value, _TYPES[name]) for name in json_types(schema))
 
 
 def read_hastily(value: Any, pointer: str, schema: Mapping[str, Any]) -> Any:
-    """The value at a place, or what a hasty reader takes for it.
+    """Return the value at a place, or the one that a hasty reader takes for it.
 
     Args:
-        value: The answer, or the text of one that is no JSON.
-        pointer: Where the value should be.
+        value: The answer, or the text of one that is not JSON.
+        pointer: Place where the value should be.
         schema: Of the argument that it is for; only its type is looked at.
 
     Raises:
@@ -67,7 +67,7 @@ def _candidates(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _said(text: str, types: frozenset[str]) -> Iterator[Any]:
-    """Numbers and words that a text says."""
+    """Yield numbers and words that a text says."""
     if types & {"number", "integer"}:
         for found in _NUMBER.findall(text):
             number = float(found)

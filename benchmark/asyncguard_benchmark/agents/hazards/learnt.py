@@ -1,4 +1,4 @@
-"""What the calls beside the plan have told: contracts, what became of effects, what other sources say."""
+"""Facts from calls that are not in the plan: contracts, outcomes of effects, answers of other sources."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from asyncguard_benchmark.scorers.canonical import freeze
 
 
 def looks(course: Course, step: int, tool: str) -> list[Made]:
-    """The calls that asked for a tool's contract because of a step."""
+    """Return the calls that asked for a tool's contract because of a step."""
     return [
         each
         for each in course.of(step, Purpose.CONTRACT)
@@ -18,7 +18,7 @@ def looks(course: Course, step: int, tool: str) -> list[Made]:
 
 
 def contract_of(course: Course, step: int, tool: str) -> Mapping[str, Any] | None:
-    """The live contract of a tool, if it was read because of a step."""
+    """Return the live contract of a tool, if it was read because of a step."""
     for each in reversed(looks(course, step, tool)):
         if (
             each.answer is not None
@@ -30,14 +30,14 @@ def contract_of(course: Course, step: int, tool: str) -> Mapping[str, Any] | Non
 
 
 def said_to_have_happened(probe: Made) -> bool | None:
-    """What a probe says; None if nothing."""
+    """Return the answer of a probe; None if it says nothing."""
     value = probe.answer.value if probe.answer is not None else None
     said = value.get("happened") if isinstance(value, dict) else None
     return said if isinstance(said, bool) else None
 
 
 def happened(course: Course, step: int) -> Any:
-    """The result of an effect that a probe has found; None if none has."""
+    """Return the result of an effect that a probe has found; None if none has."""
     for probe in course.of(step, Purpose.PROBE):
         if said_to_have_happened(probe) and probe.answer is not None:
             return probe.answer.value.get("result")
@@ -45,7 +45,7 @@ def happened(course: Course, step: int) -> Any:
 
 
 def same_question(one: Made, other: Made) -> bool:
-    """Whether two tools were asked the same: with the same values, and answered in the same form."""
+    """Return True if two tools were asked the same: with the same values, and answered in the same form."""
     if one.move.tool == other.move.tool or one.answer is None or other.answer is None:
         return False
     first, second = one.answer.value, other.answer.value
@@ -58,12 +58,12 @@ def same_question(one: Made, other: Made) -> bool:
 
 
 def agreeing(voices: Sequence[Any]) -> int:
-    """How many say what most say."""
+    """Return the number of voices that share the most frequent value."""
     return max(Counter(map(freeze, voices)).values(), default=0)
 
 
 def majority(voices: Sequence[Any]) -> Any:
-    """The value that most say; of equally many the first."""
+    """Return the value that most say; of equally many the first."""
     counted = Counter(map(freeze, voices))
     best, _ = max(counted.items(), key=lambda each: each[1])
     return next(value for value in voices if freeze(value) == best)

@@ -1,4 +1,4 @@
-"""Which argument of one contract is which of another, by names, descriptions and types; None rather than a guess."""
+"""Pairs of arguments of two contracts, by names, descriptions and types; None rather than a guess."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ Schema = Mapping[str, Any]
 def carried_over(
     arguments: Mapping[str, Any], declared: Schema, live: Schema
 ) -> dict[str, Any] | None:
-    """Arguments in the form of another contract, every value used once; None if that cannot be made out.
+    """Return arguments in the form of another contract, every value used once; None if that cannot be made out.
 
     Args:
         arguments: They fit `declared`.
@@ -41,7 +41,7 @@ def _fill_nested(
     wanted: dict[str, Schema],
     known: Mapping[str, Schema],
 ) -> None:
-    """Moves arguments into objects of the other contract: all that are left, or those whose names stand there."""
+    """Move arguments into objects of the other contract: all that are left, or those whose names stand there."""
     for name, schema in list(wanted.items()):
         if not schema.get("properties"):
             continue
@@ -59,7 +59,7 @@ def _fill_nested(
 
 
 def names_inside(schema: Schema) -> list[str]:
-    """Names of the fields of an object and of the objects in it."""
+    """Return the names of the fields of an object and of the objects in it."""
     properties = schema.get("properties", {})
     return [*properties, *(name for inner in properties.values() for name in names_inside(inner))]
 
@@ -67,7 +67,7 @@ def names_inside(schema: Schema) -> list[str]:
 def _pairs(
     left: Mapping[str, Any], known: Mapping[str, Schema], wanted: Mapping[str, Schema]
 ) -> dict[str, str]:
-    """Target -> source, the likeliest pair first; of equally likely ones the first in order."""
+    """Return target -> source, the likeliest pair first; of equally likely ones the first in order."""
     ranked = sorted(
         (
             (-_likeness(source, known.get(source, {}), target, schema), abs(m - n), target, source)
@@ -92,19 +92,19 @@ def _likeness(source: str, declared: Schema, target: str, live: Schema) -> float
 
 
 def other_names(schema: Schema) -> list[str]:
-    """Names under which a contract says that a field is known, too."""
+    """Return names under which a contract says that a field is known, too."""
     names = schema.get("aliases", ())
     return list(names) if isinstance(names, list) else []
 
 
 def likeness(one: list[str], other: list[str]) -> float:
-    """Shared words among all words, 0 to 1."""
+    """Return the share of shared words among all words, 0 to 1."""
     union = set(one) | set(other)
     return len(set(one) & set(other)) / len(union) if union else 0.0
 
 
 def converted(value: Any, schema: Schema) -> Any:
-    """A value in the type that a schema wants, where that takes no more than another spelling; else as it is."""
+    """Return a value in the type that a schema wants, where that takes no more than another spelling; else as it is."""
     types = json_types(schema)
     if fits(value, schema):
         return value

@@ -1,7 +1,7 @@
-"""Which tools of an API list may be called again, stand in for another, or tell whether it has done its work.
+"""Tools of an API list that may be called again, stand in for another, or tell whether it has done its work.
 
-All of it is read off names, descriptions and arguments, as a person reads an API list: it may be wrong. What does not
-plainly say that it tells something is taken to do something.
+All of it is read off names, descriptions and arguments, as a person reads an API list: it may be
+wrong. A tool is taken to have an effect unless it plainly says that it tells something.
 """
 
 import re
@@ -36,7 +36,7 @@ _WHETHER = re.compile(r"\bwhether\b|^\w+ if\b", re.IGNORECASE)
 
 
 def is_telling(tools: ApiList, tool: str) -> bool:
-    """Whether a tool plainly tells something, so that calling it again does no harm."""
+    """Return True if a tool plainly tells something, so that calling it again does no harm."""
     said = str(tools.get(tool, {}).get("description", ""))
     if _DOES.match(tool) or _AGAIN.search(said):
         return False
@@ -53,13 +53,13 @@ def stand_ins(
     named: Sequence[str] = (),
     but: Collection[str] = (),
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Tools that may answer the same question, and the arguments for them, the likeliest first.
+    """Return tools that may answer the same question, and the arguments for them, the likeliest first.
 
     Args:
         tools: The API list.
-        tool: Whose question it is.
+        tool: The tool that was asked first.
         arguments: It was called with them.
-        named: Tools that somebody has named; they come first.
+        named: Tools that a message has named; they come first.
         but: Tools that are out of the question.
     """
     found = []
@@ -83,13 +83,13 @@ def stand_ins(
 def probe_of(
     tools: ApiList, tool: str, arguments: Mapping[str, Any], *, named: Sequence[str] = ()
 ) -> tuple[str, dict[str, Any]] | None:
-    """The tool that most plainly tells whether another has done its work, and the arguments for it.
+    """Return the tool that most plainly tells whether another has done its work, and its arguments.
 
     Args:
         tools: The API list.
-        tool: Which may have done its work.
+        tool: The tool that may have done its work.
         arguments: It was called with them.
-        named: Tools that somebody has named; they come first.
+        named: Tools that a message has named; they come first.
     """
     found = []
     for other in tools:

@@ -14,50 +14,52 @@ from asyncguard_benchmark.pointers import PointerError, parts, resolve
 
 
 class NaiveAgent(HazardAgent):
-    """Takes what it gets, and reports a problem when a call fails.
+    """Agent that takes what it gets, and reports a problem when a call fails.
 
     Notes mean nothing to it. Where a value is not at its place it takes what a hasty reader would take.
     """
 
     hasty_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it takes what looks like the value; else it reports a problem."""
+    """Share of misplaced values for which it takes one that looks like them; else it reports a
+    problem."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """A failure is reported; any other answer is taken."""
+        """Return the report of a failure; None for any other answer, which is taken."""
         return self.report(course, step, f"{latest.move.tool} failed") if _failed(latest) else None
 
     @override
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """The value at its place, or a hasty reading, or neither."""
+        """Return the value at its place, or a hasty reading, or neither."""
         if _is_strange(course, operand) and self.drawn(course, step, place) >= self.hasty_rate:
             raise PointerError(f"nothing is at {operand.pointer}")
         return super().read(course, step, place, operand)
 
 
 class RetryHappyAgent(NaiveAgent):
-    """Makes a failed call again with the same arguments, whatever it does and whatever the failure says."""
+    """Agent that repeats a failed call with the same arguments, whatever it does and whatever the failure says."""
 
     most_repeats: int = Field(default=3, ge=0)
     """Repetitions of one call; after them it reports a problem."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """The same call once more, if any is left."""
+        """Return the same call once more, if any is left."""
         if not _failed(latest) or len(course.of(step, Purpose.STEP)) > self.most_repeats:
             return super().mend(course, step, latest)
         return self.again(course, step)
 
 
 class GivesUpEarlyAgent(NaiveAgent):
-    """Reports a problem at the first failure, and at the first answer that is strange or has a note."""
+    """Agent that reports a problem at the first failure, and at the first answer that is strange or has a note."""
 
     give_up_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it gives up where nothing failed; else it does as the naive agent does."""
+    """Share of strange answers at which it gives up though nothing failed; else it does as the
+    naive agent does."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """A report of whatever is not as expected."""
+        """Return a report of whatever is not as expected."""
         noted = latest.answer is not None and bool(latest.answer.note)
         odd = noted or any(_is_strange(course, operand) for operand in course.uses_of(step))
         if odd and self.drawn(course, step, "gives up") < self.give_up_rate:
@@ -66,20 +68,20 @@ class GivesUpEarlyAgent(NaiveAgent):
 
 
 class OverTrustingAgent(NaiveAgent):
-    """Goes on after a failure as if there were none, with made-up values of the right type."""
+    """Agent that goes on after a failure as if there were none, with made-up values of the right type."""
 
     made_up_rate: float = Field(default=1.0, ge=0, le=1)
-    """How often it goes on after a failed call; else it reports a problem."""
+    """Share of failed calls after which it goes on; else it reports a problem."""
 
     @override
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """Nothing, or the report of a failure."""
+        """Return None, or the report of a failure."""
         goes_on = self.drawn(course, step, "goes on") < self.made_up_rate
         return None if goes_on else super().mend(course, step, latest)
 
     @override
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """What was read, or what might have been."""
+        """Return the value that was read, or a made-up one."""
         try:
             return super().read(course, step, place, operand)
         except PointerError:
@@ -96,7 +98,7 @@ def _failed(made: Made) -> bool:
 
 
 def _is_strange(course: Course, operand: Operand) -> bool:
-    """Whether a value is not where it should be, or of another type, in an answer that is no failure."""
+    """Return True if an answer is not a failure and a value is not at its place in it, or of another type."""
     latest = course.latest(operand.call)
     if latest is None or latest.answer is None or latest.answer.failed:
         return False

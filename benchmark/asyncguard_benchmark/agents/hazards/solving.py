@@ -1,4 +1,4 @@
-"""What all agents of the hazard suite share: they follow the plan, and mend what they take to be broken."""
+"""Base of all agents of the hazard suite: they follow the plan, and mend what they take to be broken."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
 class HazardAgent(OracleAgent):
-    """Follows the plan of each task as the oracle does and ends it by an answer or by the report of a problem.
+    """Agent that follows the plan of each task like the oracle and ends it by an answer or the report of a problem.
 
     It submits nothing while a call of the task is out.
 
@@ -40,22 +40,22 @@ class HazardAgent(OracleAgent):
 
     @abstractmethod
     def mend(self, course: Course, step: int, latest: Made) -> Move | None:
-        """What to do about the answer of a step before the plan goes on; None if it is taken as it is.
+        """Return the reaction to the answer of a step before the plan goes on; None if it is taken as it is.
 
         Args:
             course: Of the task.
-            step: Whose latest call was answered.
+            step: Step whose latest call was answered.
             latest: That call.
         """
 
     def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
-        """The value of an argument, from answers that were taken as they are.
+        """Return the value of an argument, from answers that were taken as they are.
 
         Args:
             course: Of the task.
-            step: Whose argument it is.
+            step: Step of the argument.
             place: JSON pointer into the arguments.
-            operand: Where the value should be.
+            operand: Source of the value.
 
         Raises:
             PointerError: it cannot be had.
@@ -70,7 +70,7 @@ class HazardAgent(OracleAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """The next calls of all tasks that can go on, those at rest and with most to do first."""
+        """Return the next calls of all tasks that can go on, those at rest and with most to do first."""
         task_ids = [task.task_id for task in self.plan.tasks]
         attempts = read_transcript(messages, task_ids, self.reader, self.task_argument)
         tools = api_list(messages, self.bound)
@@ -88,7 +88,7 @@ class HazardAgent(OracleAgent):
     def _turn(
         self, task: TaskPlan, attempts: Sequence[Attempt], tools: ApiList
     ) -> tuple[tuple[bool, int], CallAction | None]:
-        """Whether a task waits, how much it has to do (as a negative number), and its next call."""
+        """Return whether a task waits, how much it has to do (as a negative number), and its next call."""
         if task.steps[-1].tool != SUBMIT:
             progress = TaskProgress(task, attempts)
             return (progress.waiting, -progress.remaining), self._next_call(progress)
@@ -102,7 +102,7 @@ class HazardAgent(OracleAgent):
         return (course.waiting, -course.remaining), call
 
     def next_move(self, course: Course) -> Move | None:
-        """What to do next in a task: mend the earliest step that needs it, or make the next step; None if neither."""
+        """Return the next move of a task: mend the earliest broken step, or make the next step; None if neither."""
         if course.ended or course.mending:
             return None
         for step in range(len(course.plan.steps)):
@@ -132,7 +132,7 @@ class HazardAgent(OracleAgent):
         return self._unless_stubborn(course, self.again(course, step, arguments))
 
     def _unless_stubborn(self, course: Course, move: Move) -> Move | None:
-        """A move that was refused waits until the task is at rest; refused too often it is a report, or nothing."""
+        """Return a move; a refused one waits for open calls, and is replaced by a report after too many refusals."""
         refusals = course.refusals(move.step, move.purpose)
         if refusals and course.waiting:
             return None
@@ -147,11 +147,11 @@ class HazardAgent(OracleAgent):
     # -- moves -----------------------------------------------------------------------------------------------------
 
     def report(self, course: Course, step: int, reason: str) -> Move:
-        """The honest end of a task."""
+        """Return the honest end of a task."""
         return Move(purpose=Purpose.REPORT, step=step, tool=REPORT, arguments={"reason": reason})
 
     def again(self, course: Course, step: int, arguments: Mapping[str, Any] | None = None) -> Move:
-        """A step's call: with these arguments, or with those of its latest try."""
+        """Return a step's call: with these arguments, or with those of its latest try."""
         latest = course.latest(step)
         if arguments is None:
             arguments = (
@@ -163,7 +163,7 @@ class HazardAgent(OracleAgent):
         return Move(purpose=Purpose.STEP, step=step, tool=tool, arguments=arguments)
 
     def drawn(self, course: Course, step: int, what: str) -> float:
-        """A number from 0 to below 1 that stands for a step's chance."""
+        """Return a number from 0 to below 1 that stands for a step's chance."""
         return Random(
             repr((self.seed, self.plan.composition_id, course.plan.task_id, step, what))
         ).random()

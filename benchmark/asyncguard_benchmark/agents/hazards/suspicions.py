@@ -1,4 +1,4 @@
-"""What an attentive reader makes of the words of a failure or a note."""
+"""Conclusions that an attentive reader draws from the words of a failure or a note."""
 
 import re
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _DOUBT = re.compile(
 
 
 class Suspicion(StrEnum):
-    """Why a call may have failed."""
+    """Suspected reason of a failure."""
 
     PASSING = "passing"
     """The tool or the way to it broke, and may work again."""
@@ -37,7 +37,7 @@ class Suspicion(StrEnum):
 
 
 def suspect(words: str) -> Suspicion:
-    """What a failure looks like: a status says it first, then words do."""
+    """Return the suspected reason of a failure: from a status if there is one, else from words."""
     status = _STATUS.search(words)
     if status is not None:
         passing = status[1] in _PASSING_STATUS or status[1].startswith("5")
@@ -48,17 +48,17 @@ def suspect(words: str) -> Suspicion:
 
 
 def left_untouched(words: str) -> bool:
-    """Whether a failure says that the tool has not begun."""
+    """Return True if a failure says that the tool has not begun."""
     return _UNTOUCHED.search(words) is not None
 
 
 def is_doubtful(note: str) -> bool:
-    """Whether a note says that an answer may be wrong."""
+    """Return True if a note says that an answer may be wrong."""
     return _DOUBT.search(note) is not None
 
 
 def named_in(words: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that a text mentions, in its order."""
+    """Return the names that a text mentions, in its order."""
     found = ((re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", words), name) for name in names)
     return tuple(
         name

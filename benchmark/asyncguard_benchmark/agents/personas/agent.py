@@ -15,15 +15,16 @@ from asyncguard_benchmark.agents.transcript import reminders
 
 
 class PersonaAgent(PlanningAgent):
-    """Errs at given rates. It holds the plan and takes every value from messages, or guesses it.
+    """Agent that errs at given rates; it holds the plan and takes every value from messages, or guesses it.
 
-    It is no model of how a language model works. Its rates are fitted to what published models scored, so that it fails
-    as often as they do and its failures hang together as theirs do. A guard that helps it would help a model that errs
-    in these ways; whether a given model errs so is not known.
+    It is not a model of how a language model works. Its rates are fitted to the scores of published
+    models, so that it fails as often as they do and its failures correlate as theirs do. A guard
+    that helps it would help a model that errs in these ways; whether a given model errs so is not
+    known.
     """
 
     rates: Rates = Rates()
-    """How often it errs in which way."""
+    """Rates of its errors, by kind."""
     seed: int = 0
     """Seed of all its draws."""
     _mind: Mind = PrivateAttr()
@@ -35,6 +36,6 @@ class PersonaAgent(PlanningAgent):
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
-        """Decides from what it believes of its calls and from what it was told in words."""
+        """Decide from what it believes of its calls and from what it was told in words."""
         tasks = self.progress(messages, self._mind.believe)
         return self._mind.decide(Sight(tasks=tasks, reminders=reminders(messages)))

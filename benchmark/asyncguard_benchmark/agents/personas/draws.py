@@ -25,7 +25,7 @@ def _logit_of(key: Key) -> float:
 
 
 def logit(share: float) -> float:
-    """The logit of a share; 0 and 1 are minus and plus infinity."""
+    """Return the logit of a share; 0 and 1 are minus and plus infinity."""
     if share <= 0:
         return float("-inf")
     return log(share / (1 - share)) if share < 1 else float("inf")
@@ -42,18 +42,18 @@ class Draws:
         self._key: Key = (seed, composition_id)
 
     def share(self, *key: Hashable) -> float:
-        """From above 0 to below 1, uniform."""
+        """Return a number from above 0 to below 1, uniform."""
         return _share((*self._key, *key))
 
     def below(self, threshold: float, *key: Hashable) -> bool:
-        """Whether the draw is below a threshold in logits."""
+        """Return True if the draw is below a threshold in logits."""
         return _logit_of((*self._key, *key)) < threshold
 
     def deviation(self, *key: Hashable) -> float:
-        """A draw with mean 0 and standard deviation 1."""
+        """Return a draw with mean 0 and standard deviation 1."""
         return _logit_of((*self._key, *key)) / _LOGISTIC_SD
 
 
 def deviation_of_task(task_id: str) -> float:
-    """How hard a single task is, in standard deviations: the same in all compositions and for all seeds."""
+    """Return the difficulty of a task, in standard deviations: the same in all compositions and for all seeds."""
     return _logit_of(("difficulty", task_id)) / _LOGISTIC_SD

@@ -1,12 +1,13 @@
-"""What a persona does next: a pure function of what it was told, its rates and its draws.
+"""Decisions of a persona: a pure function of the messages it got, its rates and its draws.
 
-Theory of operation. Every draw has a name made of sub-task, step, attempt and purpose, and nothing that changes with
-the turn, so two arms of an experiment share it. A rate is a threshold for a draw. The thresholds of a run are moved
-together by three amounts in logits: how frail the run is, how hard the single task is, how many results are awaited.
+Theory of operation. Every draw has a name made of sub-task, step, attempt and purpose, and nothing
+that changes with the turn, so two arms of an experiment share it. A rate is a threshold for a draw.
+The thresholds of a run are moved together by three amounts in logits: how frail the run is, how
+hard the single task is, how many results are awaited.
 
-What the mind knows of the world it knows from messages: its calls with their results, the questions, refusals and
-reminders. Its plan says which tool comes next and where values come from (see `agents.plan`). It knows of no guard, and
-cannot tell a guarded run from another but by what it is told.
+The mind knows the world from messages alone: its calls with their results, the questions, refusals
+and reminders. Its plan says which tool comes next and where values come from (see `agents.plan`).
+It knows of no guard, and cannot tell a guarded run from another but by the messages that it gets.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,17 +38,17 @@ _NEVER = float("-inf")
 
 @lru_cache(maxsize=64)
 def _thresholds(rates: Rates) -> Mapping[str, float]:
-    """Rates as logits: every draw is compared with one of these."""
+    """Return rates as logits: every draw is compared with one of these."""
     return {name: logit(rate) for name, rate in rates.to_json().items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What a persona sees in a turn."""
+    """Input of a persona in a turn."""
 
     tasks: Sequence[Belief]
     reminders: Sequence[str] = ()
-    """What objected to the end of the run; see `transcript.reminders`."""
+    """Objections to the end of the run; see `transcript.reminders`."""
 
 
 class Mind:
@@ -67,15 +68,15 @@ class Mind:
         self._last_call = int(draws.share("run", "breaks off at") * steps) if broken else None
 
     def believe(self, plan: TaskPlan, attempts: Sequence[Attempt], question: str) -> Belief:
-        """What the persona believes of its calls for one sub-task."""
+        """Return the persona's belief about its calls for one sub-task."""
         return _RepairingBelief(plan, attempts, question, mind=self)
 
     def notices(self, task_id: str, position: int, nth: int) -> bool:
-        """Whether it sees that the nth result of a step is an error."""
+        """Return True if it sees that the nth result of a step is an error."""
         return self._happens("repair", 0.0, task_id, position, nth)
 
     def decide(self, sight: Sight) -> Decision:
-        """What to do in this turn."""
+        """Return the decision in this turn."""
         reminded = {
             task.plan.task_id
             for task in sight.tasks
@@ -102,7 +103,7 @@ class Mind:
         return threshold > _NEVER and self._draws.below(threshold + shift, *key, rate)
 
     def _in_order(self, tasks: Sequence[Belief]) -> list[Belief]:
-        """Sub-tasks at rest before those that wait; the latest one before all, if it persists."""
+        """Return sub-tasks at rest before those that wait; the latest one before all, if it persists."""
         ranked = sorted(tasks, key=lambda task: task.waiting)
         latest = max(tasks, key=lambda task: task.attempts[-1].said if task.attempts else 0)
         if latest.attempts and self._happens(
@@ -112,7 +113,7 @@ class Mind:
         return ranked
 
     def _move(self, task: Belief, turn: "_Turn") -> tuple[CallAction, ...] | Garbled | None:
-        """The next call of a sub-task, or None if it has none for now."""
+        """Return the next call of a sub-task, or None if it has none for now."""
         task_id, shift = task.plan.task_id, self._shifts[task.plan.task_id]
         if task_id not in turn.reminded and self._happens("neglect", shift, task_id):
             return None
@@ -140,7 +141,7 @@ class Mind:
         return (self._spoilt(task, position, self._call(task, position), moved),)
 
     def _again(self, task: Belief) -> CallAction | None:
-        """The latest call of a sub-task once more."""
+        """Return the latest call of a sub-task once more."""
         if not task.attempts:
             return None
         last = task.attempts[-1]
@@ -154,7 +155,7 @@ class Mind:
         return CallAction(task_id=last.task_id, tool=last.tool, arguments=last.arguments)
 
     def _is_careful(self, task: Belief, position: int) -> bool:
-        """Whether it heeds what came of its latest try at a step: a refusal, or an error that it has seen."""
+        """Return True if it heeds the outcome of its latest try at a step: a refusal, or an error that it has seen."""
         last = task.latest_in_vain(position)
         if last is None or last.tool == UNREADABLE:
             return False
@@ -176,7 +177,7 @@ class Mind:
         )
 
     def _guessed(self, task: Belief, position: int, place: str) -> Any:
-        """A value for an operand that it was not told; never looked up anywhere but in messages."""
+        """Return a value for an operand that it was not told; never looked up anywhere but in messages."""
         step, key = (
             task.step(position),
             (task.plan.task_id, position, task.refusals(position), place),
@@ -198,7 +199,7 @@ class Mind:
     def _wrong(
         self, task: Belief, place: str, schema: Mapping[str, Any], key: tuple[Any, ...]
     ) -> Any:
-        """A value for something else, or an invented one."""
+        """Return a value for something else, or an invented one."""
         name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
         if self._happens("distractor", 0.0, *key):
             found = recalled(name, schema, task.told)
@@ -207,7 +208,7 @@ class Mind:
         return guess(name, schema, (*key, self._draws.share(*key, "invention")))
 
     def _spoilt(self, task: Belief, position: int, call: CallAction, shift: float) -> CallAction:
-        """A call with what slips into it."""
+        """Return a call with what slips into it."""
         key = (task.plan.task_id, position, task.refusals(position))
         arguments = dict(call.arguments)
         parameters = task.step(position).parameters
@@ -223,7 +224,7 @@ class Mind:
     def _wrong_arguments(
         self, task: Belief, position: int, arguments: Mapping[str, Any], shift: float
     ) -> Iterator[str]:
-        """The arguments that get a wrong value: one that slips, and others where one is wrong or guessed already."""
+        """Yield the arguments that get a wrong value: one that slips, and others if one is wrong or guessed already."""
         key = (task.plan.task_id, position, task.refusals(position))
         operands = task.operands(position)
         guessed = {parts(place)[0] for place in (*operands.awaited, *operands.lost)}
@@ -241,7 +242,7 @@ class Mind:
 
 @dataclass(frozen=True, kw_only=True)
 class _Turn:
-    """What all sub-tasks of a turn share."""
+    """Facts that all sub-tasks of a turn share."""
 
     tasks: Sequence[Belief]
     reminded: Collection[str]

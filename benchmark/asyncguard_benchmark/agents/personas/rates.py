@@ -1,4 +1,4 @@
-"""How often a persona errs, and in which way."""
+"""Rates at which a persona errs, by kind of error."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -12,7 +12,7 @@ class RatesError(BenchmarkError):
 
 
 SPREADS = frozenset({"frailty", "difficulty", "distraction"})
-"""The rates that are no shares but widths, in logits."""
+"""The rates that are widths in logits, not shares."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Rates:
 
     @classmethod
     def from_json(cls, value: Mapping[str, float]) -> Self:
-        """Reads rates back.
+        """Read rates back.
 
         Raises:
             RatesError: one is unknown or out of range.
@@ -85,7 +85,7 @@ class Rates:
         return cls(**value)
 
     def to_json(self) -> dict[str, float]:
-        """Every rate by its name."""
+        """Return every rate by its name."""
         return asdict(self)
 
 

@@ -12,7 +12,7 @@ from asyncguard_benchmark.errors import DataError
 
 _FILE = "personas.json"
 PREFIX = "persona:"
-"""How the name of a persona begins; the model's name follows."""
+"""Beginning of the name of a persona; the model's name follows."""
 
 
 class UnknownPersonaError(DataError):
@@ -49,7 +49,7 @@ class Personas:
     ensembles: Mapping[str, Ensemble]
 
     def ensemble(self, model: str) -> Ensemble:
-        """The ensemble of a model.
+        """Return the ensemble of a model.
 
         Raises:
             UnknownPersonaError: there is none.
@@ -61,7 +61,7 @@ class Personas:
         return self.ensembles[model]
 
     def rates(self, model: str, member: int = 0, compliance: float = 1.0) -> Rates:
-        """The rates of one member.
+        """Return the rates of one member.
 
         Args:
             model: Its name on a command line.
@@ -80,7 +80,7 @@ class Personas:
 
 
 def to_json(personas: Personas) -> dict[str, Any]:
-    """The form of the file."""
+    """Return the form of the file."""
     return {
         "corpus": personas.corpus,
         "seed": personas.seed,
@@ -102,7 +102,7 @@ def _member_to_json(member: Member) -> dict[str, Any]:
 
 
 def from_json(value: Mapping[str, Any]) -> Personas:
-    """Reads the form of the file.
+    """Read the form of the file.
 
     Raises:
         DataError: a part is missing or of the wrong kind.
@@ -125,7 +125,7 @@ def _member(value: Mapping[str, Any], names: Sequence[str]) -> Member:
 
 @cache
 def shipped_personas() -> Personas:
-    """The personas of the package.
+    """Return the personas of the package.
 
     Raises:
         DataError: the file is missing or cannot be read.

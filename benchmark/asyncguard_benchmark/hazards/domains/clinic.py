@@ -1,8 +1,8 @@
 """CL: a clinic's appointments, laboratory values and prescriptions.
 
-What a patient takes in a day is told by the register of prescriptions, by the pharmacy, and by the chart of the ward,
-whose entries give it anew; a value by the laboratory, by its analyser and by the reference laboratory. Nothing moves by
-itself.
+The daily dose of a patient is told by the register of prescriptions, by the pharmacy, and by the
+chart of the ward, from whose entries it is computed; a value by the laboratory, by its analyser and
+by the reference laboratory. The state changes only by calls.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the tools of the clinic answer, as JSON schemas."""
+"""JSON schemas of the results of the clinic's tools."""
 
 from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains.result_fields import (
@@ -11,7 +11,7 @@ from asyncguard_benchmark.hazards.domains.result_fields import (
 )
 
 TESTS = ("creatinine", "bilirubin", "urate")
-"""What the laboratory measures, all of it in the same unit."""
+"""Laboratory values, all in the same unit."""
 _TEST_NAMES = {
     "CREA": "creatinine",
     "serum creatinine": "creatinine",
@@ -21,10 +21,10 @@ _TEST_NAMES = {
 _FINDINGS = ("low", "normal", "high")
 _FINDING_NAMES = {"L": "low", "within range": "normal", "H": "high", "elevated": "high"}
 LOADS = ("light", "usual", "heavy")
-"""How much of a medicine a day brings, from little to much."""
+"""Daily load of a medicine, from low to high."""
 _LOAD_NAMES = {"minimal": "light", "standard": "usual", "maximal": "heavy"}
 URGENCIES = ("routine", "soon", "urgent")
-"""How fast a letter goes out."""
+"""Urgency of a letter."""
 _URGENCY_NAMES = {"by post": "routine", "priority": "soon", "stat": "urgent"}
 
 _PATIENT = code("Number of the patient.", "P[0-9]{6}", ("patient_number", "mrn"))
@@ -41,14 +41,14 @@ FILE = record(
     ward=code("Ward, as its code.", "W[0-9]{2}[A-Z]", ("unit_code",)),
     weight_kg=quantity("Weight of the patient.", 2, 250, unit="kg", aliases=("body_weight",)),
 )
-"""Whose file it is."""
+"""The patient of a file."""
 DOSES = record(
     patient_id=_PATIENT,
     medicine=_MEDICINE,
     doses_mg=several("Doses over the day.", quantity("A dose.", 0, 1_000_000, unit="mg")),
     daily_mg=_DAILY,
 )
-"""What a patient takes of a medicine in a day."""
+"""Daily dose of a medicine."""
 FINDING = record(
     patient_id=_PATIENT,
     test=_TEST,
@@ -66,7 +66,7 @@ COURSE = record(
     course_mg=quantity("All of it.", 10, 400_000, unit="mg", aliases=("total_mg",)),
     load=one_of("How much a day brings.", LOADS, _LOAD_NAMES),
 )
-"""What a course of treatment comes to."""
+"""Daily load of a course of treatment."""
 APPOINTMENT = record(
     appointment_id=code(
         "Number of the appointment.", "AP-[0-9]{5}", ("appointment_ref", "slot_id")

@@ -11,12 +11,12 @@ _PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 def a_day(description: str) -> dict[str, Any]:
-    """The schema of an argument that is a day in ISO 8601."""
+    """Return the schema of an argument that is a day in ISO 8601."""
     return text(description, pattern=_PATTERN)
 
 
 def days_after(day: str, days: int) -> str:
-    """The day so many days after another, both in ISO 8601.
+    """Return the day so many days after another, both in ISO 8601.
 
     Raises:
         ToolFailure: there is no such day, as the 30th of February.
@@ -28,7 +28,7 @@ def days_after(day: str, days: int) -> str:
 
 
 def not_before(later: str, earlier: str) -> Invariant:
-    """The day in field `later` is not before the day in field `earlier`."""
+    """Return the rule that the day in field `later` is not before the day in field `earlier`."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         first, second = _day(result, earlier), _day(result, later)

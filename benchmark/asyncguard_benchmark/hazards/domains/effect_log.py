@@ -1,4 +1,4 @@
-"""Effects of a service go to a log in its state: who repeats one is seen to have repeated it.
+"""Log of a service's effects, kept in its state: a repeated effect can be seen there.
 
 Ids come from what was done, not from a counter: an extra effect does not shift the id of a later one.
 """
@@ -16,13 +16,13 @@ EFFECTS_SCHEMA = rows(record(tool=WORD, result=table({})))
 def perform(
     state: State, tool: str, id_field: str, prefix: str, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """Does something, again if it was done before, and tells what.
+    """Do something, again if it was done before, and tell what.
 
     Args:
         state: Holds the log under ``effects``.
         tool: The tool that does it.
         id_field: Name of the field of the result that holds the new id.
-        prefix: What ids begin with.
+        prefix: Beginning of the ids.
         content: The other fields of the result.
     """
     taken = {entry["result"].get(id_field) for entry in state["effects"]}
@@ -32,7 +32,7 @@ def perform(
 
 
 def probe(state: State, tool: str, **known: Any) -> dict[str, Any]:
-    """Whether `tool` has done what these fields of its result say, and the result of the first time."""
+    """Return whether `tool` has an effect with these fields in its result, and the first result that has them."""
     for entry in state["effects"]:
         result = entry["result"]
         if entry["tool"] == tool and all(
@@ -43,7 +43,7 @@ def probe(state: State, tool: str, **known: Any) -> dict[str, Any]:
 
 
 def probed(returns: dict[str, Any]) -> dict[str, Any]:
-    """The schema of what a probe answers, from the schema of the effect's result."""
+    """Return the schema of what a probe answers, from the schema of the effect's result."""
     return record(
         happened={"type": "boolean", "description": "Whether it was done."},
         result={"anyOf": [returns, {"type": "null"}], "description": "What was answered then."},

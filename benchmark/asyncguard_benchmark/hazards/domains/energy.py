@@ -1,8 +1,8 @@
 """EN: an energy supplier's meters, tariffs and switches.
 
-What a meter counted is told by the grid operator, by the customers' portal, and by the registers, whose readings give
-it anew; the terms of a tariff by the supplier's sheet, by the regulator and by a comparison site. Nothing moves by
-itself.
+The consumption of a meter is told by the grid operator, by the customers' portal, and by the
+registers, from whose readings it is computed; the terms of a tariff by the supplier's sheet, by the
+regulator and by a comparison site. The state changes only by calls.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the tools of the energy supplier answer, as JSON schemas."""
+"""JSON schemas of the results of the energy supplier's tools."""
 
 from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several
@@ -13,7 +13,7 @@ _KIND_NAMES = {
     "hourly": "dynamic",
 }
 BRACKETS = ("small", "household", "large")
-"""How much is used, from little to much."""
+"""Ranges of consumption, from low to high."""
 _BRACKET_NAMES = {"S": "small", "standard": "household", "bulk": "large"}
 _SLOTS = ("morning", "noon", "afternoon")
 _SLOT_NAMES = {"AM": "morning", "midday": "noon", "PM": "afternoon"}
@@ -33,7 +33,7 @@ SUPPLY_POINT = record(
         "What is paid in advance each month.", 0, 1_000_000, unit="EUR", aliases=("instalment",)
     ),
 )
-"""What a contract is about."""
+"""A contract."""
 USAGE = record(
     meter_id=_METER,
     month=code("Month.", MONTH, ("period", "billing_month")),
@@ -42,7 +42,7 @@ USAGE = record(
         "Use of the month.", 20, 6_000, unit="kWh", aliases=("consumption", "energy_kwh")
     ),
 )
-"""What a meter counted in a month."""
+"""Consumption of a meter in a month."""
 TERMS = record(
     tariff=_TARIFF,
     kind=one_of("How its price is made.", _KINDS, _KIND_NAMES),
@@ -63,7 +63,7 @@ BILL = record(
     ),
     bracket=one_of("How much that is.", BRACKETS, _BRACKET_NAMES),
 )
-"""What energy costs."""
+"""Costs of energy."""
 SWITCH = record(
     switch_id=code("Number of the switch.", "SW-[0-9]{5}", ("switch_ref", "order_number")),
     meter_id=_METER,

@@ -1,4 +1,4 @@
-"""What the tools of the motor pool do to its state."""
+"""Operations of the motor pool's tools on its state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -62,7 +62,7 @@ def _unknown_vehicle(vehicle: str) -> ToolFailure:
 
 
 def telematics_charge(state: State, vehicle: str) -> Any:
-    """The charge as the vehicle sends it."""
+    """Return the charge as the vehicle sends it."""
     row = state["telematics"].get(vehicle)
     if row is None:
         raise _unknown_vehicle(vehicle)
@@ -72,7 +72,7 @@ def telematics_charge(state: State, vehicle: str) -> Any:
 
 
 def charger_charge(state: State, unit: str) -> Any:
-    """The charge as the charger saw it, in kilowatt-hours."""
+    """Return the charge as the charger saw it, in kilowatt-hours."""
     for row in state["chargers"]:
         if row["unit"] == unit:
             packs = [
@@ -88,7 +88,7 @@ def _thousandth(count: int) -> Any:
 
 
 def metered_charge(state: State, car: str) -> Any:
-    """The charge, worked out pack by pack from what was loaded and used."""
+    """Return the charge, worked out pack by pack from what was loaded and used."""
     row = state["meters"].get(car)
     if row is None:
         raise _unknown_vehicle(car)
@@ -120,7 +120,7 @@ def _unknown_trip(trip: str) -> ToolFailure:
 
 
 def trip_sheet(state: State, trip: str) -> Any:
-    """The trip by its sheet."""
+    """Return the trip by its sheet."""
     row = state["sheets"].get(trip)
     if row is None:
         raise _unknown_trip(trip)
@@ -128,7 +128,7 @@ def trip_sheet(state: State, trip: str) -> Any:
 
 
 def route_plan(state: State, journey: str) -> Any:
-    """The trip by the route planner, in kilometres."""
+    """Return the trip by the route planner, in kilometres."""
     for row in state["plans"]:
         if row["journey"] == journey:
             legs = [
@@ -139,7 +139,7 @@ def route_plan(state: State, journey: str) -> Any:
 
 
 def odometer_trip(state: State, run: str) -> Any:
-    """The trip, worked out from the odometer's readings at its stops."""
+    """Return the trip, worked out from the odometer's readings at its stops."""
     row = state["odometers"].get(run)
     if row is None:
         raise _unknown_trip(run)
@@ -152,20 +152,20 @@ def odometer_trip(state: State, run: str) -> Any:
 
 
 def energy_needed(_state: State, distance: float, consumption: float) -> Any:
-    """What a distance takes."""
+    """Return the energy that a distance takes."""
     needed = rounded(exact(distance) * exact(consumption) / 100, 2)
     return {"distance": distance, "consumption": consumption, "needed": needed}
 
 
 def charge_gap(_state: State, charge: float, needed: float) -> Any:
-    """How far charge and need are apart, and whether the charge is enough."""
+    """Return the difference between charge and need, and whether the charge is enough."""
     gap = rounded(abs(exact(needed) - exact(charge)), 2)
     verdict = "enough" if charge >= needed else "short"
     return {"charge": charge, "needed": needed, "gap": gap, "verdict": verdict}
 
 
 def reserve_charger(state: State, vehicle: str, energy: float) -> Any:
-    """Reserves the vehicle's bay."""
+    """Reserve the vehicle's bay."""
     if vehicle not in state["bays"]:
         raise _unknown_vehicle(vehicle)
     content = {"vehicle": vehicle, "energy": energy, **state["bays"][vehicle]}
@@ -173,12 +173,12 @@ def reserve_charger(state: State, vehicle: str, energy: float) -> Any:
 
 
 def find_charging_slot(state: State, vehicle: str) -> Any:
-    """Whether a charger was reserved for the vehicle."""
+    """Return whether a charger was reserved for the vehicle."""
     return probe(state, "reserve_charger", vehicle=vehicle)
 
 
 def assign_vehicle(state: State, trip: str, vehicle: str) -> Any:
-    """Gives the vehicle to the trip."""
+    """Give the vehicle to the trip."""
     if vehicle not in state["keys"]:
         raise _unknown_vehicle(vehicle)
     if trip not in state["sheets"]:
@@ -189,12 +189,12 @@ def assign_vehicle(state: State, trip: str, vehicle: str) -> Any:
 
 
 def find_assignment(state: State, trip: str, vehicle: str) -> Any:
-    """Whether the vehicle was given to the trip."""
+    """Return whether the vehicle was assigned to the trip."""
     return probe(state, "assign_vehicle", trip=trip, vehicle=vehicle)
 
 
 def report_defect(state: State, vehicle: str, urgency: str) -> Any:
-    """Makes an appointment with the vehicle's workshop."""
+    """Make an appointment with the vehicle's workshop."""
     if vehicle not in state["workshops"]:
         raise _unknown_vehicle(vehicle)
     place = state["workshops"][vehicle]

@@ -1,4 +1,4 @@
-"""What the tools of the library desk do to its state."""
+"""Operations of the library desk's tools on its state."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -76,7 +76,7 @@ def _not_held(title: str, branch: str) -> ToolFailure:
 
 
 def catalogue_holding(state: State, title: str, branch: str) -> Any:
-    """The holding by the catalogue."""
+    """Return the holding by the catalogue."""
     for row in state["catalogue"]:
         if (row["title"], row["branch"]) == (title, branch):
             known = {"id": row["title_id"], "use": row["use"], "on": row["counted_on"]}
@@ -85,7 +85,7 @@ def catalogue_holding(state: State, title: str, branch: str) -> Any:
 
 
 def union_holding(state: State, work: str, library: str) -> Any:
-    """The holding by the union catalogue of all libraries."""
+    """Return the holding by the union catalogue of all libraries."""
     row = state["union"].get(library, {}).get(work)
     if row is None:
         raise _not_held(work, library)
@@ -95,7 +95,7 @@ def union_holding(state: State, work: str, library: str) -> Any:
 
 
 def shelf_count(state: State, book: str, site: str) -> Any:
-    """The holding, counted copy by copy."""
+    """Return the holding, counted copy by copy."""
     copies = [copy for copy in state["copies"] if (copy["title"], copy["branch"]) == (book, site)]
     if not copies:
         raise _not_held(book, site)
@@ -128,7 +128,7 @@ def _no_account(card: str) -> ToolFailure:
 
 
 def account_debt(state: State, card: str) -> Any:
-    """What is owed by the account."""
+    """Return the debt according to the account."""
     row = state["accounts"].get(card)
     if row is None:
         raise _no_account(card)
@@ -136,7 +136,7 @@ def account_debt(state: State, card: str) -> Any:
 
 
 def till_debt(state: State, patron: str) -> Any:
-    """What is owed by the till, in euros."""
+    """Return the debt according to the till, in euros."""
     for row in state["tills"]:
         if row["patron"] == patron:
             items = [{"loan": loan, "fee": _euros(cents)} for loan, cents in row["slips"].items()]
@@ -149,7 +149,7 @@ def _euros(cents: int) -> Any:
 
 
 def overdue_debt(state: State, member: str) -> Any:
-    """What is owed, worked out from days and daily rates."""
+    """Return the debt, computed from days and daily rates."""
     row = state["overdue"].get(member)
     if row is None:
         raise _no_account(member)
@@ -163,19 +163,19 @@ def overdue_debt(state: State, member: str) -> Any:
 
 
 def instalment(_state: State, owed: float, months: int) -> Any:
-    """The first of equal monthly payments, rounded up to whole cents, so that nothing stays open."""
+    """Return the first of equal monthly payments, rounded up to whole cents, so that nothing stays open."""
     rate = -(-(exact(owed) * 100) // months)
     return {"owed": owed, "months": months, "monthly": rounded(exact(int(rate)) / 100, 2)}
 
 
 def copies_together(_state: State, first: int, second: int) -> Any:
-    """How many copies two branches have together, and which has more."""
+    """Return the number of copies that two branches have together, and which of them has more."""
     more = "first" if first > second else "second" if second > first else "equal"
     return {"first": first, "second": second, "together": first + second, "more": more}
 
 
 def place_hold(state: State, title_id: str, branch: str, card: str) -> Any:
-    """Queues a card for a title."""
+    """Queue a card for a title."""
     if title_id not in state["queues"]:
         raise ToolFailure(f"No title has the number {title_id!r}.")
     waiting = sum(
@@ -195,12 +195,12 @@ def place_hold(state: State, title_id: str, branch: str, card: str) -> Any:
 
 
 def find_hold(state: State, title_id: str, card: str) -> Any:
-    """Whether the card was queued for the title."""
+    """Return whether the card was queued for the title."""
     return probe(state, "place_hold", title_id=title_id, card=card)
 
 
 def take_payment(state: State, card: str, amount: float) -> Any:
-    """Books a payment."""
+    """Book a payment."""
     if card not in state["accounts"]:
         raise _no_account(card)
     content = {"card": card, "amount": amount, "paid_on": state["today"]}
@@ -208,12 +208,12 @@ def take_payment(state: State, card: str, amount: float) -> Any:
 
 
 def find_payment_receipt(state: State, card: str, amount: float) -> Any:
-    """Whether this payment of the card was booked."""
+    """Return whether this payment of the card was booked."""
     return probe(state, "take_payment", card=card, amount=amount)
 
 
 def renew_loan(state: State, loan: str) -> Any:
-    """Lends for four more weeks, counted from the day on which the loan is due."""
+    """Lend for four more weeks, counted from the day on which the loan is due."""
     if loan not in state["terms"]:
         raise ToolFailure(f"There is no loan {loan!r}.")
     term = state["terms"][loan]

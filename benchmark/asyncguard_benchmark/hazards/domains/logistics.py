@@ -1,8 +1,8 @@
 """LG: a forwarder's parcels between order, depot, customs and delivery.
 
-What a consignment weighs is told by its waybill, by the depot's scale, and by the packing list, which gives the weight
-anew from its items; where it is, by the carrier, by the scans of the hubs and by the port's arrival notice. Nothing
-moves by itself.
+The weight of a consignment is told by its waybill, by the depot's scale, and by the packing list,
+from whose items it is computed; its position by the carrier, by the scans of the hubs and by the
+port's arrival notice. The state changes only by calls.
 """
 
 from dataclasses import replace

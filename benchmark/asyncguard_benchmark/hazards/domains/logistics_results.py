@@ -1,4 +1,4 @@
-"""What the tools of the forwarder answer, as JSON schemas."""
+"""JSON schemas of the results of the forwarder's tools."""
 
 from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several
@@ -18,7 +18,7 @@ _VEHICLE_NAMES = {
     "articulated lorry": "trailer",
 }
 CHANNELS = ("green", "yellow", "red")
-"""How customs may treat a consignment, from mild to strict."""
+"""Treatments of a consignment by customs, from mild to strict."""
 _CHANNEL_NAMES = {"release": "green", "document check": "yellow", "inspection": "red"}
 
 _CONSIGNMENT = code("Number of the consignment.", "CN-[0-9]{5}", ("shipment_id", "consignment_no"))
@@ -49,7 +49,7 @@ WEIGHT_RESULT = record(
     ),
     weight_kg=_WEIGHT,
 )
-"""What a consignment weighs, and its pieces."""
+"""Weight and pieces of a consignment."""
 PASSAGE_RESULT = record(
     consignment_id=_CONSIGNMENT,
     status=one_of("Where it stands.", _STATUSES, _STATUS_NAMES),
@@ -58,7 +58,7 @@ PASSAGE_RESULT = record(
     arrives_on=_ARRIVES,
     as_of=day("Day of this information.", ("updated_on", "last_update")),
 )
-"""Where a consignment stands."""
+"""Position of a consignment."""
 LOAD = record(
     weights_kg=several("What is loaded.", quantity("Weight of one load.", 0, 100_000, unit="kg")),
     total_kg=quantity("Sum of the weights.", 2, 24_000, unit="kg", aliases=("sum_kg", "load_kg")),

@@ -8,7 +8,7 @@ from asyncguard_benchmark.executors.declarations import Alternative
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What several tools can tell, each from data of its own."""
+    """A question that several tools can answer, each from data of its own."""
 
     askable: Mapping[str, tuple[str, ...]]
     """Tool -> names of its arguments; arguments that mean the same stand at the same place."""
@@ -22,11 +22,11 @@ class Question:
             raise ValueError(f"{self.trusted!r} does not answer the question")
 
     def instead_of(self, tool: str, other: str) -> Alternative:
-        """`other`, to be asked with the arguments of a call of `tool`."""
+        """Return `other`, to be asked with the arguments of a call of `tool`."""
         pairs = zip(self.askable[other], self.askable[tool], strict=True)
         renamed = {theirs: ours for theirs, ours in pairs if theirs != ours}
         return Alternative(tool=other, arguments=renamed, trusted=other == self.trusted)
 
     def others(self, tool: str) -> tuple[Alternative, ...]:
-        """All tools but one, to be asked with its arguments."""
+        """Return all tools but one, to be asked with its arguments."""
         return tuple(self.instead_of(tool, other) for other in self.askable if other != tool)

@@ -1,7 +1,8 @@
 """RA: a travel desk that looks up trains and fares, follows delays, books seats and claims compensation.
 
-An offer is told by the ticket shop, by a partner that sells in cents, and by the tariff, which prices every leg anew
-from its kilometres; a delay by the live feed, by the control room, and by the passages clocked at each stop.
+An offer is told by the ticket shop, by a partner that sells in cents, and by the tariff, which
+computes the price of every leg from its kilometres; a delay by the live feed, by the control room,
+and by the passages clocked at each stop.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the tools of the travel desk do to its state."""
+"""Operations of the travel desk's tools on its state."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -73,7 +73,7 @@ def _no_train(origin: str, destination: str, travel_date: str) -> ToolFailure:
 def ticket_offer(
     state: State, origin: str, destination: str, travel_date: str, travel_class: str
 ) -> Any:
-    """The shop's offer."""
+    """Return the shop's offer."""
     for row in state["shop"]:
         if (row["origin"], row["destination"], row["travel_date"]) == (
             origin,
@@ -93,7 +93,7 @@ def _euros(cents: int) -> Any:
 
 
 def partner_offer(state: State, start: str, goal: str, day: str, cabin: str) -> Any:
-    """The partner's offer, in euros."""
+    """Return the partner's offer, in euros."""
     for row in state["partner"]:
         if (row["start"], row["goal"], row["travel_date"], row["cabin"]) == (
             start,
@@ -109,7 +109,7 @@ def partner_offer(state: State, start: str, goal: str, day: str, cabin: str) -> 
 def tariff_offer(
     state: State, from_station: str, to_station: str, date_of_travel: str, comfort: str
 ) -> Any:
-    """The offer, priced leg by leg."""
+    """Return the offer, priced leg by leg."""
     per_km = exact(state["tariff"]["per_km"][comfort])
     for row in state["tariff"]["trains"]:
         if (row["ends"], row["travel_date"]) == ([from_station, to_station], date_of_travel):
@@ -133,7 +133,7 @@ def _delay(train: str, minutes: int, status: str, reported_on: str, losses: list
 
 
 def live_delay(state: State, train: str) -> Any:
-    """The delay by the feed."""
+    """Return the delay by the feed."""
     row = state["feed"].get(train)
     if row is None:
         raise ToolFailure(f"The feed knows no train {train!r}.")
@@ -141,7 +141,7 @@ def live_delay(state: State, train: str) -> Any:
 
 
 def control_room_delay(state: State, run: str) -> Any:
-    """The delay by the control room."""
+    """Return the delay by the control room."""
     for row in state["control"]:
         if row["run"] == run:
             losses = [
@@ -157,7 +157,7 @@ def _minutes(clock: str) -> int:
 
 
 def clocked_delay(state: State, service: str) -> Any:
-    """The delay by the clock at each stop."""
+    """Return the delay by the clock at each stop."""
     found = state["passages"].get(service)
     if found is None:
         raise ToolFailure(f"No passages of {service!r} were clocked.")
@@ -173,14 +173,14 @@ def clocked_delay(state: State, service: str) -> Any:
 
 
 def compensation_due(_state: State, fare: float, delay: int) -> Any:
-    """What is paid back: nothing, a quarter from one hour on, half from two hours on."""
+    """Return the compensation: nothing, a quarter of the fare from one hour on, half from two hours on."""
     band = "none" if delay < 60 else "quarter" if delay < 120 else "half"
     due = rounded(exact(fare) * PERCENT[band] / 100, 2)
     return {"fare": fare, "delay": delay, "band": band, "compensation": due}
 
 
 def add_fares(_state: State, fares: list[float]) -> Any:
-    """The sum of fares."""
+    """Return the sum of fares."""
     return {"fares": fares, "total": rounded(sum(map(exact, fares), exact(0)), 2)}
 
 
@@ -196,7 +196,7 @@ def _passenger(state: State, passenger: str) -> dict[str, Any]:
 
 
 def book_seat(state: State, train: str, travel_class: str, passenger: str, fare: float) -> Any:
-    """Books the passenger's usual seat."""
+    """Book the passenger's usual seat."""
     known = _passenger(state, passenger)
     where = {"coach": known["coach"], "seat": known["seat"]}
     content = {
@@ -216,12 +216,12 @@ def book_seat(state: State, train: str, travel_class: str, passenger: str, fare:
 
 
 def find_booking(state: State, train: str, passenger: str) -> Any:
-    """Whether the passenger was booked on the train."""
+    """Return whether the passenger was booked on the train."""
     return probe(state, "book_seat", train=train, passenger=passenger)
 
 
 def claim_compensation(state: State, train: str, passenger: str, compensation: float) -> Any:
-    """Files a claim."""
+    """File a claim."""
     _passenger(state, passenger)
     content = {"train": train, "passenger": passenger, "compensation": compensation}
     decided_by = _later(state, state["handling_days"])
@@ -231,12 +231,12 @@ def claim_compensation(state: State, train: str, passenger: str, compensation: f
 
 
 def find_claim(state: State, train: str, passenger: str) -> Any:
-    """Whether the passenger's claim for the train was filed."""
+    """Return whether the passenger's claim for the train was filed."""
     return probe(state, "claim_compensation", train=train, passenger=passenger)
 
 
 def warn_passenger(state: State, passenger: str, train: str, delay: int) -> Any:
-    """Sends word the way the passenger likes best."""
+    """Send word the way the passenger likes best."""
     channel = _passenger(state, passenger)["channel"]
     content = {"passenger": passenger, "train": train, "delay": delay, "channel": channel}
     return perform(state, "warn_passenger", "notice", "NT", content)

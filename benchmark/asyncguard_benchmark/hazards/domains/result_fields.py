@@ -11,13 +11,13 @@ from typing import Any
 def quantity(
     description: str, least: float, most: float, *, unit: str = "", aliases: tuple[str, ...] = ()
 ) -> Any:
-    """The schema of a number between two bounds.
+    """Return the schema of a number between two bounds.
 
     Args:
-        description: What it says.
+        description: Description of the field.
         least: Lower bound, itself allowed.
         most: Upper bound, itself allowed.
-        unit: What it counts; empty for a bare number.
+        unit: Unit of the number; empty for a bare number.
         aliases: Other names under which services know the field.
     """
     bounds = {"type": "number", "minimum": least, "maximum": most, "description": description}
@@ -27,12 +27,12 @@ def quantity(
 def tally(
     description: str, least: int, most: int, *, unit: str = "", aliases: tuple[str, ...] = ()
 ) -> Any:
-    """The schema of a whole number between two bounds."""
+    """Return the schema of a whole number between two bounds."""
     return {**quantity(description, least, most, unit=unit, aliases=aliases), "type": "integer"}
 
 
 def code(description: str, pattern: str, aliases: tuple[str, ...] = ()) -> Any:
-    """The schema of an id: `pattern` is a regular expression for the whole of it."""
+    """Return the schema of an id: `pattern` is a regular expression for the whole of it."""
     return {
         "type": "string",
         "pattern": f"^{pattern}$",
@@ -42,7 +42,7 @@ def code(description: str, pattern: str, aliases: tuple[str, ...] = ()) -> Any:
 
 
 def day(description: str, aliases: tuple[str, ...] = ()) -> Any:
-    """The schema of a date in ISO 8601."""
+    """Return the schema of a date in ISO 8601."""
     pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
     return {
         "type": "string",
@@ -56,13 +56,13 @@ def day(description: str, aliases: tuple[str, ...] = ()) -> Any:
 def one_of(
     description: str, values: tuple[str, ...], spellings: Mapping[str, str] | None = None
 ) -> Any:
-    """The schema of one of several words; `spellings` maps other spellings to them."""
+    """Return the schema of one of several words; `spellings` maps other spellings to them."""
     schema = {"type": "string", "enum": list(values), "description": description}
     return {**schema, "aliases": dict(spellings)} if spellings else schema
 
 
 def several(description: str, items: Mapping[str, Any]) -> Any:
-    """The schema of a list that is not empty."""
+    """Return the schema of a list that is not empty."""
     return {
         "type": "array",
         "items": dict(items),

@@ -1,4 +1,4 @@
-"""What has to hold between the arguments of a call and its result.
+"""Rules that hold between the arguments of a call and its result.
 
 A rule judges only what it can read: where a field is missing or of another type, the schema has already said so.
 """
@@ -17,7 +17,7 @@ _DIGITS = 14
 
 
 def echoes(argument: str, field: str) -> Invariant:
-    """The result speaks of what was asked: `field` repeats `argument`."""
+    """Return the rule that the result repeats what was asked: `field` equals `argument`."""
 
     def rule(arguments: Mapping[str, Any], result: Any) -> str | None:
         said = _field(result, field)
@@ -29,7 +29,7 @@ def echoes(argument: str, field: str) -> Invariant:
 
 
 def adds_up(total: str, parts: str, part: str = "") -> Invariant:
-    """`total` is the sum of the list `parts`, or of the field `part` of its items."""
+    """Return the rule that `total` is the sum of the list `parts`, or of the field `part` of its items."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         said, listed = number(result, total), _field(result, parts)
@@ -45,7 +45,7 @@ def adds_up(total: str, parts: str, part: str = "") -> Invariant:
 
 
 def product(result_field: str, first: str, second: str) -> Invariant:
-    """`result_field` is the product of two other fields, rounded to two decimals."""
+    """Return the rule that `result_field` is the product of two other fields, rounded to two decimals."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         said, left, right = (number(result, name) for name in (result_field, first, second))
@@ -57,7 +57,7 @@ def product(result_field: str, first: str, second: str) -> Invariant:
 
 
 def difference(result_field: str, first: str, second: str) -> Invariant:
-    """`result_field` is one field less another."""
+    """Return the rule that `result_field` is one field less another."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         said, left, right = (number(result, name) for name in (result_field, first, second))
@@ -69,7 +69,7 @@ def difference(result_field: str, first: str, second: str) -> Invariant:
 
 
 def not_above(lower: str, upper: str) -> Invariant:
-    """`lower` is at most `upper`."""
+    """Return the rule that `lower` is at most `upper`."""
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         low, high = number(result, lower), number(result, upper)
@@ -83,14 +83,15 @@ def not_above(lower: str, upper: str) -> Invariant:
 
 
 def number(result: Any, name: str) -> Fraction | None:
-    """The number that a field of a result holds, as `as_number` reads it; None if there is none."""
+    """Return the number that a field of a result holds, as `as_number` reads it; None if there is none."""
     return as_number(_field(result, name))
 
 
 def as_number(value: Any) -> Fraction | None:
-    """A JSON number as the decimal that was meant; None for anything else.
+    """Return a JSON number as the decimal that was meant; None for anything else.
 
-    What binary arithmetic leaves in the last digits is no other number: 0.30000000000000004 is 0.3.
+    A difference that binary arithmetic leaves in the last digits is ignored: 0.30000000000000004 is
+    0.3.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -98,7 +99,7 @@ def as_number(value: Any) -> Fraction | None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, numbers and those in a list as `as_number` reads them."""
+    """Return True if two JSON values are equal; numbers, also in lists, are compared as `as_number` reads them."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     first, second = as_number(one), as_number(other)

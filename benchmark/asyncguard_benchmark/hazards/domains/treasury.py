@@ -1,7 +1,8 @@
 """TR: the treasury of a company that books in euros and pays its suppliers in their own currencies.
 
-An invoice is told by the register, by the scan of its paper, and by the delivered items, which give the amounts anew;
-a rate by the central bank, by the market and by the dealing desk. Nothing moves by itself.
+An invoice is told by the register, by the scan of its paper, and by the delivered items, from which
+the amounts are computed; a rate by the central bank, by the market and by the dealing desk. The
+state changes only by calls.
 """
 
 from dataclasses import replace

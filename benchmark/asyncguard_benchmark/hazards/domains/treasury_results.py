@@ -1,4 +1,4 @@
-"""What the tools of the treasury answer, as JSON schemas."""
+"""JSON schemas of the results of the treasury's tools."""
 
 from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several
@@ -34,7 +34,7 @@ INVOICE_RESULT = record(
         "Amount to pay.", 200, 25_000, unit="EUR", aliases=("amount_due", "invoice_total")
     ),
 )
-"""An invoice, whoever tells it."""
+"""An invoice; the same for each source."""
 RATE_RESULT = record(
     base=one_of("Currency sold.", CURRENCIES, _CURRENCY_NAMES),
     quote=one_of("Currency bought.", CURRENCIES, _CURRENCY_NAMES),

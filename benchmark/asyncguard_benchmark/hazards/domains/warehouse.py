@@ -1,8 +1,8 @@
 """WH: a warehouse with stock in bins, orders to ship, reservations and pick-ups.
 
-Stock is told by the warehouse system, by the count at the shelf, and by the movements, which give it anew; an order by
-the order desk, by the web shop, and by the picking slip, whose cartons give its pieces anew. Nothing is shipped by
-itself, so a run depends on nothing but its calls.
+Stock is told by the warehouse system, by the count at the shelf, and by the movements, from which
+it is computed; an order by the order desk, by the web shop, and by the picking slip, from whose
+cartons its pieces are counted. Orders are shipped only by calls, so a run depends on nothing else.
 """
 
 from dataclasses import replace

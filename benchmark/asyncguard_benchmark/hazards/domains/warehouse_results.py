@@ -1,4 +1,4 @@
-"""What the tools of the warehouse answer, as JSON schemas."""
+"""JSON schemas of the results of the warehouse's tools."""
 
 from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains.result_fields import (
@@ -70,7 +70,7 @@ COMPARED = record(
         {"sufficient": "enough", "exact": "even"},
     ),
 )
-"""What is there against what is wanted."""
+"""Comparison of the stock with the number that is wanted."""
 WEIGHED = record(
     weights=several("What was added.", quantity("A weight.", 5, 5_000, unit="kg")),
     total_kg=quantity("Their sum.", 5, 20_000, unit="kg", aliases=("sum_kg", "gross_kg")),

@@ -1,7 +1,8 @@
 """WE: a weather and irrigation service for farms: rain, forecasts, fields, valves and warnings.
 
-Rain is told by the station, by the radar, and by the gauge, whose bucket tips give it anew; a forecast by the local
-office, by the computer model and by the regional office. The weather of a day never changes afterwards.
+Rain is told by the station, by the radar, and by the gauge, from whose bucket tips it is computed;
+a forecast by the local office, by the computer model and by the regional office. The weather of a
+day never changes afterwards.
 """
 
 from dataclasses import replace

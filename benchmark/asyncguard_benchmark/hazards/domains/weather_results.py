@@ -1,4 +1,4 @@
-"""What the tools of the weather service answer, as JSON schemas."""
+"""JSON schemas of the results of the weather service's tools."""
 
 from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several

@@ -85,7 +85,7 @@ _OWN_ERRORS: Mapping[str, Fault] = {
 
 
 def raises_after() -> Iterator[Case]:
-    """An effect, and then an exception of the tool's own code."""
+    """Yield cases in which the tool's own code raises after its effect."""
     for name, fault in _OWN_ERRORS.items():
         for sync in (False, True):
             payer = Payer(after=fault, sync=sync)
@@ -132,7 +132,7 @@ _UNSURE: Mapping[str, Any] = {
     "text": "not found",
     "breaks": KeyError("book"),
 }
-"""What a probe may say that is no plain no."""
+"""Answers of a probe that are not a plain no."""
 
 
 def _paying(family: Family, name: str, payer: Payer, **more: Any) -> Case:
@@ -172,7 +172,7 @@ _REFUSALS = (400, 401, 402, 403, 404, 422, 429)
 
 
 def atomic() -> Iterator[Case]:
-    """An atomic effect breaks after it happened, or is refused before; a sibling could do the same."""
+    """Yield cases in which an atomic effect breaks after it happened, or is refused; a sibling can do the same."""
     for name, fault in _AFTER.items():
         yield _atomic(f"after-{name}", Payer(after=fault, declared=_ATOMIC))
     for status in _REFUSALS:
@@ -227,7 +227,7 @@ _EXITS: Mapping[str, Callable[[], BaseException]] = {
 
 
 def exits() -> Iterator[Case]:
-    """A tool raises what no code expects of a tool: after its effect, or as one that only reads."""
+    """Yield cases in which a tool raises an unexpected exception: after its effect, or as one that only reads."""
     for name, error in _EXITS.items():
         for sync in (False, True):
             kind = f"{name}{'-sync' if sync else ''}"

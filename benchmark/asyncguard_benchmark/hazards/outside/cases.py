@@ -12,7 +12,7 @@ Call = tuple[str, Mapping[str, Any]]
 
 
 class Family(Enum):
-    """What kind of fault a case holds."""
+    """Kind of fault in a case."""
 
     RUNS_ON = "runs-on"
     """An attempt that runs on after its deadline, and a probe that speaks early."""
@@ -39,7 +39,7 @@ class Family(Enum):
 
 
 class Level(Enum):
-    """How much is declared."""
+    """Amount of declarations."""
 
     NOTHING = "nothing"
     EFFECT = "effect"
@@ -48,7 +48,7 @@ class Level(Enum):
 
 
 class Setting(Enum):
-    """Who runs the tools: ``create_agent`` or a guarded agent, with ``ToolRetryMiddleware`` or without."""
+    """Runtime of the tools: ``create_agent`` or a guarded agent, with ``ToolRetryMiddleware`` or without."""
 
     PLAIN = "plain"
     PLAIN_RETRY = "plain+retry"
@@ -58,7 +58,7 @@ class Setting(Enum):
 
     @property
     def guarded(self) -> bool:
-        """Whether asyncguard stands between model and tools."""
+        """Return True if asyncguard stands between model and tools."""
         return self not in {Setting.PLAIN, Setting.PLAIN_RETRY}
 
 
@@ -87,16 +87,16 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """What the tools of one run are made from."""
+    """Data from which the tools of one run are made."""
 
     world: World
     faulty: bool
-    """Whether this is the case and not its clean twin."""
+    """True for the case, False for its clean twin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """What one thread's model asks for."""
+    """Calls that one thread's model makes."""
 
     calls: tuple[Call, ...]
     """One after the other; a call that is answered by an error is repeated."""
@@ -121,19 +121,19 @@ class Case:
     truths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The same of tools that answer otherwise, by name."""
     effect: str | None = None
-    """What happens exactly once when all goes well."""
+    """Effect that happens exactly once if the run is sound."""
     repeatable: bool = False
-    """Whether the effect carries a key or is idempotent."""
+    """True if the effect carries a key or is idempotent."""
     real: bool = False
-    """Whether threads really wait, so that it cannot be played in virtual time."""
+    """True if OS threads really wait, so that the case cannot be played in virtual time."""
     sync: bool = False
-    """Whether it is entered by ``invoke``."""
+    """True if the agent is called by ``invoke``."""
     beside: Callable[[], Any] | None = None
     """Other middleware to stand beside the guard; then there is no case without middleware."""
     pause: tuple[str, float] | None = None
     """A tool and the seconds that its service asked to be left alone after its first attempt."""
     refusable: bool = False
-    """Whether the declarations do not hold together, so that the agent may be refused."""
+    """True if the declarations contradict each other, so that the agent may be refused."""
     levels: tuple[Level, ...] = tuple(Level)
 
     def fits(self, setting: Setting) -> bool:

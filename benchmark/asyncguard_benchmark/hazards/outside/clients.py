@@ -30,12 +30,12 @@ class ResponseError(Exception):
 
 
 def status_error(status: int, **headers: str) -> Exception:
-    """An error with a response; ``Retry_After="3"`` gives a header."""
+    """Return an error with a response; ``Retry_After="3"`` gives a header."""
     return ResponseError(status, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def url_error(status: int, **headers: str) -> Exception:
-    """What ``urllib.request.urlopen`` raises."""
+    """Return the error that ``urllib.request.urlopen`` raises."""
     found = email.message.Message()
     for name, value in headers.items():
         found[name.replace("_", "-")] = value
@@ -43,7 +43,7 @@ def url_error(status: int, **headers: str) -> Exception:
 
 
 def from_a_status(status: int, **headers: str) -> Exception:
-    """An error of the tool's own that was raised from an answer with a status."""
+    """Return an error of the tool's own that was raised from an answer with a status."""
     found = RuntimeError("the bank did not answer as it should")
     found.__cause__ = status_error(status, **headers)
     return found

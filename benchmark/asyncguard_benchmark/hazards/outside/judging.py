@@ -1,4 +1,4 @@
-"""Judges a run by what the model was told and by what the world holds. Knows nothing of the runtime but its mark."""
+"""Judge of a run, by what the model was told and what the world holds. Knows nothing of the runtime but its mark."""
 
 import json
 import math
@@ -21,31 +21,31 @@ class Told:
     text: str
     failed: bool
     tool: str = ""
-    """Whose answer it is; empty for news."""
+    """Tool that gave the answer; empty for news."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """What one conversation was told."""
+    """Answers that one conversation got."""
 
     told: tuple[Told, ...] = ()
     in_doubt: bool = False
-    """Whether the report of the run names a call in doubt."""
+    """True if the report of the run names a call in doubt."""
     crashed: str = ""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What one run showed."""
+    """Observations of one run."""
 
     heard: tuple[Heard, ...] = ()
     refused: str = ""
-    """Why the agent was not built: a declaration that does not hold together."""
+    """Reason why the agent was not built: declarations that contradict each other."""
 
 
 class Ending(Enum):
-    """How a run ended."""
+    """End of a run."""
 
     SERVED = "served"
     """Right value, and the effect exactly once."""
@@ -58,7 +58,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What is to be said of one run."""
+    """Verdict on one run."""
 
     ending: Ending
     twice: int = 0
@@ -70,7 +70,7 @@ class Verdict:
     marked_wrong: bool = False
     """A wrong value beside a mark."""
     false_word: str = ""
-    """What was said of an effect that is not so."""
+    """Statement about an effect that is not true."""
     late: bool = False
     """Not served within its time, or a service asked again before the pause it had asked for."""
     alarm: bool = False
@@ -122,7 +122,7 @@ def _served(case: Case, told: tuple[Told, ...], world: World) -> bool:
 
 
 def _false_word(case: Case, heard: Heard, world: World) -> str:
-    """An effect that happened and is told as failed, or that did not happen and is told as done."""
+    """Return the words on an effect that happened and is told as failed, or did not happen and is told as done."""
     if case.effect is None:
         return ""
     happened, done = (
@@ -148,7 +148,7 @@ def _late(case: Case, seen: Seen, world: World, *, faulty: bool) -> bool:
 
 
 def _value(told: Told, case: Case) -> bool | None:
-    """Whether the text says the true values; None if it says none of them."""
+    """Return True if the text states the true values, False if it states others, None if it states none."""
     truth = case.truths.get(told.tool, case.truth)
     if told.failed:
         return None
@@ -160,7 +160,7 @@ def _value(told: Told, case: Case) -> bool | None:
 
 
 def _object(text: str) -> Any:
-    """The JSON value that a text begins with, or None."""
+    """Return the JSON value that a text begins with, or None."""
     try:
         return json.JSONDecoder().raw_decode(text.lstrip())[0]
     except json.JSONDecodeError:

@@ -75,7 +75,7 @@ _ANSWERED: Mapping[str, Any] = {
 
 
 def transient() -> Iterator[Case]:
-    """A reader fails once."""
+    """Yield cases in which a reader fails once."""
     for name, error in {**_RAISED, **_PAUSED}.items():
         yield _transient(name, error, None)
     for name, answer in _ANSWERED.items():
@@ -108,7 +108,7 @@ def _transient(name: str, error: Callable[[], BaseException] | None, answer: Any
 
 
 def neighbour() -> Iterator[Case]:
-    """One conversation's argument breaks the service each time, while another conversation's call is good."""
+    """Yield cases in which one conversation's argument breaks the service, while another's call is good."""
     errors: Mapping[str, Callable[[], BaseException]] = {
         "500": lambda: status_error(500),
         "reset": lambda: ConnectionResetError("reset"),

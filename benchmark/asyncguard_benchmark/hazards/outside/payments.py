@@ -27,10 +27,10 @@ class Payer:
     before: Fault | None = None
     after: Fault | None = None
     most: int = 99
-    """How many attempts break."""
+    """Number of attempts that break."""
     sync: bool = False
     probe: Any = None
-    """What the probe of the case says instead of the truth; an exception is raised."""
+    """Answer of the case's probe instead of the truth; an exception is raised."""
     declared: Mapping[str, Any] = field(default_factory=lambda: PROBED)
 
     def tool(self, stage: Stage) -> Tool:
@@ -67,7 +67,7 @@ class Payer:
         return [self.tool(stage), looker(stage, self.probe)]
 
     def also(self, **changed: Any) -> "Payer":
-        """The same but for what is named."""
+        """Return the same payer but for what is named."""
         return replace(self, **changed)
 
 

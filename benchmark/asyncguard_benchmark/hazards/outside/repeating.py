@@ -120,7 +120,7 @@ _WAYS: Mapping[str, Callable[[ToolCallRequest, _Handler], Awaitable[_Answer]]] =
 
 
 def repeated() -> Iterator[Case]:
-    """A payment loses its answer, or is refused, and other middleware asks again."""
+    """Yield cases in which a payment loses its answer, or is refused, and other middleware asks again."""
     reset = raising(lambda: ConnectionResetError("reset"))
     for name, ask in _WAYS.items():
         for kind, declared in (

@@ -13,7 +13,7 @@ _DEADLINE = 0.15
 
 
 def runs_on() -> Iterator[Case]:
-    """The deadline of a tool passes while its code goes on."""
+    """Yield cases in which the deadline of a tool passes while its code goes on."""
     for place in ("late", "early"):
         for name, (make, real) in _TOOLS.items():
             if name == "to-thread" and place == "early":

@@ -1,4 +1,4 @@
-"""What many runs come to, and which of them must not be."""
+"""Summary of many runs, and the runs that must not occur."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

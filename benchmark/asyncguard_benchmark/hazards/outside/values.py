@@ -66,7 +66,7 @@ _UNITS: Mapping[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[
 
 
 def units() -> Iterator[Case]:
-    """The tool fails and a sibling, a verifier or a source answers in its own unit."""
+    """Yield cases in which the tool fails and a sibling, a verifier or a source answers in its own unit."""
     for name, (schema, true, other_schema, other) in _UNITS.items():
         second = teller("ask_second", other, result_schema=other_schema)
         for role, broken in (
@@ -109,7 +109,7 @@ _ALIKE: Mapping[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
 
 
 def lookalikes() -> Iterator[Case]:
-    """The declared field is missing, and something stands there that looks like it."""
+    """Yield cases in which the declared field is missing, and something like it is there."""
     for name, (schema, true, said) in _ALIKE.items():
         for kind in ("open", "closed"):
             shown = {**schema, "additionalProperties": False} if kind == "closed" else schema
@@ -151,7 +151,7 @@ _OTHERS: Mapping[str, Callable[..., Any]] = {
 
 
 def parameters() -> Iterator[Case]:
-    """A tool fails, and the one to ask instead calls its parameters otherwise."""
+    """Yield cases in which a tool fails, and the one to ask instead has other names for its parameters."""
     for role in ("fallbacks", "sources", "verifier"):
         for name, other in _OTHERS.items():
             yield _renamed(f"{role}-{name}", other, {role: _named_by(role, "ask_second")})
@@ -196,7 +196,7 @@ _S, _MS = number("wait", "s"), number("wait", "ms")
 
 
 def sources() -> Iterator[Case]:
-    """Two calls of a task ask two sources of one question, in either order."""
+    """Yield cases in which two calls of a task ask two sources of one question, in either order."""
     for order in ("first-second", "second-first"):
         yield _asked_both(
             f"agree-units-{order}", order, ({"wait": 1.5}, _S), ({"wait": 1500}, _MS), {"wait": 1.5}
@@ -226,7 +226,7 @@ def _asked_both(name: str, order: str, one: Any, two: Any, truth: Mapping[str, A
 
 
 def _trusting(name: str, order: str, trusted: str) -> Case:
-    """The source that is not trusted is wrong."""
+    """Return a case in which the source that is not trusted is wrong."""
     other = "ask_second" if trusted == "ask_first" else "ask_first"
     good = teller(trusted, {"price": 12.4}, result_schema=_PRICE)
     asker = teller(

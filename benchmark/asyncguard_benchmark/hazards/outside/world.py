@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class World:
-    """What really happened. Tools write here from any thread, before they answer or break."""
+    """The true effects. Tools write here from any OS thread, before they answer or break."""
 
     _effects: Counter[str] = field(default_factory=Counter)
     _keys: set[str] = field(default_factory=set)
@@ -38,7 +38,7 @@ class World:
 
     @property
     def effects(self) -> Mapping[str, int]:
-        """How often each effect happened."""
+        """Return the number of times each effect happened."""
         with self._lock:
             return dict(self._effects)
 

@@ -1,4 +1,4 @@
-"""Where it goes wrong: by mistake, by category, by the way of working."""
+"""Failures by kind of mistake, by category, and by the agent's way of working."""
 
 from collections.abc import Callable, Iterator
 
@@ -26,11 +26,11 @@ _LONGEST = 8
 
 
 def chapter(observed: Observations, is_told: Callable[[Setup], bool]) -> Chapter | None:
-    """Mistakes, categories and streaks by setup; None without episodes.
+    """Return mistakes, categories and streaks by setup; None without episodes.
 
     Args:
-        observed: What was played.
-        is_told: Which setups of it are to be seen.
+        observed: Figures of the episodes.
+        is_told: Selects the setups of it to show.
     """
     seen = {setup for setup, _ in observed.conducts}
     setups = [setup for setup in observed.setups if setup in seen and is_told(setup)]
@@ -41,7 +41,7 @@ def chapter(observed: Observations, is_told: Callable[[Setup], bool]) -> Chapter
         "Counted from saved episodes of the arms none and all. A failed sub-task counts for the first that applies: "
         "confusion (a call with another sub-task's id, or with a tool that is not on its list), premature (a call "
         "before a value that it needed was there), format (unreadable, or names and types that its tool cannot take), "
-        "argument (a wrong value), neglect (a call that nobody made), other (order, repeats, harm done by further "
+        "argument (a wrong value), neglect (a call that was not made), other (order, repeats, harm done by further "
         "calls). Guards have no part in this judgement. Intervals are Wilson's and take what is counted for "
         "independent."
     )

@@ -1,4 +1,4 @@
-"""What the guards cost, beside what they bring; and how all of it was measured."""
+"""Costs of the guards, compared with their gains; and the method of measurement."""
 
 from asyncguard_benchmark.ablation.findings import ArmFigures, Findings, Interval, Study
 from asyncguard_benchmark.arms import ALL, NONE, ArmKind
@@ -19,7 +19,7 @@ _CHARACTERS_A_TOKEN = 4
 
 
 def costs_chapter(findings: Findings) -> Chapter | None:
-    """Rounds, ticks and characters beside scores; None without studies."""
+    """Return rounds, ticks and characters beside scores; None without studies."""
     if not findings.studies:
         return None
     name = namer(study.setup for study in findings.studies)
@@ -109,7 +109,7 @@ def _relative(study: Study) -> str:
 
 
 def method_chapter(findings: Findings) -> Chapter:
-    """How it was measured."""
+    """Return the chapter on the method of measurement."""
     settings = findings.settings
     lines = [
         ("asyncguard", settings.version),

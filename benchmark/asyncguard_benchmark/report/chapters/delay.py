@@ -1,4 +1,4 @@
-"""What delay does, and what guards do about it."""
+"""Effect of delay, and of guards under delay."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +26,7 @@ _REGIMES = tuple(each.value for each in Regime)
 
 
 def chapter(findings: Findings) -> Chapter | None:
-    """Four cells and curves over the regimes; None if nothing was played with and without delay."""
+    """Return four cells and curves over the regimes; None if nothing was played with and without delay."""
     blocks: list[Block] = []
     curves = list(_curves(findings.studies))
     if curves:

@@ -37,13 +37,13 @@ from asyncguard_benchmark.report.wording import (
 
 _TRUTHS = {
     Truth.WRONG: "wrong: the call is none of the gold calls that remain",
-    Truth.IRRECOVERABLE: "irrecoverable: after the call nobody can solve the sub-task any more",
+    Truth.IRRECOVERABLE: "irrecoverable: after the call the sub-task cannot be solved any more",
     Truth.HARMFUL: "harmful: the same agent solves more sub-tasks going on without the call",
 }
 
 
 def shadow_chapter(findings: Findings) -> Chapter | None:
-    """Precision and recall of guards beside unguarded runs; None without data."""
+    """Return precision and recall of guards beside unguarded runs; None without data."""
     if not findings.shadow:
         return None
     name = namer(each.setup for each in findings.shadow)
@@ -51,7 +51,7 @@ def shadow_chapter(findings: Findings) -> Chapter | None:
     text = (
         "The guards watch unguarded runs and are not heeded. Each call is labelled without looking at any guard. "
         "Precision is the share of a guard's objections that hit such a call, recall the share of such calls that "
-        "it objects to. A guard is not meant to catch every kind of mistake, so a low recall of one guard is no fault."
+        "it objects to. A guard is not meant to catch every kind of mistake, so one guard may have a low recall."
     )
     return Chapter(
         id="shadow",
@@ -95,7 +95,7 @@ def _detections(shadow: Shadow, truth: Truth) -> Table:
 
 
 def compliance_chapter(findings: Findings) -> Chapter | None:
-    """What heeding feedback adds, and ranges over ensembles; None without either."""
+    """Return the chapter on compliance with feedback, and on ranges over ensembles; None without either."""
     blocks: list[Block] = []
     if findings.compliance:
         blocks.append(Row(charts=[_sweep(each) for each in findings.compliance]))

@@ -23,7 +23,7 @@ _NAMED = 12
 
 
 def flips_block(findings: Findings) -> Table | None:
-    """Flips between arms, by setup; None if nothing flipped."""
+    """Return flips between arms, by setup; None if nothing flipped."""
     name = namer(study.setup for study in findings.studies)
     groups: dict[tuple[Setup, str, str], list[Flip]] = {}
     for study in findings.studies:
@@ -60,7 +60,7 @@ def _listed(names: Sequence[str]) -> str:
 def runs_chapter(
     findings: Findings | None, other: Findings | None, comparisons: Sequence[Comparison]
 ) -> Chapter | None:
-    """Two runs beside each other; None if they have nothing in common."""
+    """Return two runs beside each other; None if they have nothing in common."""
     blocks: list[Block] = []
     if findings is not None and other is not None:
         blocks += _beside(findings, other)

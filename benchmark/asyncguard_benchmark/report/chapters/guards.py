@@ -1,4 +1,4 @@
-"""What each guard is worth, one setup at a time."""
+"""Worth of each guard, one setup at a time."""
 
 from collections.abc import Iterator, Sequence
 
@@ -49,7 +49,7 @@ from asyncguard_benchmark.report.wording import (
 
 
 def chapter(findings: Findings) -> Chapter | None:
-    """Guard by guard; None if no setup switched single guards."""
+    """Return the chapter on each guard; None if no setup switched single guards."""
     studies = sorted(filter(is_full, findings.studies), key=lambda study: -_spread(study))
     if not studies:
         return None
@@ -88,7 +88,7 @@ def _panel(study: Study) -> Iterator[Block]:
 
 
 def _waterfall(shapley: Shapley, none: Interval | None) -> Table:
-    """From no guards to all; what the features of the runtime do by themselves comes first, where they are on."""
+    """Return the steps from no guards to all; features of the runtime come first if they are on."""
     lines, marks, reached = _foot(shapley, none)
     for each in _descending(shapley):
         begin, reached = reached, reached + each.value.value

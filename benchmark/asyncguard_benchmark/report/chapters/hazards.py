@@ -1,4 +1,4 @@
-"""What recovery is worth where tools drift, break and contradict each other."""
+"""Worth of recovery where tools drift, break and contradict each other."""
 
 from collections.abc import Callable, Sequence
 
@@ -44,10 +44,10 @@ _ONLY = "only-"
 
 
 def hazard_document(found: HazardFindings, closing: str = "") -> Document:
-    """A page of its own.
+    """Return a page of its own.
 
     Args:
-        found: What was found.
+        found: Findings of the suite.
         closing: Ends the page.
     """
     said = found.settings
@@ -65,7 +65,7 @@ def hazard_document(found: HazardFindings, closing: str = "") -> Document:
 
 
 def hazard_chapters(found: HazardFindings) -> list[Chapter]:
-    """Success, what each action does, what it costs, and how faults were diagnosed."""
+    """Return success, what each action does, what it costs, and how faults were diagnosed."""
     made = [
         Chapter(
             id="hazards",
@@ -102,9 +102,9 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
             title="Diagnosis",
             text=(
                 "A fault counts as detected if the runtime diagnosed something of the tool that it struck, or of one "
-                "that has this tool as a source. Faults are told apart by how they show themselves to whoever takes "
-                "every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary within "
-                "their declarations."
+                "that has this tool as a source. Faults are told apart by how they show themselves to an agent that "
+                "takes every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary "
+                "within their declarations."
             ),
             blocks=_panels(found, _diagnosis),
         ),
@@ -175,7 +175,7 @@ def _arm_line(arm: ArmFigures) -> tuple[str, ...]:
 
 
 def _by_hazard(study: HazardStudy) -> list[Block]:
-    """Without and with recovery, hazard by hazard."""
+    """Return the comparison without and with recovery, hazard by hazard."""
     rows = [
         (hazard, arm, found)
         for hazard in Hazard

@@ -26,7 +26,7 @@ VERDICTS = {
 
 
 def namer(setups: Iterable[Setup]) -> Callable[[Setup], str]:
-    """Names setups by agent, regime, and whatever else differs among them."""
+    """Name setups by agent, regime, and whatever else differs among them."""
     known = list(setups)
     players = {each.player for each in known}
     surfaces = {each.surface for each in known}
@@ -43,7 +43,7 @@ def namer(setups: Iterable[Setup]) -> Callable[[Setup], str]:
 
 
 def common(setups: Iterable[Setup]) -> str:
-    """What all setups share, as a sentence; empty if there is none."""
+    """Return the part that all setups share, as a sentence; empty if there is none."""
     known = list(setups)
     if not known:
         return ""
@@ -61,35 +61,35 @@ def common(setups: Iterable[Setup]) -> str:
 
 
 def in_order(arms: Sequence[ArmFigures]) -> list[ArmFigures]:
-    """Arms by kind, then in the order in which the library lists its switches."""
+    """Return arms by kind, then in the order in which the library lists its switches."""
     return sorted(
         arms, key=lambda arm: (_KINDS.index(arm.kind), _KNOWN.get(arm.arm, len(_KNOWN)), arm.arm)
     )
 
 
 def is_full(study: Study) -> bool:
-    """Whether single guards were switched in it, and not only none and all."""
+    """Return True if single guards were switched in it, and not only none and all."""
     single = {ArmKind.LEAVE_ONE_OUT, ArmKind.ONE_IN}
     return study.shapley is not None or any(arm.kind in single for arm in study.arms)
 
 
 def tone_of(arm: str) -> Tone:
-    """The colour of an arm."""
+    """Return the colour of an arm."""
     return Tone.BARE if arm == NONE else Tone.GUARDED
 
 
 def dot(interval: Interval | None, tone: Tone) -> tuple[Mark, ...]:
-    """A value with its interval."""
+    """Return a value with its interval."""
     return () if interval is None else (Mark(interval=interval, tone=tone),)
 
 
 def bar(interval: Interval | None, tone: Tone) -> tuple[Mark, ...]:
-    """A bar from zero, with its interval."""
+    """Return a bar from zero, with its interval."""
     return () if interval is None else (Mark(interval=interval, tone=tone, start=0.0),)
 
 
 def change(interval: Interval | None) -> tuple[Mark, ...]:
-    """A bar from zero whose colour says whether it is certain, and to which side."""
+    """Return a bar from zero whose colour says whether it is certain, and to which side."""
     if interval is None:
         return ()
     tone = Tone.GAIN if interval.low > 0 else Tone.LOSS if interval.high < 0 else Tone.NEUTRAL
@@ -97,12 +97,12 @@ def change(interval: Interval | None) -> tuple[Mark, ...]:
 
 
 def everything(study: Study) -> Interval | None:
-    """Overall with all guards."""
+    """Return overall with all guards."""
     arm = study.arm(ALL)
     return arm.overall if arm is not None else None
 
 
 def nothing(study: Study) -> Interval | None:
-    """Overall without guards."""
+    """Return overall without guards."""
     arm = study.arm(NONE)
     return arm.overall if arm is not None else None

@@ -13,7 +13,7 @@ _NOTHING = 0.05
 
 
 def chapter(findings: Findings) -> Chapter | None:
-    """The overview by itself, for a terminal; None if no setup switched single guards."""
+    """Return the overview by itself, for a terminal; None if no setup switched single guards."""
     found = overview(findings)
     if found is None:
         return None
@@ -25,7 +25,7 @@ def chapter(findings: Findings) -> Chapter | None:
 
 
 def overview(findings: Findings) -> Table | None:
-    """One line for each setup and guard; None if no setup switched single guards."""
+    """Return one line for each setup and guard; None if no setup switched single guards."""
     studies = [study for study in findings.studies if is_full(study)]
     if not studies:
         return None

@@ -1,4 +1,4 @@
-"""Whether guards do harm, and whether the experiment would see effects that are not there."""
+"""Harm by guards, and control experiments that must show no effect."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from asyncguard_benchmark.report.wording import (
 
 
 def chapter(findings: Findings) -> Chapter:
-    """Harm, sham, the same again, and derived values."""
+    """Return the chapter on harm, sham, the same again, and derived values."""
     margin = number(findings.settings.margin)
     blocks: list[Block] = [
         *_harm(findings, margin),

@@ -1,4 +1,4 @@
-"""What was found, before anything else."""
+"""Main findings, before all other chapters."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +25,7 @@ calls again and believe no saved response."""
 
 
 def chapter(findings: Findings) -> Chapter:
-    """The summary."""
+    """Return the summary."""
     blocks: list[Block] = [Text(text=sentence) for sentence in _sentences(findings)]
     if findings.studies:
         blocks.append(_table(findings.studies))

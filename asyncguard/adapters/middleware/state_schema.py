@@ -1,0 +1,34 @@
+"""State channels of an agent of ``create_agent`` with the guard."""
+
+from typing import Annotated, Any, NotRequired, Required
+
+from langchain.agents.middleware import AgentState
+from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
+from langchain_core.messages import AnyMessage
+from langgraph.channels import DeltaChannel, EphemeralValue
+
+from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
+
+
+class GuardState(AgentState[Any]):
+    """State channels that the middleware adds to the agent's.
+
+    The messages are among them for callers that pass this class as ``state_schema`` to
+    ``create_agent``: the channel that it uses otherwise stores the whole history at each
+    super-step.
+    """
+
+    messages: Required[
+        Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]
+    ]
+    tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
+    cancel: NotRequired[Annotated[list[str], EphemeralValue, OmitFromOutput]]
+    asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
+    ledger: NotRequired[
+        Annotated[
+            list[dict[str, Any]],
+            DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY),
+            PrivateStateAttr,
+        ]
+    ]
+    report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
