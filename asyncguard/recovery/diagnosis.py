@@ -198,20 +198,27 @@ def _named(tool: str, symptom: Symptom) -> str:
 
 # -- evidence of strange answers -------------------------------------------------------------------
 
-_K = AnomalyKind
-_UNREAD = frozenset({_K.UNREADABLE})
-_FORM = frozenset({_K.MISSING, _K.UNEXPECTED, _K.TYPE, _K.VALUE, _K.UNIT})
-_CONTENT = frozenset({_K.BOUNDS, _K.INVARIANT, _K.DISAGREEMENT})
+_UNREAD = frozenset({AnomalyKind.UNREADABLE})
+_FORM = frozenset(
+    {
+        AnomalyKind.MISSING,
+        AnomalyKind.UNEXPECTED,
+        AnomalyKind.TYPE,
+        AnomalyKind.VALUE,
+        AnomalyKind.UNIT,
+    }
+)
+_CONTENT = frozenset({AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT})
 _WORDS: Mapping[AnomalyKind, str] = {
-    _K.UNREADABLE: "is a text that cannot be read as the declared structure",
-    _K.MISSING: "lacks a required field",
-    _K.UNEXPECTED: "has a field that is not declared",
-    _K.TYPE: "has another type than declared",
-    _K.VALUE: "is not one of the declared values",
-    _K.UNIT: "names another unit than declared",
-    _K.BOUNDS: "is outside the declared limits",
-    _K.INVARIANT: "breaks what has to hold between arguments and result",
-    _K.DISAGREEMENT: "is not what another source says",
+    AnomalyKind.UNREADABLE: "is a text that cannot be read as the declared structure",
+    AnomalyKind.MISSING: "lacks a required field",
+    AnomalyKind.UNEXPECTED: "has a field that is not declared",
+    AnomalyKind.TYPE: "has another type than declared",
+    AnomalyKind.VALUE: "is not one of the declared values",
+    AnomalyKind.UNIT: "names another unit than declared",
+    AnomalyKind.BOUNDS: "is outside the declared limits",
+    AnomalyKind.INVARIANT: "breaks what has to hold between arguments and result",
+    AnomalyKind.DISAGREEMENT: "is not what another source says",
 }
 
 
@@ -224,7 +231,10 @@ def _reshaped(seen: Observation) -> tuple[str, ...]:
     kinds = {anomaly.kind for anomaly in seen.anomalies}
     # A missing field alone may be an incomplete answer. With an unexpected one beside it, or
     # another type or unit, the form itself is another one.
-    moved = not kinds.isdisjoint({_K.TYPE, _K.UNIT}) or kinds >= {_K.MISSING, _K.UNEXPECTED}
+    moved = not kinds.isdisjoint({AnomalyKind.TYPE, AnomalyKind.UNIT}) or kinds >= {
+        AnomalyKind.MISSING,
+        AnomalyKind.UNEXPECTED,
+    }
     found = _sentences(seen, _FORM)
     if not found or not moved or not seen.contract_differs:
         return ()
@@ -232,7 +242,7 @@ def _reshaped(seen: Observation) -> tuple[str, ...]:
 
 
 def _dropped(seen: Observation) -> tuple[str, ...]:
-    found = _sentences(seen, frozenset({_K.MISSING, _K.UNEXPECTED}))
+    found = _sentences(seen, frozenset({AnomalyKind.MISSING, AnomalyKind.UNEXPECTED}))
     declared, live = _described(seen)
     if not found or not declared or not live or declared.keys() == live.keys():
         return ()
@@ -264,7 +274,7 @@ def _malformed_same(seen: Observation) -> tuple[str, ...]:
 
 
 def _contradicted(seen: Observation) -> tuple[str, ...]:
-    disagreement = _sentences(seen, frozenset({_K.DISAGREEMENT}))
+    disagreement = _sentences(seen, frozenset({AnomalyKind.DISAGREEMENT}))
     if not disagreement and not seen.disagreeing:
         return ()
     return (*_sentences(seen, _CONTENT), *_differing(seen))
@@ -315,15 +325,14 @@ def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 # -- the table -------------------------------------------------------------------------------------
 
-_H = HazardKind
 
 RULES: tuple[Rule, ...] = (
     # First, because the runtime ended these attempts: class and status are not the tool's.
-    Rule(name="stopped", hazard=_H.EXECUTION, evidence=_stopped, confidence=0.95),
-    Rule(name="transient", hazard=_H.EXECUTION, evidence=_transient, confidence=0.95),
+    Rule(name="stopped", hazard=HazardKind.EXECUTION, evidence=_stopped, confidence=0.95),
+    Rule(name="transient", hazard=HazardKind.EXECUTION, evidence=_transient, confidence=0.95),
     Rule(
         name="forbidden",
-        hazard=_H.EXECUTION,
+        hazard=HazardKind.EXECUTION,
         evidence=_failed_with(
             PERMISSION_STATUSES,
             PERMISSION_CLASSES,
@@ -331,45 +340,50 @@ RULES: tuple[Rule, ...] = (
         ),
         confidence=0.8,
     ),
-    Rule(name="refused_unfit", hazard=_H.INVOCATION, evidence=_refused_unfit, confidence=0.95),
+    Rule(
+        name="refused_unfit", hazard=HazardKind.INVOCATION, evidence=_refused_unfit, confidence=0.95
+    ),
     Rule(
         name="refused_changed",
-        hazard=_H.SPECIFICATION,
+        hazard=HazardKind.SPECIFICATION,
         evidence=_refused(differs=True),
         confidence=0.9,
     ),
     Rule(
-        name="refused_same", hazard=_H.INVOCATION, evidence=_refused(differs=False), confidence=0.9
+        name="refused_same",
+        hazard=HazardKind.INVOCATION,
+        evidence=_refused(differs=False),
+        confidence=0.9,
     ),
     # Arguments that fit the declaration were refused, so the declaration is the likelier fault.
     Rule(
         name="refused_unread",
-        hazard=_H.SPECIFICATION,
+        hazard=HazardKind.SPECIFICATION,
         evidence=_refused(differs=None),
         confidence=0.6,
     ),
     Rule(
         name="absent",
-        hazard=_H.INVOCATION,
+        hazard=HazardKind.INVOCATION,
         evidence=_failed_with(ABSENT_STATUSES, frozenset(), "what was asked for does not exist"),
         confidence=0.5,
     ),
     Rule(
         name="broken",
-        hazard=_H.EXECUTION,
+        hazard=HazardKind.EXECUTION,
         evidence=_failed_with(range(500, 600), BROKEN_CLASSES, "the tool or the way to it broke"),
         confidence=0.9,
     ),
     # Before the form: an error object in place of the result lacks every declared field, too.
-    Rule(name="unreadable", hazard=_H.OUTPUT, evidence=_any_of(_UNREAD), confidence=0.95),
-    Rule(name="reshaped", hazard=_H.SPECIFICATION, evidence=_reshaped, confidence=0.9),
-    Rule(name="dropped", hazard=_H.SPECIFICATION, evidence=_dropped, confidence=0.85),
-    Rule(name="malformed_same", hazard=_H.OUTPUT, evidence=_malformed_same, confidence=0.9),
-    Rule(name="malformed", hazard=_H.OUTPUT, evidence=_any_of(_FORM), confidence=0.6),
-    Rule(name="remeasured", hazard=_H.SPECIFICATION, evidence=_remeasured, confidence=0.85),
-    Rule(name="contradicted", hazard=_H.CONFLICT, evidence=_contradicted, confidence=0.9),
-    Rule(name="implausible", hazard=_H.OUTPUT, evidence=_any_of(_CONTENT), confidence=0.4),
-    Rule(name="unknown", hazard=_H.EXECUTION, evidence=_unexplained, confidence=0.3),
+    Rule(name="unreadable", hazard=HazardKind.OUTPUT, evidence=_any_of(_UNREAD), confidence=0.95),
+    Rule(name="reshaped", hazard=HazardKind.SPECIFICATION, evidence=_reshaped, confidence=0.9),
+    Rule(name="dropped", hazard=HazardKind.SPECIFICATION, evidence=_dropped, confidence=0.85),
+    Rule(name="malformed_same", hazard=HazardKind.OUTPUT, evidence=_malformed_same, confidence=0.9),
+    Rule(name="malformed", hazard=HazardKind.OUTPUT, evidence=_any_of(_FORM), confidence=0.6),
+    Rule(name="remeasured", hazard=HazardKind.SPECIFICATION, evidence=_remeasured, confidence=0.85),
+    Rule(name="contradicted", hazard=HazardKind.CONFLICT, evidence=_contradicted, confidence=0.9),
+    Rule(name="implausible", hazard=HazardKind.OUTPUT, evidence=_any_of(_CONTENT), confidence=0.4),
+    Rule(name="unknown", hazard=HazardKind.EXECUTION, evidence=_unexplained, confidence=0.3),
 )
 """Rules in the order in which they are tried.
 

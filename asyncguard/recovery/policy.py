@@ -325,117 +325,131 @@ def _end(case: Case, config: GuardConfig) -> End:
 
 # -- the table -------------------------------------------------------------------------------------
 
-_A = RecoveryAction
-_TOLD = Row(
-    action=_A.ASK,
-    reason="nothing more can be done here",
-    applies=lambda *_: True,
-    then=_explain,
+_LAST: tuple[Row, ...] = (
+    Row(
+        action=RecoveryAction.VERIFY,
+        reason="it can be derived in another way",
+        applies=_has_verifier,
+        then=_ask_verifier,
+    ),
+    Row(
+        action=RecoveryAction.CROSS_CHECK,
+        reason="another source can answer",
+        applies=_has_source,
+        then=_ask_source,
+    ),
+    Row(
+        action=RecoveryAction.ASK,
+        reason="nothing more can be done here",
+        applies=lambda *_: True,
+        then=_explain,
+    ),
 )
+"""Rows that end both tables: one more question to another tool, then the model."""
 
 FAILED: tuple[Row, ...] = (
     # What is known to have happened must not be made again, whatever else could be tried.
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="the probe says that it happened",
         applies=_happened,
         then=_accept_probe,
     ),
-    Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
+    Row(
+        action=RecoveryAction.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end
+    ),
     # Before every row that repeats or replaces: until the probe answers, the effect may be there.
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="the effect may have begun",
         applies=_in_doubt_with_probe,
         then=_ask_probe,
     ),
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="the attempt may still run",
         applies=_may_happen_yet,
         then=_ask_probe_later,
     ),
     # A refused call is refused again as it stands, so its arguments come before any repetition.
     Row(
-        action=_A.REBIND,
+        action=RecoveryAction.REBIND,
         reason="the live contract differs",
         applies=lambda case, *_: case.refused and case.safe and case.rebound is not None,
         then=_rebound,
     ),
     Row(
-        action=_A.REFRESH,
+        action=RecoveryAction.REFRESH,
         reason="the tool refused the call",
         applies=_contract_would_tell,
         then=_read_contract,
     ),
     # A repetition would only wait for the cooldown; the sibling answers now.
-    Row(action=_A.FALLBACK, reason="the tool rests", applies=_circuit_is_open, then=_sibling),
-    Row(action=_A.RETRY, reason="transient", applies=_can_retry, then=_again),
-    Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
+    Row(
+        action=RecoveryAction.FALLBACK,
+        reason="the tool rests",
+        applies=_circuit_is_open,
+        then=_sibling,
+    ),
+    Row(action=RecoveryAction.RETRY, reason="transient", applies=_can_retry, then=_again),
+    Row(
+        action=RecoveryAction.FALLBACK,
+        reason="sibling declared",
+        applies=_has_sibling,
+        then=_sibling,
+    ),
     # Answers that have come in decide before another tool is asked.
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="another derivation agrees",
         applies=_settled_by_verifier,
         then=_accept_settled,
     ),
     Row(
-        action=_A.CROSS_CHECK,
+        action=RecoveryAction.CROSS_CHECK,
         reason="another source answers",
         applies=_settled_by_sources,
         then=_accept_settled,
     ),
-    Row(
-        action=_A.VERIFY,
-        reason="it can be derived in another way",
-        applies=_has_verifier,
-        then=_ask_verifier,
-    ),
-    Row(
-        action=_A.CROSS_CHECK,
-        reason="another source can answer",
-        applies=_has_source,
-        then=_ask_source,
-    ),
-    _TOLD,
+    *_LAST,
 )
 """Rows for an attempt that failed."""
 
 STRANGE: tuple[Row, ...] = (
     # It costs no call. Where other answers disagree, the right form does not make it true.
     Row(
-        action=_A.NORMALISE,
+        action=RecoveryAction.NORMALISE,
         reason="it takes no guess",
         applies=lambda case, *_: case.normalised is not None and not case.disputed,
         then=_accept_normalised,
     ),
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="the probe says what happened",
         applies=_happened,
         then=_accept_probe,
     ),
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="another derivation decides",
         applies=_settled_by_verifier,
         then=_accept_settled,
     ),
     Row(
-        action=_A.CROSS_CHECK,
+        action=RecoveryAction.CROSS_CHECK,
         reason="the sources decide",
         applies=_settled_by_sources,
         then=_accept_settled,
     ),
     # With the live contract known, the answer may be normalised, and the table begins again.
     Row(
-        action=_A.REFRESH,
+        action=RecoveryAction.REFRESH,
         reason="the contract may differ",
         applies=_contract_would_tell,
         then=_read_contract,
     ),
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="the effect's answer is strange",
         applies=_in_doubt_with_probe,
         then=_ask_probe,
@@ -443,32 +457,25 @@ STRANGE: tuple[Row, ...] = (
     # An answer of the right form can be compared with others, so it is kept and checked; one of
     # another form is asked for again first.
     Row(
-        action=_A.VERIFY,
+        action=RecoveryAction.VERIFY,
         reason="the content is doubted",
         applies=lambda case, *more: case.well_formed and _has_verifier(case, *more),
         then=_ask_verifier,
     ),
     Row(
-        action=_A.CROSS_CHECK,
+        action=RecoveryAction.CROSS_CHECK,
         reason="the content is doubted",
         applies=lambda case, *more: case.well_formed and _has_source(case, *more),
         then=_ask_source,
     ),
-    Row(action=_A.RETRY, reason="unreadable", applies=_once_more, then=_again),
-    Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
+    Row(action=RecoveryAction.RETRY, reason="unreadable", applies=_once_more, then=_again),
     Row(
-        action=_A.VERIFY,
-        reason="it can be derived in another way",
-        applies=_has_verifier,
-        then=_ask_verifier,
+        action=RecoveryAction.FALLBACK,
+        reason="sibling declared",
+        applies=_has_sibling,
+        then=_sibling,
     ),
-    Row(
-        action=_A.CROSS_CHECK,
-        reason="another source can answer",
-        applies=_has_source,
-        then=_ask_source,
-    ),
-    _TOLD,
+    *_LAST,
 )
 """Rows for an answer that does not match its declaration."""
 
