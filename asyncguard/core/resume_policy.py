@@ -335,8 +335,6 @@ RULES: tuple[Rule, ...] = (
         Fate.TAKE_OVER,
         lambda f: f.here is Here.LATER and not f.side_query,
     ),
-    _row("lost as another call", Why.REPORTED_LOST, Fate.ABANDON, lambda f: f.edited),
-    _row("lost", Why.REPORTED_LOST, Fate.IN_DOUBT, lambda f: True),
     _row("recovered further", Why.RECOVERY_ENDS, Fate.FOLLOW, lambda f: f.journal is Journal.LATER),
     _row(
         "answered instead of run",
@@ -532,6 +530,9 @@ RULES: tuple[Rule, ...] = (
     ),
     # -- attempts of a process that has ended ------------------------------------------------------
     # The journal comes first, because it knows what was begun; without it the effect class decides.
+    # What it reports is decided by these two rows, everything else by the rows below them.
+    _row("lost as another call", Why.REPORTED_LOST, Fate.ABANDON, lambda f: f.edited),
+    _row("lost", Why.REPORTED_LOST, Fate.IN_DOUBT, lambda f: True),
     _row(
         "nothing is lost",
         Why.RESUMED,

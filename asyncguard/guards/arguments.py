@@ -13,9 +13,9 @@ from asyncguard.core.dependencies import Reference, references
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.guards.call_names import labels
 from asyncguard.guards.clarification import missing_names
 from asyncguard.guards.live_contract import fits_live
-from asyncguard.guards.messages import labels
 from asyncguard.schema.arguments import ROOT, missing_sentence
 from asyncguard.schema.excerpts import MAX_VALUE, clipped, listed, short
 

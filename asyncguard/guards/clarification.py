@@ -16,9 +16,9 @@ from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import Path, earlier_open
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.guards.call_names import keys, labels
 from asyncguard.guards.grounding import as_proposed
 from asyncguard.guards.live_contract import fits_live
-from asyncguard.guards.messages import keys, labels
 from asyncguard.schema.excerpts import clipped, listed
 from asyncguard.schema.literals import is_fixed, own_leaves
 

@@ -16,7 +16,7 @@ from asyncguard.core.dependencies import (
     order_dependencies,
 )
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.guards.messages import labels
+from asyncguard.guards.call_names import labels
 from asyncguard.schema.excerpts import clipped
 
 _WHY = {

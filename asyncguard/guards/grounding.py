@@ -17,7 +17,7 @@ from asyncguard.core.dependencies import earlier_open
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.guards.messages import keys, labels
+from asyncguard.guards.call_names import keys, labels
 from asyncguard.schema.excerpts import clipped, short
 from asyncguard.schema.literals import is_fixed, own_leaves
 

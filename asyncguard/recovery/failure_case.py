@@ -6,8 +6,6 @@ replay of the events of a run arrives at the same cases.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from itertools import takewhile
 from typing import Any
 
 from asyncguard.core.events import Aim, RecoveryAction
@@ -18,27 +16,17 @@ from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
 from asyncguard.recovery.consensus import Consensus
 from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
+from asyncguard.recovery.effect_probe import ProbeAnswer, Probed, read_probe
 from asyncguard.recovery.repair.arguments import Rebound, rebind, same_contract
 from asyncguard.recovery.repair.results import Normalised, normalise
 from asyncguard.recovery.result_check import Answer, inspect, read_answer
 from asyncguard.recovery.sources import DOUBTFUL, Panel, may_be_asked, only
 from asyncguard.recovery.symptoms import declined
-from asyncguard.recovery.translation import translate, units_told
-from asyncguard.schema.compiled import check_schema, main_form, properties
+from asyncguard.recovery.translation import units_told
+from asyncguard.schema.compiled import check_schema
 
 UserDiagnosis = UserRule
 """A user's own rule, asked before the table; ``None`` leaves the case to the table."""
-
-
-class Probed(StrEnum):
-    """Knowledge from the probe of an effect."""
-
-    UNASKED = "unasked"
-    HAPPENED = "happened"
-    NOT_HAPPENED = "not_happened"
-    TOO_EARLY = "too_early"
-    """The probe said no while the attempt may still run, so the effect may yet happen."""
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,12 +71,8 @@ class Case:
     """The answer in the declared form, if it can be brought there without a guess."""
     rebound: Rebound | None
     """Arguments as the live contract wants them, if they can be brought there without a guess."""
-    probed: Probed
-    """Knowledge of whether the effect happened."""
-    probe_result: Any
-    """Answer of the effect as far as the probe knows it, in the form that its tool declares."""
-    probe_changes: tuple[str, ...] = ()
-    """Steps that brought it into that form, in words, without values."""
+    probe: ProbeAnswer
+    """Knowledge from the probe of the effect."""
     settlement: Consensus | None
     """Consensus of the sources that were asked, if any were."""
     effectful: frozenset[str] = frozenset()
@@ -128,7 +112,7 @@ class Case:
     @property
     def safe(self) -> bool:
         """True if the call can be made again: nothing happened, or repeating does no harm."""
-        if self.attempted.effect.repeatable or self.probed is Probed.NOT_HAPPENED:
+        if self.attempted.effect.repeatable or self.probe.probed is Probed.NOT_HAPPENED:
             return True
         return self.untouched
 
@@ -174,7 +158,7 @@ class Case:
     @property
     def probe_unasked(self) -> bool:
         """True if the effect's probe can still be asked."""
-        return self.attempted.probe is not None and self.probed is Probed.UNASKED
+        return self.attempted.probe is not None and self.probe.probed is Probed.UNASKED
 
     @property
     def verifier_unasked(self) -> Fallback | None:
@@ -288,7 +272,7 @@ class Casebook:
         contract = read_contract(known, hidden_arguments(expected))
         answer = None if seen.symptom is not None else read_answer(seen.content)
         normalised = None if answer is None else self._normalised(record, answer, contract)
-        probed, result, probe_changes = self._probe(record, seen)
+        running = seen.symptom is not None and seen.symptom.running
         value = None if normalised is None else normalised.value
         settlement = None
         if any(found.aim in (Aim.SOURCE, Aim.VERIFIER) for found in record.findings):
@@ -305,9 +289,7 @@ class Casebook:
             contract=contract,
             normalised=normalised,
             rebound=self._rebound(record, expected, contract) if seen.symptom is not None else None,
-            probed=probed,
-            probe_result=result,
-            probe_changes=probe_changes,
+            probe=read_probe(record, running=running, declared=self._spec),
             settlement=settlement,
             effectful=frozenset(
                 each.tool
@@ -440,40 +422,6 @@ class Casebook:
             if found is None or not found.changes or found.arguments == record.answer_arguments
             else found
         )
-
-    def _probe(
-        self, record: CallRecord, seen: CallObservation
-    ) -> tuple[Probed, Any, tuple[str, ...]]:
-        # A probe that was made before the latest attempt ended says nothing about that attempt.
-        later = takewhile(lambda item: item.aim is not Aim.ANSWER, reversed(record.findings))
-        found = next(
-            (
-                item
-                for item in later
-                if item.aim is Aim.PROBE and item.tries == record.answer_attempts
-            ),
-            None,
-        )
-        if found is None:
-            return Probed.UNASKED, None, ()
-        value = read_answer(found.content).value if found.error is None else None
-        happened = value.get("happened") if isinstance(value, Mapping) else None
-        # Anything but true and false means that the probe does not know.
-        if not isinstance(happened, bool) or not isinstance(value, Mapping):
-            return Probed.UNKNOWN, None, ()
-        if not happened:
-            running = seen.symptom is not None and seen.symptom.running
-            return Probed.TOO_EARLY if running else Probed.NOT_HAPPENED, None, ()
-        if value.get("result") is None:
-            return Probed.HAPPENED, None, ()
-        probe = self._spec(found.tool)
-        # The probe declares the result of the effect as one field of its own answer.
-        said_by = replace(
-            probe, result_schema=properties(main_form(probe.result_schema)).get("result")
-        )
-        answer = Answer(parsed=True, value=value["result"], text=None)
-        reading = translate(answer, said_by, self._spec(record.call.tool).result_schema)
-        return Probed.HAPPENED, None if reading.problems else reading.answer.value, reading.changes
 
 
 def _began_nothing(symptom: Symptom, spec: ToolSpec) -> bool:

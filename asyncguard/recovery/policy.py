@@ -19,7 +19,8 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Fallback, ToolSpec
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.recovery.failure_case import Case, Probed
+from asyncguard.recovery.effect_probe import Probed
+from asyncguard.recovery.failure_case import Case
 from asyncguard.recovery.messages import (
     diagnosis_and_options,
     mark_of_changes,
@@ -128,7 +129,7 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     garbled = (
         case.refused and case.diagnosis.hazard is HazardKind.INVOCATION and not symptom.answered
     )
-    if not (is_transient(symptom) or garbled or case.probed is Probed.NOT_HAPPENED):
+    if not (is_transient(symptom) or garbled or case.probe.probed is Probed.NOT_HAPPENED):
         return False
     asked = symptom.retry_after or 0.0
     if asked > config.timing.retry_after_max and symptom.error != ErrorCode.CIRCUIT_OPEN:
@@ -138,7 +139,7 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
 
 
 def _happened(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.probed is Probed.HAPPENED
+    return case.probe.probed is Probed.HAPPENED
 
 
 def _in_doubt_with_probe(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -146,7 +147,7 @@ def _in_doubt_with_probe(case: Case, _: GuardConfig, __: Spent) -> bool:
 
 
 def _may_happen_yet(case: Case, config: GuardConfig, _: Spent) -> bool:
-    early = case.probed is Probed.TOO_EARLY and case.attempted.probe is not None
+    early = case.probe.probed is Probed.TOO_EARLY and case.attempted.probe is not None
     return early and not case.safe and case.probes < config.limits.max_attempts
 
 
@@ -274,10 +275,10 @@ def _accept_settled(case: Case, _: GuardConfig) -> End:
 def _accept_probe(case: Case, _: GuardConfig) -> End:
     probe = case.attempted.probe
     mark = f"the call gave no usable answer, and {probe} says that its effect happened"
-    if case.probe_result is not None:
-        if case.probe_changes:
-            mark = f"{mark_of_changes(case.probe_changes)}; {mark}"
-        return End(outcome=Outcome.DONE, content=_as_text(case.probe_result), mark=mark)
+    if case.probe.result is not None:
+        if case.probe.changes:
+            mark = f"{mark_of_changes(case.probe.changes)}; {mark}"
+        return End(outcome=Outcome.DONE, content=_as_text(case.probe.result), mark=mark)
     if case.failed:
         return End(
             outcome=Outcome.DONE, content="It took effect; its result is not known.", mark=mark

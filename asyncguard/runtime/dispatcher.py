@@ -16,9 +16,9 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
 from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.core.scheduling import Step, dispatchable, next_step
+from asyncguard.runtime.attempt_outcomes import handle_failure
 from asyncguard.runtime.attempts import Attempt, attempt_of
 from asyncguard.runtime.executors.port import Completion, Job
-from asyncguard.runtime.failure_cases import handle_failure
 from asyncguard.runtime.late_results import record_late_end, resolved_late, took_own_end
 from asyncguard.runtime.recovery_driver import ask_again, handle_completion, may_begin
 from asyncguard.runtime.resume import resolve

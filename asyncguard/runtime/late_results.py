@@ -15,8 +15,7 @@ from asyncguard.core.results import Failure, Success
 from asyncguard.recovery.decisions import End
 from asyncguard.recovery.failure_case import CallObservation
 from asyncguard.recovery.messages import diagnosis_and_options, mark_of_doubt
-from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.failure_cases import (
+from asyncguard.runtime.attempt_outcomes import (
     anomalies_of,
     case_of,
     end_call,
@@ -24,6 +23,7 @@ from asyncguard.runtime.failure_cases import (
     handle_failure,
     raw_of,
 )
+from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session
 
 _log = logging.getLogger("asyncguard")

@@ -18,9 +18,7 @@ from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.errors import ThreadBusyError
 from asyncguard.recovery.decisions import Attempt, End
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.runtime.circuits import let_through, move_circuit
-from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.failure_cases import (
+from asyncguard.runtime.attempt_outcomes import (
     decide_recovery,
     end_call,
     handle_answer,
@@ -28,6 +26,8 @@ from asyncguard.runtime.failure_cases import (
     record_finding,
     seen_of,
 )
+from asyncguard.runtime.circuits import let_through, move_circuit
+from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.resume import Circumstances, resolve
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import replays

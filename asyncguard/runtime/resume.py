@@ -35,14 +35,14 @@ from asyncguard.journal.port import Attempt, AttemptState
 from asyncguard.recovery.decisions import End
 from asyncguard.recovery.failure_case import siblings_left
 from asyncguard.recovery.policy import lost_outcome
-from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.failure_cases import (
+from asyncguard.runtime.attempt_outcomes import (
     attempt_ended,
     decide_recovery,
     end_call,
     handle_failure,
     harmless,
 )
+from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import journaled, was_begun
 

@@ -16,11 +16,11 @@ from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.recovery.decisions import Spent
+from asyncguard.recovery.effect_probe import Probed
 from asyncguard.recovery.failure_case import (
     CallObservation,
     Case,
     Casebook,
-    Probed,
     hidden_arguments,
     read_contract,
     siblings_left,
@@ -105,7 +105,7 @@ def test_a_probe_is_believed_only_word_for_word_and_about_the_latest_attempt(
 ) -> None:
     """Anything else is not known, and what is not known is not repeated."""
     case = book(**PROBED).build(record_of(*findings), CallObservation(symptom=RESET), None)
-    assert (case.probed, case.probe_result) == (known, result)
+    assert (case.probe.probed, case.probe.result) == (known, result)
     assert case.safe is (known is Probed.NOT_HAPPENED)
 
 

@@ -27,7 +27,8 @@ from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Retry, Source, ToolSpec
 from asyncguard.recovery.consensus import Candidate, Consensus
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
-from asyncguard.recovery.failure_case import CallObservation, Case, Probed
+from asyncguard.recovery.effect_probe import ProbeAnswer, Probed
+from asyncguard.recovery.failure_case import CallObservation, Case
 from asyncguard.recovery.policy import (
     FAILED,
     STRANGE,
@@ -121,8 +122,7 @@ class Given:
             contract=LIVE if self.findings else None,
             normalised=self.normalised,
             rebound=self.rebound,
-            probed=self.probed,
-            probe_result=self.result,
+            probe=ProbeAnswer(probed=self.probed, result=self.result),
             settlement=self.settlement,
         )
 
