@@ -312,6 +312,12 @@ class ToolSpec:
         return self.effect is EffectClass.PURE if self.references is None else self.references
 
     @property
+    def replayable(self) -> bool:
+        """Return True if a call whose process died during it may be made again."""
+        # A tool that asks a person is run again from its beginning with the answer, by design.
+        return self.effect.repeatable or self.interrupts
+
+    @property
     def written_down(self) -> bool:
         """Return True if calls are journaled: those with an effect or with results from outside."""
         return self.effect is not EffectClass.PURE or self.mode is Mode.EXTERNAL

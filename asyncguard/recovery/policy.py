@@ -15,8 +15,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
 from asyncguard.core.faults import ErrorCode, HazardKind
-from asyncguard.core.footprints import EffectClass
-from asyncguard.core.tool_spec import Fallback, ToolSpec
+from asyncguard.core.tool_spec import Fallback
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.effect_probe import Probed
@@ -479,13 +478,3 @@ STRANGE: tuple[Row, ...] = (
     *_LAST,
 )
 """Rows for an answer that does not match its declaration."""
-
-
-# -- calls of lost processes -------------------------------------------------------------------------
-
-
-def lost_outcome(spec: ToolSpec) -> Outcome | None:
-    """Return the outcome of a call whose process died during it; ``None`` if it is repeated."""
-    if spec.effect.repeatable or spec.interrupts:
-        return None
-    return Outcome.IN_DOUBT if spec.effect is not EffectClass.PURE else Outcome.FAILED

@@ -34,7 +34,6 @@ from asyncguard.core.resume_policy import (
 from asyncguard.journal.port import Attempt, AttemptState
 from asyncguard.recovery.decisions import End
 from asyncguard.recovery.failure_case import siblings_left
-from asyncguard.recovery.policy import lost_outcome
 from asyncguard.runtime.attempt_outcomes import (
     attempt_ended,
     decide_recovery,
@@ -248,8 +247,7 @@ def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool
     board = session.board
     others = siblings_left(board.spec(record.call.tool), record) if siblings else []
     return all(
-        lost_outcome(board.spec(tool)) is None
-        for tool in (record.tool, *(other.tool for other in others))
+        board.spec(tool).replayable for tool in (record.tool, *(other.tool for other in others))
     )
 
 

@@ -1,6 +1,7 @@
 """Configuration, tool declarations, and the view of the tasks that the model is shown."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,3 +247,22 @@ def test_values_of_other_types_are_refused(make: Any, said: str) -> None:
 def test_an_enum_of_the_configuration_may_be_given_by_name() -> None:
     """An enum's name is accepted, and the member is kept."""
     assert GuardConfig(delivery="any").delivery is Delivery.ANY  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("effect", "replayable"),
+    [
+        (EffectClass.PURE, True),
+        (EffectClass.IDEMPOTENT, True),
+        (EffectClass.KEYED, True),
+        (EffectClass.PROBED, False),
+        (EffectClass.AT_MOST_ONCE, False),
+    ],
+)
+def test_a_lost_call_is_made_again_only_where_that_does_no_harm(
+    effect: EffectClass, replayable: bool
+) -> None:
+    """Its effect class says so, unless the tool asks a person and runs again by design."""
+    spec = ToolSpec(name="t", effect=effect, key_argument="k", probe="p")
+    assert spec.replayable is replayable
+    assert replace(spec, interrupts=True).replayable

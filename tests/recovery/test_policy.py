@@ -34,7 +34,6 @@ from asyncguard.recovery.policy import (
     STRANGE,
     Row,
     decide,
-    lost_outcome,
 )
 from asyncguard.recovery.repair.arguments import Rebound
 from asyncguard.recovery.repair.results import Normalised
@@ -529,20 +528,3 @@ def test_an_unreadable_answer_counts_as_an_attempt() -> None:
     case = Given(anomaly=_UNREADABLE)
     assert decide(case.case(), CONFIG, NOTHING).action is A.RETRY
     assert decide(case.case(), once, NOTHING).action is not A.RETRY
-
-
-@pytest.mark.parametrize(
-    ("effect", "outcome"),
-    [
-        (EffectClass.PURE, None),
-        (EffectClass.IDEMPOTENT, None),
-        (EffectClass.KEYED, None),
-        (EffectClass.PROBED, Outcome.IN_DOUBT),
-        (EffectClass.AT_MOST_ONCE, Outcome.IN_DOUBT),
-    ],
-)
-def test_a_lost_call_is_made_again_only_where_that_does_no_harm(
-    effect: EffectClass, outcome: Outcome | None
-) -> None:
-    """Its effect class says so."""
-    assert lost_outcome(ToolSpec(name="t", effect=effect, key_argument="k", probe="p")) is outcome
