@@ -77,8 +77,8 @@ def test_a_result_that_is_there_already_can_be_named(agent_of: AgentOf) -> None:
         (ref("find#1", "/items/7/id"), "leads nowhere"),
         (ref("find#1", "items"), "start with '/'"),
         (ref("find#1", "/items"), "do not fit"),
-        (ref("find#9"), "no earlier call"),
-        (ref("count#1"), "no earlier call"),
+        (ref("find#9"), "not an earlier call"),
+        (ref("count#1"), "not an earlier call"),
     ],
     ids=["nowhere", "no pointer", "wrong type", "no such call", "call of the other task"],
 )
