@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,12 @@ MOST_RELATIVE = 0.02
 """Share of the docstrings that may begin with a relative clause."""
 
 
+@cache  # the checks below read the same thousand files
+def read_texts(path: Path) -> list[Text]:
+    """Return the texts of a file."""
+    return texts_of(path)
+
+
 def problems(root: Path, places: Iterable[str]) -> list[str]:
     """Return each banned word below the places as file, line and what to write instead."""
     return [
@@ -51,7 +58,7 @@ def problems(root: Path, places: Iterable[str]) -> list[str]:
         for place in places
         for path in text_files(root / place)
         if path.relative_to(root).as_posix() not in GENERATED
-        for use in banned_uses(texts_of(path))
+        for use in banned_uses(read_texts(path))
         if not (use.kind is Kind.MESSAGE and is_read_by_models(path.relative_to(root)))
     ]
 
@@ -67,7 +74,7 @@ def relative_docstrings(root: Path, places: Iterable[str]) -> tuple[list[str], i
         (path, text)
         for place in places
         for path in text_files(root / place)
-        for text in texts_of(path)
+        for text in read_texts(path)
         if text.kind in (Kind.DOCSTRING, Kind.ATTRIBUTE)
     ]
     found = [
