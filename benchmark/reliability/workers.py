@@ -71,9 +71,9 @@ class DyingSender(DbosExecutor):
 class ReapingJournal(DyingJournal):
     """Journal of a worker that dies once the reaper knows the processes that are gone, before it takes their calls."""
 
-    def gone(self, epochs: Collection[str]) -> Collection[str]:
+    def gone(self, process_ids: Collection[str]) -> Collection[str]:
         """Return the processes that are gone, or die if there are any."""
-        found = self.journal.gone(epochs)
+        found = self.journal.gone(process_ids)
         if found:
             self.trigger.at(Point.C15)
         return found

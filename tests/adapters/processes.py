@@ -90,8 +90,8 @@ class MortalJournal:
         await self._alive()
         return await self._journal.holds(session)
 
-    def gone(self, epochs: Collection[str]) -> Collection[str]:
-        return self._journal.gone(epochs)
+    def gone(self, process_ids: Collection[str]) -> Collection[str]:
+        return self._journal.gone(process_ids)
 
     def release(self, session: str, *, ending: str = "") -> None:
         if not self.dead:
