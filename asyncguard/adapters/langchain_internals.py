@@ -1,9 +1,10 @@
 """All use of LangChain beyond its public interface: methods of its tools and models.
 
 Everything else goes through the modules that LangChain documents. Each item here says why no public
-call does the same, and what breaks if LangChain changes. ``tests/adapters/test_langchain_internals``
-exercises each of them with the lowest and the newest LangChain that ``pyproject.toml`` allows, and
-``tests/test_private_use`` finds such a use anywhere else.
+call does the same, and what breaks if LangChain changes.
+``tests/adapters/test_langchain_internals`` exercises each of them with the lowest and the
+newest LangChain that ``pyproject.toml`` allows, and ``tests/test_private_use`` finds such a use
+anywhere else.
 
 ``_run``, ``_arun`` and ``_generate`` are the methods that LangChain's documentation asks authors of
 tools and models to write. Here they are not written but read and wrapped, for which it has no word.

@@ -1,9 +1,10 @@
 """All use of LangGraph beyond its public interface: keys of its configuration, its run, its notes.
 
 Everything else goes through the modules that LangGraph documents. Each item here says why no public
-call does the same, and what breaks if LangGraph changes. ``tests/adapters/test_langgraph_internals``
-exercises each of them with the lowest and the newest LangGraph that ``pyproject.toml`` allows, and
-``tests/test_private_use`` finds such a use anywhere else.
+call does the same, and what breaks if LangGraph changes.
+``tests/adapters/test_langgraph_internals`` exercises each of them with the lowest and the
+newest LangGraph that ``pyproject.toml`` allows, and ``tests/test_private_use`` finds such a use
+anywhere else.
 
 A node's configuration is LangGraph's documented way to a node; ``thread_id``, ``checkpoint_ns`` and
 ``checkpoint_id`` are documented keys of it, and all others are private. The public ``Runtime`` has

@@ -1,9 +1,9 @@
 """All use of DBOS beyond its public interface: two of its internals, and SQL on its tables.
 
 Everything else goes through the names that the package ``dbos`` exports. Each item here says why no
-public call does the same, and what breaks if DBOS changes. ``tests/distributed/test_dbos_internals``
-exercises each of them with the lowest and the newest DBOS that ``pyproject.toml`` allows, and
-``tests/test_private_use`` finds such a use anywhere else.
+public call does the same, and what breaks if DBOS changes.
+``tests/distributed/test_dbos_internals`` exercises each of them with the lowest and the newest DBOS
+that ``pyproject.toml`` allows, and ``tests/test_private_use`` finds such a use anywhere else.
 
 The statements run on system tables that DBOS documents and migrates. A renamed column makes its
 statement fail, so orders wait and the worker reports that the database is away; none is lost.

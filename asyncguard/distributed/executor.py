@@ -117,7 +117,7 @@ class DbosExecutor:
             refused = _failure(
                 ErrorCode.CANCELLED if self._closed else ErrorCode.NOT_FOR_WORKERS, str(error)
             )
-            # Not at once: as for any other job, the completion comes after this method has returned.
+            # Not at once: as for any other job, the completion comes after this method returned.
             loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=refused))
             return
         carried = _Carried(job=job, order=order, done=done, loop=loop)

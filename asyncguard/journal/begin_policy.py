@@ -110,8 +110,8 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
         return _judge_again(intent, facts, facts.recorded)
     if facts.rival and not intent.effect.renewable:
         return _refused(
-            f"An equal call, {facts.rival}, was begun, and it is not known yet whether it took effect. "
-            "It is not made a second time before that is known."
+            f"An equal call, {facts.rival}, was begun, and it is not known yet whether it took "
+            "effect. It is not made a second time before that is known."
         )
     return Fresh(), Write.NEW
 

@@ -265,8 +265,8 @@ def reject_held_calls(session: Session) -> None:
         reason = "The call needs a person's approval, and in this run no person can be asked."
         if record.guard == "duplicate":
             reason = (
-                f"{record.reason} In this run no person can be asked: tell the user, who can look, or "
-                "run the agent with a checkpointer and a thread_id, so that the call can be "
+                f"{record.reason} In this run no person can be asked: tell the user, who can look, "
+                "or run the agent with a checkpointer and a thread_id, so that the call can be "
                 "approved."
             )
         session.record.rejected(record.key, guard=record.guard, reason=reason)

@@ -87,7 +87,8 @@ async def counts_acquisitions(bench: Bench) -> None:
     await asyncio.to_thread(first.entries, key="-")
     heir = await acquire(second)
     assert heir.final_checkpoint == "checkpoint", (
-        f"a last step that is being stored was reported, and acquire() says {heir.final_checkpoint!r}"
+        "a last step that is being stored was reported, and acquire() says "
+        f"{heir.final_checkpoint!r}"
     )
     assert heir.fencing_token > heir.previous_token == again.fencing_token, (
         f"the next process counts on from {again.fencing_token}, not {heir}"
