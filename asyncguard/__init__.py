@@ -1,8 +1,8 @@
 """asyncguard: agents that work on several tasks while their tools run, and never guess results.
 
 Public are the names that this package and :mod:`asyncguard.testing` export, with the ports among
-them (``Journal``, ``Observer``, ``Ports``), the command ``asyncguard`` and the fields of events. All
-other modules are internal: their packages say so, and may change in any release.
+them (``Journal``, ``Observer``, ``Ports``), the command ``asyncguard`` and the fields of events.
+All other modules are internal: their packages say so, and may change in any release.
 
 The names below are loaded when they are used, so importing the package costs nothing.
 """

@@ -73,7 +73,7 @@ class Retry:
     has the number of the tool's attempts (``attempt_number``), the seconds since the first one in
     this process, the waits so far (``idle_for``) and the ``outcome``: a
     :class:`~asyncguard.errors.ToolFault` or an unreadable answer. A strategy must return at once.
-    If it raises or returns another type, the default decides and the reason of the recovery says so.
+    If it raises or returns another type, the default decides, and the recovery's reason says so.
 
     Example:
         ``Retry(wait=wait_random_exponential(max=60), stop=stop_after_attempt(8))``
