@@ -30,7 +30,9 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[performance]'
 	@touch $@ $(VENV)/library
 
-.PHONY: test slow full demo results lint types contracts check performance reliability clean
+.PHONY: setup test slow full demo results lint types contracts check performance reliability clean
+setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothing
+
 test: $(VENV)/dev ## Set up and run the fast tests
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 

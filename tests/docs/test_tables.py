@@ -1,6 +1,7 @@
 """Tables written by hand name what the code has, with the defaults that it has."""
 
 import inspect
+import re
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from typing import Any
@@ -13,6 +14,7 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, SWITCH
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
 from asyncguard.recovery.symptoms import TRANSIENT_STATUSES
+from asyncguard_benchmark import arms
 from tests.docs.markdown import code_spans, read, rows
 
 README = read("README.md")
@@ -103,3 +105,12 @@ def test_transient_statuses_are_listed() -> None:
     """The HTTP statuses after which a call is made again."""
     listed = ", ".join(map(str, sorted(TRANSIENT_STATUSES)[:-1]))
     assert f"HTTP {listed} and {max(TRANSIENT_STATUSES)}" in " ".join(README.split())
+
+
+def test_the_benchmark_tells_of_every_guard() -> None:
+    """Families and the number of sets are written by hand."""
+    readme = read("benchmark/README.md")
+    assert f"{2 ** len(GUARD_NAMES):,} sets" in readme
+    for name in GUARD_NAMES:
+        assert re.search(rf"\b{name}\b", readme), f"benchmark/README.md lacks {name}"
+        assert re.search(rf"\b{name}\b", str(arms.__doc__)), f"arms.py lacks {name}"
