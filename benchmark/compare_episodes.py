@@ -21,13 +21,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.environment import CallRecord
-from asyncguard_benchmark.episode import Episode, digest_of
-from asyncguard_benchmark.hazards.instances import all_tasks
-from asyncguard_benchmark.journal import read_lines
-from asyncguard_benchmark.scenario import Domain
-from asyncguard_benchmark.scorers.hazards import score_hazards
-from asyncguard_benchmark.scorers.scoring import score
+from asyncguard_benchmark.harness.environment import CallRecord
+from asyncguard_benchmark.harness.episode import Episode, digest_of
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.scenario import Domain
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
+from asyncguard_benchmark.suites.hazards.instances import all_tasks
+from asyncguard_benchmark.suites.hazards.scorer import score_hazards
 
 SAME, DIFFERENT, UNUSABLE = 0, 1, 2
 """Exit codes."""

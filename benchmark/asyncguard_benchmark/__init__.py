@@ -8,20 +8,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.episode import Episode, Run, episode_from_json, episode_to_json
-    from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
-    from asyncguard_benchmark.metrics.summary import Summary, summarise
-    from asyncguard_benchmark.runner import Player, run_episode
-    from asyncguard_benchmark.scenario import Composition, Regime, Split, SubTask, Suite, Surface
-    from asyncguard_benchmark.scorers.scoring import Score, score
+    from asyncguard_benchmark.harness.episode import (
+        Episode,
+        Run,
+        episode_from_json,
+        episode_to_json,
+    )
+    from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
+    from asyncguard_benchmark.harness.runner import Player, run_episode
+    from asyncguard_benchmark.harness.scenario import (
+        Composition,
+        Regime,
+        Split,
+        SubTask,
+        Suite,
+        Surface,
+    )
+    from asyncguard_benchmark.suites.asynctool.metrics.summary import Summary, summarise
+    from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
 
 _HOMES = {
-    "episode": ("Episode", "Run", "episode_from_json", "episode_to_json"),
-    "loading": ("shipped_compositions", "shipped_sub_tasks"),
-    "metrics.summary": ("Summary", "summarise"),
-    "runner": ("Player", "run_episode"),
-    "scenario": ("Composition", "Regime", "Split", "SubTask", "Suite", "Surface"),
-    "scorers.scoring": ("Score", "score"),
+    "harness.episode": ("Episode", "Run", "episode_from_json", "episode_to_json"),
+    "harness.loading": ("shipped_compositions", "shipped_sub_tasks"),
+    "suites.asynctool.metrics.summary": ("Summary", "summarise"),
+    "harness.runner": ("Player", "run_episode"),
+    "harness.scenario": ("Composition", "Regime", "Split", "SubTask", "Suite", "Surface"),
+    "suites.asynctool.scorers.verdict": ("Score", "score"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asyncguard_benchmark.environment import Environment
-from asyncguard_benchmark.episode import Episode, Run, finished
-from asyncguard_benchmark.loading import by_id, shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.scenario import (
+from asyncguard_benchmark.harness.environment import Environment
+from asyncguard_benchmark.harness.episode import Episode, Run, finished
+from asyncguard_benchmark.harness.loading import by_id, shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.harness.scenario import (
     Composition,
     GoldCall,
     Kind,

@@ -1,7 +1,7 @@
 """Plausible findings of an ablation, for tests of what is made of them. The figures are invented."""
 
-from asyncguard_benchmark.ablation import findings as fd
-from asyncguard_benchmark.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
+from asyncguard_benchmark.harness.ablation import findings as fd
+from asyncguard_benchmark.harness.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
 
 GUARDS = ("arguments", "scope", "duplicate", "grounding", "dependency", "conflict", "completion")
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from asyncguard_benchmark.environment import CallRecord, Environment
-from asyncguard_benchmark.episode import Episode, Run, finished
-from asyncguard_benchmark.protocol import entries
-from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle, read_native
-from asyncguard_benchmark.protocol.surfaces import NativeSpeech, native_tools
-from asyncguard_benchmark.scenario import Composition
+from asyncguard_benchmark.harness.environment import CallRecord, Environment
+from asyncguard_benchmark.harness.episode import Episode, Run, finished
+from asyncguard_benchmark.harness.protocol import entries
+from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle, read_native
+from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, native_tools
+from asyncguard_benchmark.harness.scenario import Composition
 
 
 @dataclass

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from typing import Any
 
-from asyncguard_benchmark.ablation.findings import Findings
-from asyncguard_benchmark.arms import ALL, NONE
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.report.assembly import Side, document_of
-from asyncguard_benchmark.report.document import Page, page_of
-from asyncguard_benchmark.report.observations import Observations
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition
+from asyncguard_benchmark.harness.ablation.findings import Findings
+from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.report.assembly import Side, document_of
+from asyncguard_benchmark.harness.report.document import Page, page_of
+from asyncguard_benchmark.harness.report.observations import Observations
+from asyncguard_benchmark.harness.scenario import Composition
 from tests.benchmark.builders import compose
 from tests.benchmark.builders_findings import findings
 

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
-from asyncguard_benchmark.ablation import units as units_module
-from asyncguard_benchmark.ablation.carrying import Ablation
-from asyncguard_benchmark.ablation.comparing import ensemble_effects, four_cells, wild_of
-from asyncguard_benchmark.ablation.design import (
+from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
+from asyncguard_benchmark.harness.ablation import units as units_module
+from asyncguard_benchmark.harness.ablation.analysis import Arms, effect_of, study_of
+from asyncguard_benchmark.harness.ablation.comparisons import ensemble_effects, four_cells, wild_of
+from asyncguard_benchmark.harness.ablation.design import (
     COMPLIANCE,
     EVERY_ARM,
     FAMILY_ARMS,
@@ -22,10 +24,15 @@ from asyncguard_benchmark.ablation.design import (
     members,
     wild_compositions,
 )
-from asyncguard_benchmark.ablation.findings import Findings, HarmVerdict, Setup, read_findings
-from asyncguard_benchmark.ablation.outcomes import Outcome, characters_of
-from asyncguard_benchmark.ablation.studying import Arms, effect_of, study_of
-from asyncguard_benchmark.arms import (
+from asyncguard_benchmark.harness.ablation.findings import (
+    Findings,
+    HarmVerdict,
+    Setup,
+    read_findings,
+)
+from asyncguard_benchmark.harness.ablation.outcomes import Outcome, characters_of
+from asyncguard_benchmark.harness.ablation.run import Ablation
+from asyncguard_benchmark.harness.arms import (
     ALL,
     CONTENT_GUARDS,
     NONE,
@@ -35,16 +42,14 @@ from asyncguard_benchmark.arms import (
     arm_of,
     coalition_name,
 )
-from asyncguard_benchmark.campaign import Cell, Condition, Played, play
-from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
-from asyncguard_benchmark.journal import Journal, read_lines
-from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.names import PERSONA_NAMES
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition, Regime, Split
-from asyncguard_benchmark.scorers.scoring import score
+from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, play
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.harness.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Split
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 from tests.benchmark.builders_findings import effect, setup, study
 
 SOME = shipped_compositions()[::100]
@@ -503,6 +508,6 @@ def test_compositions_whose_content_changed_are_no_pair(
 
 def test_findings_are_errors_of_the_benchmark() -> None:
     """So that the command line says them in a line."""
-    from asyncguard_benchmark.ablation.findings import FindingsFormatError
+    from asyncguard_benchmark.harness.ablation.findings import FindingsFormatError
 
     assert issubclass(FindingsFormatError, BenchmarkError)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from langchain_core.messages import AIMessage
 
-from asyncguard_benchmark.protocol.actions import (
+from asyncguard_benchmark.harness.protocol.actions import (
     CallAction,
     Completed,
     Idle,

@@ -13,8 +13,13 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from asyncguard import GuardConfig, Timing
 from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, calls
-from asyncguard_benchmark.adapters.sandbox import SandboxLimits
-from asyncguard_benchmark.adapters.toolbench_play import (
+from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.suites.hazards.common_tools import REPORT, SUBMIT
+from asyncguard_benchmark.suites.hazards.scorer import Ending
+from asyncguard_benchmark.suites.hazards.tasks import AnswerKind
+from asyncguard_benchmark.suites.toolbench_x.download import Instance, Layout, read_download
+from asyncguard_benchmark.suites.toolbench_x.play import (
     CannotPlayError,
     FaultSource,
     Front,
@@ -22,13 +27,8 @@ from asyncguard_benchmark.adapters.toolbench_play import (
     Playing,
     play,
 )
-from asyncguard_benchmark.adapters.toolbench_scoring import ending_of, kind_of, summary
-from asyncguard_benchmark.adapters.toolbench_x import Instance, Layout, read_download
-from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.hazards.common_tools import REPORT, SUBMIT
-from asyncguard_benchmark.hazards.tasks import AnswerKind
-from asyncguard_benchmark.models.spec import ModelSpec
-from asyncguard_benchmark.scorers.hazards import Ending
+from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
+from asyncguard_benchmark.suites.toolbench_x.scorer import ending_of, kind_of, summary
 
 SAMPLE = Path(__file__).with_name("toolbench_x_sample")
 AT_ONCE = Timing(retry_initial=0, retry_max=0, retry_jitter=0)

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.adapters.toolbench_drift import DRIFT_MODES, NEEDS_MEANING, bend
-from asyncguard_benchmark.adapters.toolbench_hazards import Control
-from asyncguard_benchmark.adapters.toolbench_rule import Injector, canonical_json, fires
-from asyncguard_benchmark.adapters.toolbench_x import (
+from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.harness.scenario import Workflow
+from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
+from asyncguard_benchmark.suites.toolbench_x.decision_rule import Injector, canonical_json, fires
+from asyncguard_benchmark.suites.toolbench_x.download import (
     Download,
     Instance,
     Layout,
     NoDownloadError,
     read_download,
 )
-from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.hazards.faults import Failpoint, Hazard
-from asyncguard_benchmark.scenario import Workflow
+from asyncguard_benchmark.suites.toolbench_x.drift import DRIFT_MODES, NEEDS_MEANING, bend
+from asyncguard_benchmark.suites.toolbench_x.hazards import Control
 
 SAMPLE = Path(__file__).with_name("toolbench_x_sample")
 PAPER = "sequential/Office_Supplies/Paper_orders/task_1"

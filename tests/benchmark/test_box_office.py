@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.executors.box_office import TOOLSET
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.loading import category_sub_tasks
-from asyncguard_benchmark.scenario import Category, Split, SubTask
+from asyncguard_benchmark.harness.loading import category_sub_tasks
+from asyncguard_benchmark.harness.scenario import Category, Split, SubTask
+from asyncguard_benchmark.services.box_office import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 from tests.benchmark.builders import SUB_TASKS
 
 TASKS = [

@@ -17,9 +17,12 @@ from asyncguard_benchmark import (
     shipped_compositions,
     summarise,
 )
-from asyncguard_benchmark.agents.personas.agent import PersonaAgent
-from asyncguard_benchmark.agents.personas.rates import FITTED, Rates
-from asyncguard_benchmark.agents.personas.shipped import (
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED, Rates
+from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     Ensemble,
     Member,
     Personas,
@@ -28,27 +31,37 @@ from asyncguard_benchmark.agents.personas.shipped import (
     shipped_personas,
     to_json,
 )
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.calibration.account import account_of
-from asyncguard_benchmark.calibration.delays import forecasts
-from asyncguard_benchmark.calibration.ensembles import (
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.calibration.account import account_of
+from asyncguard_benchmark.suites.asynctool.calibration.delays import forecasts
+from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (
     LEAST_MEMBERS,
     MOST_MEMBERS,
     TOLERANCE,
     Played,
     choose,
 )
-from asyncguard_benchmark.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS, Troupe, fit
-from asyncguard_benchmark.calibration.fitting import Effort, calibrate
-from asyncguard_benchmark.calibration.pool import Pool, Trial
-from asyncguard_benchmark.calibration.rehearsal import stages_of
-from asyncguard_benchmark.calibration.search import Plan
-from asyncguard_benchmark.calibration.slopes import slopes, solve, step_towards
-from asyncguard_benchmark.calibration.space import BOUNDS, inside, rates_at, spread_points
-from asyncguard_benchmark.calibration.tables import PublishedModel, published_models
-from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.names import PERSONA_NAMES
-from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.suites.asynctool.calibration.figures import (
+    MAIN_COLUMNS,
+    SPLIT_COLUMNS,
+    Troupe,
+    fit,
+)
+from asyncguard_benchmark.suites.asynctool.calibration.fit import Effort, calibrate
+from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial
+from asyncguard_benchmark.suites.asynctool.calibration.rehearsal import stages_of
+from asyncguard_benchmark.suites.asynctool.calibration.search import Plan
+from asyncguard_benchmark.suites.asynctool.calibration.slopes import slopes, solve, step_towards
+from asyncguard_benchmark.suites.asynctool.calibration.space import (
+    BOUNDS,
+    inside,
+    rates_at,
+    spread_points,
+)
+from asyncguard_benchmark.suites.asynctool.calibration.tables import (
+    PublishedModel,
+    published_models,
+)
 from tests.benchmark.builders import compose
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.arms import ARMS
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.names import PERSONA_NAMES
-from asyncguard_benchmark.roster import AGENTS
+from asyncguard_benchmark.harness.arms import ARMS
+from asyncguard_benchmark.harness.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.registry import AGENTS
 from tests.benchmark.builders import LITE
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.journal import Journal
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Regime
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Regime
 from compare_episodes import changed_words, main
 from tests.benchmark.builders import LITE
 

@@ -4,11 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from asyncguard_benchmark.composing import build_compositions, build_suites
-from asyncguard_benchmark.corpus import corpus_problems
-from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.quality import in_query, problems
-from asyncguard_benchmark.scenario import (
+from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.harness.scenario import (
     Category,
     Composition,
     Kind,
@@ -18,6 +15,12 @@ from asyncguard_benchmark.scenario import (
     SubTask,
     Suite,
 )
+from asyncguard_benchmark.suites.asynctool.composition_builder import (
+    build_compositions,
+    build_suites,
+)
+from asyncguard_benchmark.suites.asynctool.corpus import corpus_problems
+from asyncguard_benchmark.suites.asynctool.task_quality import in_query, problems
 from tests.benchmark.builders import SUB_TASKS, changed, compose
 
 QUERY = Source(kind=SourceKind.QUERY)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard_benchmark.executors.data_format import TOOLSET
-from asyncguard_benchmark.executors.executor import Executor
+from asyncguard_benchmark.services.data_format import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 
 CONVERTER = Executor(TOOLSET.tools, {})
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=8)

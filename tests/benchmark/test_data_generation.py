@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard_benchmark.executors.data_generation import TOOLSET
-from asyncguard_benchmark.executors.executor import Executor
+from asyncguard_benchmark.services.data_generation import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 
 MAKER = Executor(TOOLSET.tools, {})
 SEEDS = st.integers(0, 10**12)

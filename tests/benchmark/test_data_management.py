@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard_benchmark.executors.data_management import TOOLSET
-from asyncguard_benchmark.executors.executor import Executor
+from asyncguard_benchmark.services.data_management import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 
 DESK = Executor(TOOLSET.tools, {})
 TEAMS = [

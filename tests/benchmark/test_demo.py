@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from asyncguard_benchmark.ablation.findings import Findings, Study, read_findings
-from asyncguard_benchmark.arms import ALL, NONE
 from asyncguard_benchmark.commands import demo, main
-from asyncguard_benchmark.report import probing
-from asyncguard_benchmark.report.chapters.summary import SIMULATED
-from asyncguard_benchmark.roster import AGENTS
+from asyncguard_benchmark.harness.ablation.findings import Findings, Study, read_findings
+from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.registry import AGENTS
+from asyncguard_benchmark.harness.report import sceptic
+from asyncguard_benchmark.harness.report.chapters.summary import SIMULATED
 from tests.benchmark.builders import compose
 from tests.benchmark.pages import Element, data_of
 
@@ -26,7 +26,7 @@ GUARD_OF = {
 
 def test_the_sweep_asks_both_front_and_back() -> None:
     """Each share of guesses without guards, and with all guards of both kinds of tools; agents are known by name."""
-    cells = probing.cells_of([compose("fs-01", "tb-01")])
+    cells = sceptic.cells_of([compose("fs-01", "tb-01")])
     asked = {
         (each.condition.agent.label, each.condition.arm, each.condition.declared) for each in cells
     }

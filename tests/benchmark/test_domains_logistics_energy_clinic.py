@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from asyncguard_benchmark.executors.declarations import Alternative, Effect, Tool
-from asyncguard_benchmark.executors.executor import Executor, Toolset
-from asyncguard_benchmark.hazards.domains import clinic, energy, logistics
-from asyncguard_benchmark.pointers import leaves, put, resolve
-from asyncguard_benchmark.quality import in_query
+from asyncguard_benchmark.harness.pointers import leaves, put, resolve
+from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
+from asyncguard_benchmark.services.service import Executor, Toolset
+from asyncguard_benchmark.suites.asynctool.task_quality import in_query
+from asyncguard_benchmark.suites.hazards.domains import clinic, energy, logistics
 
 TOOLSETS = {
     name: module.TOOLSET

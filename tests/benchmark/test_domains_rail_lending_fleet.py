@@ -7,13 +7,19 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from asyncguard_benchmark.executors.catalogue import toolset_of
-from asyncguard_benchmark.executors.declarations import Alternative, Effect, Tool
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.hazards.tasks import AnswerKind, HazardTask, load_hazard_tasks
-from asyncguard_benchmark.pointers import leaves, put, resolve
-from asyncguard_benchmark.quality import in_query
-from asyncguard_benchmark.scenario import HELD_OUT_DOMAINS, Domain, GoldCall, SourceKind, Workflow
+from asyncguard_benchmark.harness.pointers import leaves, put, resolve
+from asyncguard_benchmark.harness.scenario import (
+    HELD_OUT_DOMAINS,
+    Domain,
+    GoldCall,
+    SourceKind,
+    Workflow,
+)
+from asyncguard_benchmark.services.catalogue import toolset_of
+from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
+from asyncguard_benchmark.services.service import Executor
+from asyncguard_benchmark.suites.asynctool.task_quality import in_query
+from asyncguard_benchmark.suites.hazards.tasks import AnswerKind, HazardTask, load_hazard_tasks
 
 COMMON = {"submit_answer", "report_problem", "describe_tool"}
 COMPUTING = {

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from asyncguard_benchmark.executors.declarations import Alternative, Effect, Tool
-from asyncguard_benchmark.executors.executor import Executor, Toolset
-from asyncguard_benchmark.hazards.domains import treasury, warehouse, weather
-from asyncguard_benchmark.hazards.tasks import load_hazard_tasks
-from asyncguard_benchmark.pointers import leaves, put, resolve
-from asyncguard_benchmark.quality import in_query
-from asyncguard_benchmark.scenario import Domain, Workflow
+from asyncguard_benchmark.harness.pointers import leaves, put, resolve
+from asyncguard_benchmark.harness.scenario import Domain, Workflow
+from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
+from asyncguard_benchmark.services.service import Executor, Toolset
+from asyncguard_benchmark.suites.asynctool.task_quality import in_query
+from asyncguard_benchmark.suites.hazards.domains import treasury, warehouse, weather
+from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks
 
 TOOLSETS = {each.category: each for each in (treasury.TOOLSET, warehouse.TOOLSET, weather.TOOLSET)}
 COMMON = {"submit_answer", "report_problem", "describe_tool"}

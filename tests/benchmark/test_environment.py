@@ -2,9 +2,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from asyncguard_benchmark.environment import Environment, delay, most_rounds
 from asyncguard_benchmark.errors import UnknownSubTaskError
-from asyncguard_benchmark.scenario import Regime
+from asyncguard_benchmark.harness.environment import Environment, delay, most_rounds
+from asyncguard_benchmark.harness.scenario import Regime
 from tests.benchmark.builders import compose
 
 TWO = compose("fs-08", "tb-07")

@@ -12,10 +12,10 @@ from asyncguard_benchmark import (
     run_episode,
     score,
 )
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.schedulers import OracleAgent
-from asyncguard_benchmark.episode import as_example
 from asyncguard_benchmark.errors import EpisodeFormatError
+from asyncguard_benchmark.harness.episode import as_example
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
 from tests.benchmark.builders import compose
 
 PAIR = compose("fs-11", "tb-03")

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.executors.catalogue import TOOLSETS, fresh_executor, toolset_of
-from asyncguard_benchmark.executors.declarations import (
+from asyncguard_benchmark.harness.scenario import SubTask
+from asyncguard_benchmark.services.catalogue import TOOLSETS, fresh_executor, toolset_of
+from asyncguard_benchmark.services.declarations import (
     Effect,
     Tool,
     ToolDeclaration,
     arguments,
     text,
 )
-from asyncguard_benchmark.executors.executor import Executor, copy_json
-from asyncguard_benchmark.scenario import SubTask
+from asyncguard_benchmark.services.service import Executor, copy_json
 from tests.benchmark.builders import SUB_TASKS
 
 TASKS = list(SUB_TASKS.values())

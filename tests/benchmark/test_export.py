@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from asyncguard_benchmark.ablation.findings import write_findings
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.journal import Journal
-from asyncguard_benchmark.report.chrome_trace import trace_of
-from asyncguard_benchmark.report.spreadsheet import COLUMNS, write_csv
-from asyncguard_benchmark.scorers.scoring import score
+from asyncguard_benchmark.harness.ablation.findings import write_findings
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.report.chrome_trace import trace_of
+from asyncguard_benchmark.harness.report.spreadsheet import COLUMNS, write_csv
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 from tests.benchmark.builders_findings import findings
 from tests.benchmark.pages import data_of, episodes
 

@@ -14,18 +14,22 @@ from asyncguard_benchmark import (
     score,
     shipped_compositions,
 )
-from asyncguard_benchmark.agents.copying import candidates
-from asyncguard_benchmark.agents.keyword import KeywordAgent
-from asyncguard_benchmark.agents.malformed import MalformedAgent
-from asyncguard_benchmark.agents.matching import rank
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.reading import Standing
-from asyncguard_benchmark.agents.slips import Slip, slipped
-from asyncguard_benchmark.agents.transcript import UNREADABLE, read_transcript, reminders
 from asyncguard_benchmark.errors import UnknownNameError
-from asyncguard_benchmark.names import AGENT_NAMES
-from asyncguard_benchmark.roster import AGENTS, AgentSpec, player_of
-from asyncguard_benchmark.scorers.scoring import Score
+from asyncguard_benchmark.harness.names import AGENT_NAMES
+from asyncguard_benchmark.harness.registry import AGENTS, AgentSpec, player_of
+from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
+from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
+from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.slips import Slip, slipped
+from asyncguard_benchmark.suites.asynctool.agents.tool_match import rank
+from asyncguard_benchmark.suites.asynctool.agents.transcript import (
+    UNREADABLE,
+    read_transcript,
+    reminders,
+)
+from asyncguard_benchmark.suites.asynctool.agents.value_candidates import candidates
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 from tests.benchmark.builders import compose
 
 EVERY = shipped_compositions()
@@ -247,9 +251,15 @@ def test_agents_have_the_names_that_the_command_line_knows() -> None:
     """Agents have the names of the command line; a foreign class is named by its place."""
     assert tuple(AGENTS) == AGENT_NAMES
     composition = SOME[0]
-    own = AgentSpec(kind="asyncguard_benchmark.agents.keyword:KeywordAgent").make(composition, 0)
+    own = AgentSpec(kind="asyncguard_benchmark.suites.asynctool.agents.keyword:KeywordAgent").make(
+        composition, 0
+    )
     assert isinstance(own, KeywordAgent)
-    for wrong in ("nobody", "nowhere.module:Agent", "asyncguard_benchmark.agents.keyword:json"):
+    for wrong in (
+        "nobody",
+        "nowhere.module:Agent",
+        "asyncguard_benchmark.suites.asynctool.agents.keyword:json",
+    ):
         with pytest.raises(UnknownNameError):
             AgentSpec(kind=wrong).make(composition, 0)
     with pytest.raises(UnknownNameError, match="member and compliance"):

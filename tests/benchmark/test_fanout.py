@@ -14,29 +14,29 @@ from hypothesis import strategies as st
 
 from asyncguard.adapters.tools.declare import specs_of
 from asyncguard.adapters.tools.worker_tools import as_tools
-from asyncguard_benchmark.campaign import Cell, Condition, Played, key_of, play, play_all
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.commands.options import parser
 from asyncguard_benchmark.commands.run import _lasting
 from asyncguard_benchmark.commands.worker_options import without_options
-from asyncguard_benchmark.episode import episode_to_json
 from asyncguard_benchmark.errors import BenchmarkError, DataError, WorkersError
-from asyncguard_benchmark.fanout import tools
-from asyncguard_benchmark.fanout.fleet import Fleet, FleetSettings
-from asyncguard_benchmark.fanout.parcels import (
+from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of, play, play_all
+from asyncguard_benchmark.harness.episode import episode_to_json
+from asyncguard_benchmark.harness.fanout import tools
+from asyncguard_benchmark.harness.fanout.messages import (
     KNOWN_AGENTS,
     EpisodeError,
     answer_from_json,
     cell_from_json,
     cell_to_json,
 )
-from asyncguard_benchmark.fanout.playing import play_episodes
-from asyncguard_benchmark.fanout.versions import difference, own_versions
-from asyncguard_benchmark.fanout.workplace import Workplace
-from asyncguard_benchmark.hazards.instances import shipped_instances
-from asyncguard_benchmark.models.spec import ModelSpec
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Regime, Surface
+from asyncguard_benchmark.harness.fanout.play import play_episodes
+from asyncguard_benchmark.harness.fanout.pool import Fleet, FleetSettings
+from asyncguard_benchmark.harness.fanout.versions import difference, own_versions
+from asyncguard_benchmark.harness.fanout.workplace import Workplace
+from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Regime, Surface
+from asyncguard_benchmark.suites.hazards.instances import shipped_instances
 from tests.benchmark.builders import LITE
 
 EAGER = AgentSpec(kind="eager")
@@ -292,7 +292,8 @@ def test_a_run_ends_at_a_worker_of_another_version(
 ) -> None:
     """With both versions and the place of the worker in the error."""
     monkeypatch.setattr(
-        "asyncguard_benchmark.fanout.fleet.own_versions", lambda: {**own_versions(), "data": "mine"}
+        "asyncguard_benchmark.harness.fanout.pool.own_versions",
+        lambda: {**own_versions(), "data": "mine"},
     )
     fleet = fleet_with(FakePost(), tmp_path, [])
     with pytest.raises(
@@ -356,7 +357,7 @@ def test_every_command_that_plays_much_takes_workers(
     """Help shows how they are started elsewhere; a real model is refused before anything is started."""
     with pytest.raises(SystemExit):
         parser().parse_args([*command, "--help"])
-    assert "--tools asyncguard_benchmark.fanout:tools" in capsys.readouterr().out
+    assert "--tools asyncguard_benchmark.harness.fanout:tools" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         parser().parse_args([*command, "--workers", "0"])
     wild = ["--no-wild"] if command == ("ablate",) else []
@@ -398,7 +399,9 @@ def test_what_workers_need_is_named_where_it_is_missing(
 ) -> None:
     """The error names the missing extra, DBOS."""
     for name in ("fleet", "post"):
-        monkeypatch.delitem(sys.modules, f"asyncguard_benchmark.fanout.{name}", raising=False)
+        monkeypatch.delitem(
+            sys.modules, f"asyncguard_benchmark.harness.fanout.{name}", raising=False
+        )
     monkeypatch.setitem(sys.modules, "dbos", None)
     run = [
         "run",

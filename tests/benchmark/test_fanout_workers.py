@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from asyncguard_benchmark.errors import WorkersError
-from asyncguard_benchmark.fanout.crew import Crew
+from asyncguard_benchmark.harness.fanout.process_pool import Crew
 from tests.benchmark.builders import LITE
 
 pytestmark = pytest.mark.slow
@@ -135,7 +135,7 @@ def elsewhere(
 ) -> Iterator[list["subprocess.Popen[str]"]]:
     """Yield workers that were started outside of the run."""
     where = ["--database-url", database, "--queue", "asyncguard-benchmark", "--concurrency", "2"]
-    tools = ["--tools", "asyncguard_benchmark.fanout:tools", *others]
+    tools = ["--tools", "asyncguard_benchmark.harness.fanout:tools", *others]
     processes = [
         subprocess.Popen(command("worker", *where, *tools), stderr=subprocess.DEVNULL, text=True)
         for _ in range(count)
@@ -187,12 +187,12 @@ def test_a_worker_of_other_data_is_refused(tmp_path: Path) -> None:
     """The run ends with one line that says what differs, and plays nothing there."""
     file, database = tmp_path / "episodes.jsonl", str(tmp_path / "queue.db")
     code = (
-        "import sys, asyncguard_benchmark.fanout.playing as playing\n"
+        "import sys, asyncguard_benchmark.harness.fanout.play as playing\n"
         "playing.own_versions = lambda mine=dict(playing.own_versions()): {**mine, 'data': 'older'}\n"
         "from asyncguard.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     options = command("worker", "--database-url", database, "--queue", "asyncguard-benchmark")[3:]
-    tools = ["--tools", "asyncguard_benchmark.fanout:tools"]
+    tools = ["--tools", "asyncguard_benchmark.harness.fanout:tools"]
     worker = subprocess.Popen(
         [sys.executable, "-c", code, *options, *tools], stderr=subprocess.DEVNULL
     )

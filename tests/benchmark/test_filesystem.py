@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.executors.filesystem import TOOLSET
+from asyncguard_benchmark.services.filesystem import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 
 STATE = {
     "cwd": "/a",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncguard_benchmark.ablation.findings import (
+from asyncguard_benchmark.harness.ablation.findings import (
     FindingsFormatError,
     findings_from_json,
     findings_to_json,

@@ -23,17 +23,22 @@ from asyncguard_benchmark import (
     shipped_compositions,
     summarise,
 )
-from asyncguard_benchmark.agents.eager import EagerAgent
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.reading import Standing, read_message
-from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.arms import ARMS
-from asyncguard_benchmark.environment import Environment
-from asyncguard_benchmark.metrics.summary import Summary
-from asyncguard_benchmark.players import guarded
-from asyncguard_benchmark.players.guarded import UNGUARDED, Setting, play_graph, play_middleware
-from asyncguard_benchmark.players.plain import play_plain
+from asyncguard_benchmark.harness.arms import ARMS
+from asyncguard_benchmark.harness.environment import Environment
+from asyncguard_benchmark.harness.players import guarded
+from asyncguard_benchmark.harness.players.guarded import (
+    UNGUARDED,
+    Setting,
+    play_graph,
+    play_middleware,
+)
+from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
+from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing, read_message
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.suites.asynctool.metrics.summary import Summary
 from tests.benchmark.builders import LITE, SAMPLE, compose
 
 SOME = SAMPLE[::6]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 _LATTICE = """
-from asyncguard_benchmark.ablation.lattice import Lattice
-from asyncguard_benchmark.ablation.outcomes import Outcome
-from asyncguard_benchmark.ablation.shapley import of_episode
+from asyncguard_benchmark.harness.ablation.lattice import Lattice
+from asyncguard_benchmark.harness.ablation.outcomes import Outcome
+from asyncguard_benchmark.harness.ablation.shapley import of_episode
 
 PLAYERS = frozenset({"grounding", "duplicate", "scope", "completion", "conflict"})
 

@@ -6,26 +6,26 @@ from functools import cache
 import pytest
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES
-from asyncguard_benchmark.arms import ARMS, RECOVER, RECOVERY_ARMS, ArmKind, arm_of
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.episode import Episode, episode_from_json, episode_to_json
-from asyncguard_benchmark.hazards.analysing import studies_of
-from asyncguard_benchmark.hazards.faults import Hazard
-from asyncguard_benchmark.hazards.findings import ArmFigures, HazardStudy
-from asyncguard_benchmark.hazards.instances import (
+from asyncguard_benchmark.harness.arms import ARMS, RECOVER, RECOVERY_ARMS, ArmKind, arm_of
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.episode import Episode, episode_from_json, episode_to_json
+from asyncguard_benchmark.harness.players.second_run import EARLIER, answered
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.suites.hazards.analysis import studies_of
+from asyncguard_benchmark.suites.hazards.fault_sites import with_faults
+from asyncguard_benchmark.suites.hazards.faults import Hazard
+from asyncguard_benchmark.suites.hazards.findings import ArmFigures, HazardStudy
+from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
     Instance,
     Part,
     all_tasks,
     shipped_instances,
 )
-from asyncguard_benchmark.hazards.observing import Observed, observed
-from asyncguard_benchmark.hazards.placing import with_faults
-from asyncguard_benchmark.metrics.hazards import Facet
-from asyncguard_benchmark.players.again import EARLIER, answered
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition
-from asyncguard_benchmark.scorers.hazards import Ending
+from asyncguard_benchmark.suites.hazards.metrics import Facet
+from asyncguard_benchmark.suites.hazards.observations import Observed, observed
+from asyncguard_benchmark.suites.hazards.scorer import Ending
 
 
 def _instance(hazard: Hazard, mode: str, severity: int = 1) -> Instance:

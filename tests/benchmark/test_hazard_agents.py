@@ -9,38 +9,38 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from asyncguard_benchmark import Regime, Surface
-from asyncguard_benchmark.agents.hazards.answers import Answer, read_answers
-from asyncguard_benchmark.agents.hazards.competent import CompetentAgent
-from asyncguard_benchmark.agents.hazards.finding import find_value
-from asyncguard_benchmark.agents.hazards.hasty import read_hastily
-from asyncguard_benchmark.agents.hazards.pairing import carried_over
-from asyncguard_benchmark.agents.hazards.siblings import is_telling, probe_of, stand_ins
-from asyncguard_benchmark.agents.hazards.simple import (
+from asyncguard_benchmark.harness.episode import Run
+from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.harness.pointers import PointerError
+from asyncguard_benchmark.harness.protocol import entries
+from asyncguard_benchmark.harness.protocol.actions import Action, CallAction, Idle
+from asyncguard_benchmark.harness.protocol.surfaces import TextSpeech
+from asyncguard_benchmark.harness.scenario import Composition, Kind
+from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
+from asyncguard_benchmark.suites.asynctool.scorers.answers import is_right
+from asyncguard_benchmark.suites.hazards.agents.answers import Answer, read_answers
+from asyncguard_benchmark.suites.hazards.agents.argument_pairs import carried_over
+from asyncguard_benchmark.suites.hazards.agents.competent import CompetentAgent
+from asyncguard_benchmark.suites.hazards.agents.hasty import read_hastily
+from asyncguard_benchmark.suites.hazards.agents.plan_follower import HazardAgent
+from asyncguard_benchmark.suites.hazards.agents.siblings import is_telling, probe_of, stand_ins
+from asyncguard_benchmark.suites.hazards.agents.simple import (
     GivesUpEarlyAgent,
     NaiveAgent,
     OverTrustingAgent,
     RetryHappyAgent,
 )
-from asyncguard_benchmark.agents.hazards.solving import HazardAgent
-from asyncguard_benchmark.agents.hazards.suspicions import (
+from asyncguard_benchmark.suites.hazards.agents.suspicions import (
     Suspicion,
     left_untouched,
     named_in,
     suspect,
 )
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.reading import Standing
-from asyncguard_benchmark.agents.schedulers import OracleAgent
-from asyncguard_benchmark.episode import Run
-from asyncguard_benchmark.executors.catalogue import tools_of
-from asyncguard_benchmark.hazards.tasks import alone
-from asyncguard_benchmark.players.plain import play_plain
-from asyncguard_benchmark.pointers import PointerError
-from asyncguard_benchmark.protocol import entries
-from asyncguard_benchmark.protocol.actions import Action, CallAction, Idle
-from asyncguard_benchmark.protocol.surfaces import TextSpeech
-from asyncguard_benchmark.scenario import Composition, Kind
-from asyncguard_benchmark.scorers.answers import is_right
+from asyncguard_benchmark.suites.hazards.agents.value_search import find_value
+from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.builders import SUB_TASKS
 from tests.benchmark.hazard_talk import TASKS, Talk, Told, broken, changed, talk
 

@@ -8,17 +8,17 @@ import pytest
 
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.commands.hazard_options import ARM_NAMES, GATHERINGS, HAZARDS, PARTS
-from asyncguard_benchmark.hazards.faults import Hazard
-from asyncguard_benchmark.hazards.findings import (
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.names import HAZARD_AGENT_NAMES
+from asyncguard_benchmark.harness.registry import HAZARD_AGENTS
+from asyncguard_benchmark.suites.hazards.chapter import hazard_chapters
+from asyncguard_benchmark.suites.hazards.faults import Hazard
+from asyncguard_benchmark.suites.hazards.findings import (
     HazardFindingsError,
     read_hazard_findings,
     write_hazard_findings,
 )
-from asyncguard_benchmark.hazards.instances import Gathering, Part
-from asyncguard_benchmark.journal import read_lines
-from asyncguard_benchmark.names import HAZARD_AGENT_NAMES
-from asyncguard_benchmark.report.chapters.hazards import hazard_chapters
-from asyncguard_benchmark.roster import HAZARD_AGENTS
+from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
 
 FEW = ("--domains", "logistics", "--hazards", "output", "--severity", "1")
 RUN = ("hazards", "run", *FEW, "--quick", "--no-messages", "--out")

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.hazards.drawing import drawn_instances, instances_to_json, placed
-from asyncguard_benchmark.hazards.faults import Failpoint, Fault, Hazard, Profile
-from asyncguard_benchmark.hazards.gatherings import benign, broken_effects, in_company
-from asyncguard_benchmark.hazards.instances import (
+from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Domain, Workflow
+from asyncguard_benchmark.suites.hazards.composition_sets import benign, broken_effects, in_company
+from asyncguard_benchmark.suites.hazards.fault_sites import Sign, acts, sign_of, with_faults
+from asyncguard_benchmark.suites.hazards.faults import Failpoint, Fault, Hazard, Profile
+from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
     Part,
     Wanted,
@@ -18,10 +19,9 @@ from asyncguard_benchmark.hazards.instances import (
     instance_to_json,
     shipped_instances,
 )
-from asyncguard_benchmark.hazards.mode_table import DEVELOPMENT_MODES
-from asyncguard_benchmark.hazards.placing import Sign, acts, sign_of, with_faults
-from asyncguard_benchmark.hazards.signs import gathering_of, part_of, profile_of
-from asyncguard_benchmark.scenario import HELD_OUT_DOMAINS, Domain, Workflow
+from asyncguard_benchmark.suites.hazards.metadata import gathering_of, part_of, profile_of
+from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES
+from asyncguard_benchmark.suites.hazards.sampling import drawn_instances, instances_to_json, placed
 
 SINGLE = [each for each in shipped_instances() if each.gathering is Gathering.SINGLE]
 DEVELOPMENT = [each for each in SINGLE if each.part is Part.DEVELOPMENT]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.agents.hazards.simple import NaiveAgent
-from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.hazards.instances import all_tasks
-from asyncguard_benchmark.hazards.tasks import alone
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent
+from asyncguard_benchmark.suites.hazards.instances import all_tasks
+from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.test_models import Serve, serve, spoken, usages
 from tests.support.openai_policy import Call, ModelRequest, Reply, Role, Usage
 

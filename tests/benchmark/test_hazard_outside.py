@@ -8,12 +8,12 @@ import pytest
 
 from asyncguard import GuardConfig
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.hazards.outside.cases import Family, Level, Scenario, Setting
-from asyncguard_benchmark.hazards.outside.collection import scenarios
-from asyncguard_benchmark.hazards.outside.judging import MARK, Ending, Heard, Seen, Told, judge
-from asyncguard_benchmark.hazards.outside.tally import Played
-from asyncguard_benchmark.hazards.outside.world import World
-from asyncguard_benchmark.players.outside import play
+from asyncguard_benchmark.harness.players.outside import play
+from asyncguard_benchmark.suites.hazards.outside.cases import Family, Level, Scenario, Setting
+from asyncguard_benchmark.suites.hazards.outside.collection import scenarios
+from asyncguard_benchmark.suites.hazards.outside.judge import MARK, Ending, Heard, Seen, Told, judge
+from asyncguard_benchmark.suites.hazards.outside.tally import Played
+from asyncguard_benchmark.suites.hazards.outside.world import World
 
 GUARDED = [each for each in Setting if each.guarded]
 PAID = '{"paid": 30}'

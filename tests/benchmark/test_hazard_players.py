@@ -17,22 +17,27 @@ from asyncguard.core.records import CallRecord as RuntimeRecord
 from asyncguard.core.results import Failure, Success
 from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard_benchmark import Composition, Episode, Regime, Run, Surface
-from asyncguard_benchmark.agents.hazards.simple import NaiveAgent, RetryHappyAgent
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.schedulers import OracleAgent
-from asyncguard_benchmark.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.environment import CallRecord, Environment
-from asyncguard_benchmark.hazards.common_tools import DESCRIBE, SUBMIT
-from asyncguard_benchmark.hazards.faults import Failpoint, Fault, Hazard, Profile
-from asyncguard_benchmark.hazards.tasks import alone
-from asyncguard_benchmark.players.answers import AnswerBook
-from asyncguard_benchmark.players.declaring import specs_of
-from asyncguard_benchmark.players.guarded import UNGUARDED, Setting, play_graph, play_middleware
-from asyncguard_benchmark.players.plain import play_plain
-from asyncguard_benchmark.players.ticks import TickClock, TickExecutor
-from asyncguard_benchmark.players.translation import Translation
-from asyncguard_benchmark.protocol.surfaces import NativeSpeech, TextSpeech
-from asyncguard_benchmark.scenario import Kind
+from asyncguard_benchmark.harness.environment import CallRecord, Environment
+from asyncguard_benchmark.harness.players.answers import AnswerBook
+from asyncguard_benchmark.harness.players.declarations import specs_of
+from asyncguard_benchmark.harness.players.guarded import (
+    UNGUARDED,
+    Setting,
+    play_graph,
+    play_middleware,
+)
+from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.harness.players.ticks import TickClock, TickExecutor
+from asyncguard_benchmark.harness.players.translation import Translation
+from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech
+from asyncguard_benchmark.harness.scenario import Kind
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
+from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent, RetryHappyAgent
+from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE, SUBMIT
+from asyncguard_benchmark.suites.hazards.faults import Failpoint, Fault, Hazard, Profile
+from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.builders import SUB_TASKS
 from tests.benchmark.builders_hazards import TASKS, fault_on, tool_of
 

@@ -10,32 +10,32 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark import Regime, Surface
-from asyncguard_benchmark.agents.hazards.simple import NaiveAgent
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.episode import Run
-from asyncguard_benchmark.executors.catalogue import fresh_executor, tools_of
-from asyncguard_benchmark.hazards.campaigning import Experiment
-from asyncguard_benchmark.hazards.drawing import modes_of
-from asyncguard_benchmark.hazards.faults import Hazard, Profile
-from asyncguard_benchmark.hazards.gatherings import anywhere
-from asyncguard_benchmark.hazards.instances import (
+from asyncguard_benchmark.harness.episode import Run
+from asyncguard_benchmark.harness.players.declarations import specs_of
+from asyncguard_benchmark.harness.players.guarded import Setting, play_graph
+from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.harness.registry import AgentSpec, player_of
+from asyncguard_benchmark.harness.scenario import Composition, Domain
+from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.scorers.effects import compare_effects
+from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent
+from asyncguard_benchmark.suites.hazards.campaign import Experiment
+from asyncguard_benchmark.suites.hazards.composition_sets import anywhere
+from asyncguard_benchmark.suites.hazards.fault_sites import Sign, matters, sign_of, witness_of
+from asyncguard_benchmark.suites.hazards.faults import Hazard, Profile
+from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
     Part,
     Wanted,
     all_tasks,
     shipped_instances,
 )
-from asyncguard_benchmark.hazards.observing import observed
-from asyncguard_benchmark.hazards.placing import Sign, matters, sign_of, witness_of
-from asyncguard_benchmark.hazards.signs import gathering_of, part_of
-from asyncguard_benchmark.hazards.tasks import load_hazard_tasks
-from asyncguard_benchmark.players.declaring import specs_of
-from asyncguard_benchmark.players.guarded import Setting, play_graph
-from asyncguard_benchmark.players.plain import play_plain
-from asyncguard_benchmark.roster import AgentSpec, player_of
-from asyncguard_benchmark.scenario import Composition, Domain
-from asyncguard_benchmark.scorers.effects import compare_effects
-from asyncguard_benchmark.scorers.hazards import score_hazards
+from asyncguard_benchmark.suites.hazards.metadata import gathering_of, part_of
+from asyncguard_benchmark.suites.hazards.observations import observed
+from asyncguard_benchmark.suites.hazards.sampling import modes_of
+from asyncguard_benchmark.suites.hazards.scorer import score_hazards
+from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks
 
 RUN = Run(regime=Regime.SYNC, surface=Surface.TEXT, seed=0)
 TREASURY = load_hazard_tasks(Domain.TREASURY)

@@ -6,14 +6,24 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.hazards.instances import Gathering, Instance, all_tasks, shipped_instances
-from asyncguard_benchmark.hazards.modes import Way
-from asyncguard_benchmark.hazards.placing import Sign, matters, solves, with_faults
-from asyncguard_benchmark.hazards.restoring import NoWayBackError, carried_back, normalised, rebound
-from asyncguard_benchmark.hazards.shapes import closed
-from asyncguard_benchmark.hazards.validating import Validation, instance_problems, validated
-from asyncguard_benchmark.hazards.witness import replayed, walked
-from asyncguard_benchmark.scenario import Domain, Regime, Workflow
+from asyncguard_benchmark.harness.scenario import Domain, Regime, Workflow
+from asyncguard_benchmark.suites.hazards.fault_sites import Sign, matters, solves, with_faults
+from asyncguard_benchmark.suites.hazards.instances import (
+    Gathering,
+    Instance,
+    all_tasks,
+    shipped_instances,
+)
+from asyncguard_benchmark.suites.hazards.modes import Way
+from asyncguard_benchmark.suites.hazards.restore import (
+    NoWayBackError,
+    carried_back,
+    normalised,
+    rebound,
+)
+from asyncguard_benchmark.suites.hazards.shapes import closed
+from asyncguard_benchmark.suites.hazards.solvability_proof import replayed, walked
+from asyncguard_benchmark.suites.hazards.validation import Validation, instance_problems, validated
 
 WEIGHT = {"type": "number", "minimum": 0, "unit": "kg", "aliases": ["mass"]}
 STATE = {"type": "string", "enum": ["open", "shut"], "aliases": {"OPENED": "open"}}

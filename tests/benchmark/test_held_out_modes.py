@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from asyncguard_benchmark.executors.catalogue import toolset_of
-from asyncguard_benchmark.executors.declarations import Tool
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.hazards.contracts import Contract, declared
-from asyncguard_benchmark.hazards.faults import Failpoint, Hazard
-from asyncguard_benchmark.hazards.held_out_modes import HELD_OUT_MODES
-from asyncguard_benchmark.hazards.mode_table import DEVELOPMENT_MODES
-from asyncguard_benchmark.hazards.modes import Mode, Spot, Way
-from asyncguard_benchmark.hazards.result_modes import SMALLER
-from asyncguard_benchmark.hazards.shapes import field_at, renamed
-from asyncguard_benchmark.hazards.tasks import load_hazard_tasks
-from asyncguard_benchmark.pointers import put, resolve
-from asyncguard_benchmark.scenario import HELD_OUT_DOMAINS
+from asyncguard_benchmark.harness.pointers import put, resolve
+from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS
+from asyncguard_benchmark.services.catalogue import toolset_of
+from asyncguard_benchmark.services.declarations import Tool
+from asyncguard_benchmark.services.service import Executor
+from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
+from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
+from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
+from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES
+from asyncguard_benchmark.suites.hazards.modes import Mode, Spot, Way
+from asyncguard_benchmark.suites.hazards.result_modes import SMALLER
+from asyncguard_benchmark.suites.hazards.shapes import field_at, renamed
+from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks
 
 _STRUCTURE = {"type", "enum", "const", "pattern", "required", "additionalProperties"}
 """Keywords that say what form a value has; limits are none of them."""

@@ -8,14 +8,35 @@ import pytest
 import asyncguard_benchmark
 
 ROOT = Path(asyncguard_benchmark.__file__).parent
-JUDGES = sorted(
-    path
-    for folder in ("agents", "executors", "metrics", "protocol", "scorers")
-    for path in (ROOT / folder).rglob("*.py")
-) + [
-    ROOT / f"{name}.py"
-    for name in ("composing", "corpus", "environment", "episode", "loading", "quality", "scenario")
+FOLDERS = (
+    "harness/protocol",
+    "services",
+    "suites/asynctool/agents",
+    "suites/asynctool/metrics",
+    "suites/asynctool/scorers",
+    "suites/hazards/agents",
+)
+FILES = (
+    "harness/environment",
+    "harness/episode",
+    "harness/loading",
+    "harness/scenario",
+    "suites/asynctool/composition_builder",
+    "suites/asynctool/corpus",
+    "suites/asynctool/task_quality",
+    "suites/hazards/metrics",
+    "suites/hazards/scorer",
+)
+JUDGES = [
+    *sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")),
+    *(ROOT / f"{name}.py" for name in FILES),
 ]
+
+
+def test_the_places_exist() -> None:
+    """A folder that was renamed would be checked no longer."""
+    assert all(list((ROOT / folder).glob("*.py")) for folder in FOLDERS)
+    assert all((ROOT / f"{name}.py").is_file() for name in FILES)
 
 
 @pytest.mark.parametrize("path", JUDGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -29,5 +50,9 @@ def test_no_judge_imports_the_library(path: Path) -> None:
 
 def test_the_plain_player_needs_no_library() -> None:
     """The unguarded arm runs without it."""
-    assert "import asyncguard\n" not in (ROOT / "players" / "plain.py").read_text(encoding="utf-8")
-    assert "from asyncguard." not in (ROOT / "players" / "plain.py").read_text(encoding="utf-8")
+    assert "import asyncguard\n" not in (ROOT / "harness" / "players" / "plain.py").read_text(
+        encoding="utf-8"
+    )
+    assert "from asyncguard." not in (ROOT / "harness" / "players" / "plain.py").read_text(
+        encoding="utf-8"
+    )

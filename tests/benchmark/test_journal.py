@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from asyncguard_benchmark import Regime, Surface, score, shipped_compositions
-from asyncguard_benchmark.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
-from asyncguard_benchmark.campaign import (
+from asyncguard_benchmark.errors import EpisodeFormatError
+from asyncguard_benchmark.harness.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
+from asyncguard_benchmark.harness.campaign import (
     Cell,
     Condition,
     Grid,
@@ -21,9 +22,8 @@ from asyncguard_benchmark.campaign import (
     play,
     play_all,
 )
-from asyncguard_benchmark.errors import EpisodeFormatError
-from asyncguard_benchmark.journal import Journal, JournalBusyError, read_lines
-from asyncguard_benchmark.roster import AgentSpec, UnknownNameError, player_of
+from asyncguard_benchmark.harness.journal import Journal, JournalBusyError, read_lines
+from asyncguard_benchmark.harness.registry import AgentSpec, UnknownNameError, player_of
 
 GRID = Grid(
     compositions=shipped_compositions()[:2],

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
-from asyncguard_benchmark.ablation.lattice import Lattice, Switches
-from asyncguard_benchmark.ablation.outcomes import Outcome, outcome_of
-from asyncguard_benchmark.ablation.shapley import of_episode, shapley_values
-from asyncguard_benchmark.arms import coalition_name
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.harness.ablation.lattice import Lattice, Switches
+from asyncguard_benchmark.harness.ablation.outcomes import Outcome, outcome_of
+from asyncguard_benchmark.harness.ablation.shapley import of_episode, shapley_values
+from asyncguard_benchmark.harness.arms import coalition_name
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
 
 BASE = frozenset(FEATURE_NAMES)
 FIRST = shipped_compositions()[0]

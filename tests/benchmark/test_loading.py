@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.loading import by_id, sub_task_from_json, sub_task_to_json
+from asyncguard_benchmark.harness.loading import by_id, sub_task_from_json, sub_task_to_json
 from tests.benchmark.builders import SUB_TASKS
 
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.executors.machine import TOOLSET
+from asyncguard_benchmark.services.machine import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 from tests.benchmark.builders import SUB_TASKS
 
 

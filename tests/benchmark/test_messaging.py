@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.executors.messaging import TOOLSET
+from asyncguard_benchmark.services.messaging import TOOLSET
+from asyncguard_benchmark.services.service import Executor
 from tests.benchmark.builders import SUB_TASKS
 
 HARBOUR = "harbour@velden-port.example"

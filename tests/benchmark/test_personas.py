@@ -12,26 +12,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-import asyncguard_benchmark.agents
+import asyncguard_benchmark.suites.asynctool.agents
 from asyncguard_benchmark import Composition, Regime, Run, Surface, run_episode, score
-from asyncguard_benchmark.agents.belief import Belief
-from asyncguard_benchmark.agents.guesses import worked_out
-from asyncguard_benchmark.agents.personas.agent import PersonaAgent
-from asyncguard_benchmark.agents.personas.draws import Draws, deviation_of_task
-from asyncguard_benchmark.agents.personas.mind import Mind
-from asyncguard_benchmark.agents.personas.rates import (
+from asyncguard_benchmark.harness.players.guarded import play_graph
+from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.suites.asynctool.agents.guesses import worked_out
+from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
+from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.suites.asynctool.agents.personas.draws import Draws, deviation_of_task
+from asyncguard_benchmark.suites.asynctool.agents.personas.policy import Mind
+from asyncguard_benchmark.suites.asynctool.agents.personas.rates import (
     FITTED,
     RATE_NAMES,
     SPREADS,
     Rates,
     RatesError,
 )
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.reading import Standing
-from asyncguard_benchmark.agents.transcript import Attempt
-from asyncguard_benchmark.calibration.rehearsal import Stage, stages_of
-from asyncguard_benchmark.executors.catalogue import tools_of
-from asyncguard_benchmark.players.guarded import play_graph
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
+from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt
+from asyncguard_benchmark.suites.asynctool.calibration.rehearsal import Stage, stages_of
 from tests.benchmark.builders import SUB_TASKS, compose
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))
@@ -261,7 +261,7 @@ GUARD_WORDS = ("GuardConfig", "scoreboard", "guard=", "ledger")
 
 def test_no_agent_can_see_ground_truth_or_guards() -> None:
     """The code of agents names no gold, no episode, no environment and nothing of the library."""
-    folder = Path(asyncguard_benchmark.agents.__file__).parent
+    folder = Path(asyncguard_benchmark.suites.asynctool.agents.__file__).parent
     for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -271,10 +271,10 @@ def test_no_agent_can_see_ground_truth_or_guards() -> None:
             node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
         }
         assert not any(
-            name.startswith(("asyncguard.", "asyncguard_benchmark.environment"))
+            name.startswith(("asyncguard.", "asyncguard_benchmark.harness.environment"))
             for name in imported
         )
-        assert not any(name.startswith("asyncguard_benchmark.players") for name in imported)
+        assert not any(name.startswith("asyncguard_benchmark.harness.players") for name in imported)
         assert not any(word in path.read_text(encoding="utf-8") for word in GUARD_WORDS), path
 
 

@@ -8,7 +8,7 @@ import time
 
 SCRIPT = """
 import os, time
-from asyncguard_benchmark.processes import worker_pool
+from asyncguard_benchmark.harness.processes import worker_pool
 from tests.benchmark.test_processes import number
 
 if __name__ == "__main__":

@@ -9,25 +9,27 @@ from hypothesis import strategies as st
 
 from asyncguard.config import GUARD_NAMES
 from asyncguard_benchmark import Regime, run_episode
-from asyncguard_benchmark.ablation.findings import Interval
-from asyncguard_benchmark.agents.confused import ConfusedAgent
-from asyncguard_benchmark.agents.eager import EagerAgent
-from asyncguard_benchmark.agents.malformed import MalformedAgent
-from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
-from asyncguard_benchmark.agents.plan import plan_of
-from asyncguard_benchmark.agents.schedulers import OracleAgent
-from asyncguard_benchmark.arms import ALL, LEAVE_ONE_OUT, NONE
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.report.assembly import Side, chapters_of
-from asyncguard_benchmark.report.blocks import PERCENT, Chapter, Mark, Plot, Table, Tone, axis_for
-from asyncguard_benchmark.report.chapters.overview import overview
-from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
-from asyncguard_benchmark.report.markdown import markdown, tables_of
-from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
-from asyncguard_benchmark.report.observations import Observations, compare, played_of
-from asyncguard_benchmark.report.standing import arms_told
-from asyncguard_benchmark.report.wording import (
+from asyncguard_benchmark.harness.ablation.findings import Interval
+from asyncguard_benchmark.harness.arms import ALL, LEAVE_ONE_OUT, NONE
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.report.assembly import Side, chapters_of
+from asyncguard_benchmark.harness.report.blocks import (
+    PERCENT,
+    Chapter,
+    Mark,
+    Plot,
+    Table,
+    Tone,
+    axis_for,
+)
+from asyncguard_benchmark.harness.report.chapters.overview import overview
+from asyncguard_benchmark.harness.report.covering_arms import arms_told
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.harness.report.markdown import markdown, tables_of
+from asyncguard_benchmark.harness.report.mistakes import Mistake, mistakes_of
+from asyncguard_benchmark.harness.report.number_format import (
     MINUS,
     NO_DATA,
     is_figure,
@@ -38,8 +40,14 @@ from asyncguard_benchmark.report.wording import (
     signed_span,
     span,
 )
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scorers.scoring import score
+from asyncguard_benchmark.harness.report.observations import Observations, compare, played_of
+from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
+from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
+from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
+from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAgent
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 from tests.benchmark.builders import compose, gold, played
 from tests.benchmark.builders_findings import findings
 

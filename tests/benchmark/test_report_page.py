@@ -9,10 +9,10 @@ from zlib import crc32
 import pytest
 
 from asyncguard_benchmark import shipped_compositions
-from asyncguard_benchmark.ablation.findings import Findings
-from asyncguard_benchmark.arms import ALL, ARMS, NONE
-from asyncguard_benchmark.report.assembly import Side, document_of
-from asyncguard_benchmark.report.blocks import (
+from asyncguard_benchmark.harness.ablation.findings import Findings
+from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.harness.report.assembly import Side, document_of
+from asyncguard_benchmark.harness.report.blocks import (
     Axis,
     Curves,
     HeatCell,
@@ -25,13 +25,13 @@ from asyncguard_benchmark.report.blocks import (
     Table,
     Tone,
 )
-from asyncguard_benchmark.report.chapters.naming import in_order
-from asyncguard_benchmark.report.document import LARGEST, page_of
-from asyncguard_benchmark.report.explorer import Explorer, fitted
-from asyncguard_benchmark.report.markdown import tables_of
-from asyncguard_benchmark.report.markup import block_html
-from asyncguard_benchmark.report.observations import Observations, Played
-from asyncguard_benchmark.statistics.estimates import Interval
+from asyncguard_benchmark.harness.report.chapters.names import in_order
+from asyncguard_benchmark.harness.report.document import LARGEST, page_of
+from asyncguard_benchmark.harness.report.explorer import Explorer, fitted
+from asyncguard_benchmark.harness.report.markdown import tables_of
+from asyncguard_benchmark.harness.report.markup import block_html
+from asyncguard_benchmark.harness.report.observations import Observations, Played
+from asyncguard_benchmark.harness.statistics.estimates import Interval
 from tests.benchmark.builders import played
 from tests.benchmark.builders_findings import around, findings
 from tests.benchmark.pages import HOSTILE, Element, data_of, episodes, hostile, observed, page

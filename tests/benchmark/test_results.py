@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from asyncguard_benchmark.ablation.findings import Findings, write_findings
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.report.results import results
+from asyncguard_benchmark.harness.ablation.findings import Findings, write_findings
+from asyncguard_benchmark.harness.report.results import results
 from tests.benchmark.builders_findings import findings, study
 
 

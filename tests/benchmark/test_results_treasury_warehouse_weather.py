@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncguard_benchmark.executors.executor import Toolset
-from asyncguard_benchmark.hazards.domains import treasury, warehouse, weather
-from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_rules import (
+from asyncguard_benchmark.services.service import Toolset
+from asyncguard_benchmark.suites.hazards.domains import treasury, warehouse, weather
+from asyncguard_benchmark.suites.hazards.domains.questions import Question
+from asyncguard_benchmark.suites.hazards.domains.result_rules import (
     adds_up,
     difference,
     echoes,

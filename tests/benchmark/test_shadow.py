@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from asyncguard_benchmark.ablation.findings import Detection, Shadow, Truth
-from asyncguard_benchmark.ablation.labels import irrecoverable, wrong
-from asyncguard_benchmark.ablation.shadowing import (
+from asyncguard_benchmark.harness.ablation.findings import Detection, Shadow, Truth
+from asyncguard_benchmark.harness.ablation.labels import irrecoverable, wrong
+from asyncguard_benchmark.harness.ablation.shadow import (
     JudgedCall,
     JudgedRun,
     continuations,
@@ -15,14 +15,14 @@ from asyncguard_benchmark.ablation.shadowing import (
     judged_run,
     shadow_of,
 )
-from asyncguard_benchmark.arms import NONE, SHADOW
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.names import AGENT_NAMES
-from asyncguard_benchmark.players.plain import NAME as PLAIN
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.harness.arms import NONE, SHADOW
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.names import AGENT_NAMES
+from asyncguard_benchmark.harness.players.plain import NAME as PLAIN
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
 from tests.benchmark.builders import SUB_TASKS, compose, gold, played
 from tests.benchmark.builders_findings import setup
 

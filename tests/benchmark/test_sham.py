@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncguard import GuardConfig
-from asyncguard_benchmark.ablation.outcomes import Outcome, outcome_of
-from asyncguard_benchmark.arms import ALL, FEATURES, NONE, SHAM
-from asyncguard_benchmark.campaign import Cell, Condition, play
-from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.players.refusing import Refuser
-from asyncguard_benchmark.players.sham import drawn
-from asyncguard_benchmark.players.watching import Refusal
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition, Surface
+from asyncguard_benchmark.harness.ablation.outcomes import Outcome, outcome_of
+from asyncguard_benchmark.harness.arms import ALL, FEATURES, NONE, SHAM
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.players.interventions import Refusal
+from asyncguard_benchmark.harness.players.refusals import Refuser
+from asyncguard_benchmark.harness.players.sham import drawn
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Composition, Surface
 
 SOME = shipped_compositions()[::60]
 EAGER = Condition(agent=AgentSpec(kind="eager"), player="graph")

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.executors.social import TOOLSET
+from asyncguard_benchmark.services.service import Executor
+from asyncguard_benchmark.services.social import TOOLSET
 from tests.benchmark.builders import SUB_TASKS
 
 

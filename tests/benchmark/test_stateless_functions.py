@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from asyncguard_benchmark.executors import data_format, number_operations, string_manipulation
-from asyncguard_benchmark.executors.declarations import Effect, Tool
-from asyncguard_benchmark.executors.executor import Executor
+from asyncguard_benchmark.services import data_format, number_operations, string_manipulation
+from asyncguard_benchmark.services.declarations import Effect, Tool
+from asyncguard_benchmark.services.service import Executor
 from tests.benchmark.builders import SUB_TASKS
 
 TOOLSETS = (number_operations.TOOLSET, string_manipulation.TOOLSET, data_format.TOOLSET)

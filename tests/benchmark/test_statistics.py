@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard_benchmark.statistics.clustered import (
+from asyncguard_benchmark.harness.statistics.clustered import (
     mean_of,
     ratio_of,
     share_among,
     share_of,
     shared_sum,
 )
-from asyncguard_benchmark.statistics.estimates import standard_score, t_quantile, wilson
-from asyncguard_benchmark.statistics.families import max_t
-from asyncguard_benchmark.statistics.paired import (
+from asyncguard_benchmark.harness.statistics.estimates import standard_score, t_quantile, wilson
+from asyncguard_benchmark.harness.statistics.families import max_t
+from asyncguard_benchmark.harness.statistics.paired import (
     Pair,
     is_harmful,
     is_harmless,
     mcnemar,
     paired_difference,
 )
-from asyncguard_benchmark.statistics.repeats import mean_pass_hat, pass_hat
+from asyncguard_benchmark.harness.statistics.repeats import mean_pass_hat, pass_hat
 
 sources = st.lists(
     st.frozensets(st.sampled_from("abcdef"), min_size=1, max_size=4), min_size=1, max_size=12

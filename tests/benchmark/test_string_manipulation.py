@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard_benchmark.executors.executor import Executor
-from asyncguard_benchmark.executors.string_manipulation import TOOLSET
+from asyncguard_benchmark.services.service import Executor
+from asyncguard_benchmark.services.string_manipulation import TOOLSET
 
 EDITOR = Executor(TOOLSET.tools, {})
 LETTERS = st.text("abcXYZ .-", min_size=1, max_size=30)

@@ -5,10 +5,10 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from asyncguard_benchmark.environment import Environment
-from asyncguard_benchmark.players.plain import take
-from asyncguard_benchmark.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
-from asyncguard_benchmark.scenario import Regime
+from asyncguard_benchmark.harness.environment import Environment
+from asyncguard_benchmark.harness.players.plain import take
+from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
+from asyncguard_benchmark.harness.scenario import Regime
 from tests.benchmark.builders import compose
 
 PAIR = compose("fs-07", "tb-07")

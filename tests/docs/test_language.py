@@ -37,8 +37,8 @@ PLACES = (
 GENERATED = ("benchmark/RESULTS.md",)
 """Documents that are written by a run of an hour; their texts are checked in the source."""
 READ_BY_MODELS = (
-    "benchmark/asyncguard_benchmark/executors/",
-    "benchmark/asyncguard_benchmark/hazards/domains/",
+    "benchmark/asyncguard_benchmark/services/",
+    "benchmark/asyncguard_benchmark/suites/hazards/domains/",
 )
 """Folders whose messages are results of tools: recorded runs and simulated agents rest on them."""
 MOST_RELATIVE = 0.02

@@ -14,7 +14,7 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, SWITCH
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
 from asyncguard.recovery.symptoms import TRANSIENT_STATUSES
-from asyncguard_benchmark import arms
+from asyncguard_benchmark.harness import arms
 from tests.docs.markdown import code_spans, read, rows
 
 README = read("README.md")

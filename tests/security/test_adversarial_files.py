@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from asyncguard_benchmark import Suite, shipped_compositions
-from asyncguard_benchmark.arms import NONE
-from asyncguard_benchmark.campaign import Grid, play
 from asyncguard_benchmark.commands import main as bench
 from asyncguard_benchmark.commands.options import parser
 from asyncguard_benchmark.commands.resume_grants import HARMLESS, REPLACED, SAMPLING
-from asyncguard_benchmark.episode import episode_to_json
-from asyncguard_benchmark.journal import Journal
-from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.harness.arms import NONE
+from asyncguard_benchmark.harness.campaign import Grid, play
+from asyncguard_benchmark.harness.episode import episode_to_json
+from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.registry import AgentSpec
 from tests.support.openai_policy import Failure
 from tests.support.openai_server import OpenAIServer
 

@@ -12,12 +12,12 @@ import pytest
 
 from asyncguard.cli import main as command
 from asyncguard_benchmark import shipped_compositions
-from asyncguard_benchmark.arms import NONE
-from asyncguard_benchmark.campaign import Cell, Grid, play
 from asyncguard_benchmark.commands import main as bench
 from asyncguard_benchmark.commands.output import harmless
-from asyncguard_benchmark.journal import Journal, read_lines
-from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.harness.arms import NONE
+from asyncguard_benchmark.harness.campaign import Cell, Grid, play
+from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.registry import AgentSpec
 from tests.observability.story import trip_file
 
 STEERING = "\x1b[31m\x1b]0;owned\x07\r\x9b2J\u202e\x00"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.executors.executor import Executor, holds_half_a_character
-from asyncguard_benchmark.executors.filesystem import TOOLSET as FILES
+from asyncguard_benchmark.services.filesystem import TOOLSET as FILES
+from asyncguard_benchmark.services.service import Executor, holds_half_a_character
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -100,7 +100,7 @@ def test_half_characters_are_found_anywhere(value: Any, half: bool) -> None:
 
 def test_a_number_that_no_tool_can_reckon_with_is_an_error_of_the_call() -> None:
     """A number that a tool cannot compute with is an error of the call; the run continues."""
-    from asyncguard_benchmark.hazards.domains.lending import TOOLSET
+    from asyncguard_benchmark.suites.hazards.domains.lending import TOOLSET
 
     told = Executor(TOOLSET.tools, {}).call("instalment", {"owed": 10**400, "months": 1})
     assert json.loads(told) == {"error": "A number is too large for instalment."}

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from asyncguard_benchmark.ablation.carrying import Ablation
-from asyncguard_benchmark.ablation.design import Design, members, wild_compositions
-from asyncguard_benchmark.ablation.findings import (
+from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
+from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.commands.run import chosen, estimated
+from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
+from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
+from asyncguard_benchmark.harness.ablation.findings import (
     ArmFigures,
     Effect,
     Findings,
@@ -21,17 +24,14 @@ from asyncguard_benchmark.ablation.findings import (
     findings_to_json,
     write_findings,
 )
-from asyncguard_benchmark.arms import ALL, NONE
-from asyncguard_benchmark.campaign import Cell, Contestant
-from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
-from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.commands.run import chosen, estimated
-from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
-from asyncguard_benchmark.journal import Journal
-from asyncguard_benchmark.loading import shipped_sub_tasks
-from asyncguard_benchmark.models.spec import ModelSpec
-from asyncguard_benchmark.report.figures import number
-from asyncguard_benchmark.scenario import Composition, Regime, Split, Suite, Surface
+from asyncguard_benchmark.harness.ablation.run import Ablation
+from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.campaign import Cell, Contestant
+from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.loading import shipped_sub_tasks
+from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.report.figures import number
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Split, Suite, Surface
 
 FILE = "findings.json"
 _QUICK = 3

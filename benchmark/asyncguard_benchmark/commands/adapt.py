@@ -5,19 +5,24 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asyncguard_benchmark.adapters.toolbench_check import checked
-from asyncguard_benchmark.adapters.toolbench_play import FaultSource, Front, Playing, cannot_play
-from asyncguard_benchmark.adapters.toolbench_run import Cast, Episode, outcomes, read_rows
-from asyncguard_benchmark.adapters.toolbench_scoring import KEY, name_of, row_of, summary
-from asyncguard_benchmark.adapters.toolbench_x import Download, Instance, Layout, read_download
-from asyncguard_benchmark.arms import Arm, arm_of
 from asyncguard_benchmark.commands.adapt_options import limits_of
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.models.metered import InfrastructureError
-from asyncguard_benchmark.models.playing import MOST_FAILURES, ModelUnreachableError
-from asyncguard_benchmark.models.spec import ModelError, ModelSpec
+from asyncguard_benchmark.harness.arms import Arm, arm_of
+from asyncguard_benchmark.harness.models.metered import InfrastructureError
+from asyncguard_benchmark.harness.models.play import MOST_FAILURES, ModelUnreachableError
+from asyncguard_benchmark.harness.models.spec import ModelError, ModelSpec
+from asyncguard_benchmark.suites.toolbench_x.download import (
+    Download,
+    Instance,
+    Layout,
+    read_download,
+)
+from asyncguard_benchmark.suites.toolbench_x.download_check import checked
+from asyncguard_benchmark.suites.toolbench_x.play import FaultSource, Front, Playing, cannot_play
+from asyncguard_benchmark.suites.toolbench_x.runner import Cast, Episode, outcomes, read_rows
+from asyncguard_benchmark.suites.toolbench_x.scorer import KEY, name_of, row_of, summary
 
 _SHOWN = 20
 """Problems that are listed one by one."""

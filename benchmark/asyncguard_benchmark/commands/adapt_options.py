@@ -5,11 +5,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncguard_benchmark.arms import ALL, NONE
 from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.harness.arms import ALL, NONE
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.adapters.sandbox import SandboxLimits
+    from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
 
 ADAPT_EXAMPLES = """\
 examples:
@@ -105,7 +105,7 @@ def add_adapt_arguments(made: Any) -> None:
 
 def limits_of(options: Namespace) -> "SandboxLimits":
     """Return the bounds of the sandbox."""
-    from asyncguard_benchmark.adapters.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
+    from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
 
     return SandboxLimits(seconds=options.call_seconds, memory_mb=options.memory_mb)
 

@@ -7,17 +7,25 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from asyncguard_benchmark.agents.personas.rates import SPREADS
-from asyncguard_benchmark.agents.personas.shipped import Personas, shipped_personas, to_json
-from asyncguard_benchmark.calibration.account import Account, ModelAccount, account_of
-from asyncguard_benchmark.calibration.delays import OTHER_REGIMES, Forecast
-from asyncguard_benchmark.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS
-from asyncguard_benchmark.calibration.fitting import Effort, Told, calibrate
-from asyncguard_benchmark.calibration.pool import Pool, Trial, digest_of_corpus
-from asyncguard_benchmark.calibration.tables import published_models
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.scenario import Regime
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.suites.asynctool.agents.personas.rates import SPREADS
+from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
+    Personas,
+    shipped_personas,
+    to_json,
+)
+from asyncguard_benchmark.suites.asynctool.calibration.account import (
+    Account,
+    ModelAccount,
+    account_of,
+)
+from asyncguard_benchmark.suites.asynctool.calibration.delays import OTHER_REGIMES, Forecast
+from asyncguard_benchmark.suites.asynctool.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS
+from asyncguard_benchmark.suites.asynctool.calibration.fit import Effort, Told, calibrate
+from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial, digest_of_corpus
+from asyncguard_benchmark.suites.asynctool.calibration.tables import published_models
 
 _PAUSE = 5.0
 """Seconds between two lines of progress."""

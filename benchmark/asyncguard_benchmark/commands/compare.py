@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.ablation.findings import Effect, Flip
-from asyncguard_benchmark.ablation.outcomes import Outcome, outcome_of
-from asyncguard_benchmark.ablation.studying import Place, effect_of, side_by_side
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
-from asyncguard_benchmark.episode import digest_of
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import read_lines
-from asyncguard_benchmark.report.figures import Group
-from asyncguard_benchmark.statistics.repeats import mean_pass_hat
+from asyncguard_benchmark.harness.ablation.analysis import Place, effect_of, side_by_side
+from asyncguard_benchmark.harness.ablation.findings import Effect, Flip
+from asyncguard_benchmark.harness.ablation.outcomes import Outcome, outcome_of
+from asyncguard_benchmark.harness.episode import digest_of
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.report.figures import Group
+from asyncguard_benchmark.harness.statistics.repeats import mean_pass_hat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,24 +8,28 @@ from pathlib import Path
 
 from rich.console import Console
 
-from asyncguard_benchmark.ablation.carrying import Ablation
-from asyncguard_benchmark.ablation.design import Design
-from asyncguard_benchmark.ablation.findings import Findings, findings_to_json, write_findings
-from asyncguard_benchmark.campaign import play_all
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
 from asyncguard_benchmark.commands.report import FINDINGS, side_of
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import Journal
-from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.report import probing
-from asyncguard_benchmark.report.assembly import document_of
-from asyncguard_benchmark.report.blocks import Block, Chapter, Table, Text
-from asyncguard_benchmark.report.chapters import overview, summary
-from asyncguard_benchmark.report.document import page_of
-from asyncguard_benchmark.report.figures import Figures, Tally
-from asyncguard_benchmark.report.markdown import markdown, tables_of
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Suite
+from asyncguard_benchmark.harness.ablation.design import Design
+from asyncguard_benchmark.harness.ablation.findings import (
+    Findings,
+    findings_to_json,
+    write_findings,
+)
+from asyncguard_benchmark.harness.ablation.run import Ablation
+from asyncguard_benchmark.harness.campaign import play_all
+from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.report import sceptic
+from asyncguard_benchmark.harness.report.assembly import document_of
+from asyncguard_benchmark.harness.report.blocks import Block, Chapter, Table, Text
+from asyncguard_benchmark.harness.report.chapters import overview, summary
+from asyncguard_benchmark.harness.report.document import page_of
+from asyncguard_benchmark.harness.report.figures import Figures, Tally
+from asyncguard_benchmark.harness.report.markdown import markdown, tables_of
+from asyncguard_benchmark.harness.scenario import Suite
 
 AGENTS = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")
 """Each of the first five makes one kind of mistake, the last none."""
@@ -92,7 +96,7 @@ def _ablation(folder: Path, jobs: int) -> Findings:
 
 
 def _sweep(folder: Path, jobs: int) -> list[Figures]:
-    cells, tally = probing.cells_of(shipped_compositions(Suite.LITE)[::EVERY]), Tally()
+    cells, tally = sceptic.cells_of(shipped_compositions(Suite.LITE)[::EVERY]), Tally()
     with Journal(folder / _EPISODES / _SWEEP) as journal:
         for played in with_progress(
             play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"
@@ -103,17 +107,17 @@ def _sweep(folder: Path, jobs: int) -> list[Figures]:
 
 
 def _written(folder: Path, findings: Findings, sweep: Sequence[Figures], started: float) -> Shown:
-    side, sceptic = side_of(folder, ()), probing.chapter(sweep)
+    side, doubts = side_of(folder, ()), sceptic.chapter(sweep)
     seconds = time.perf_counter() - started
     closing = f"{side.observed.episodes} episodes, played and judged in {seconds:.0f} s, with no model and no network."
-    document = document_of(side, title=_TITLE, closing=closing, further=[sceptic])
+    document = document_of(side, title=_TITLE, closing=closing, further=[doubts])
     texts = {
         "index.html": page_of(document).text,
         "report.md": markdown(_TITLE, document.simulated, document.chapters, closing),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    said = [summary.chapter(findings), overview.chapter(findings), sceptic]
+    said = [summary.chapter(findings), overview.chapter(findings), doubts]
     files = [*(folder / name for name in texts), folder / FINDINGS, folder / _EPISODES]
     chapters = [each for each in said if each is not None]
     return Shown(findings=findings, sweep=sweep, chapters=chapters, closing=closing, files=files)

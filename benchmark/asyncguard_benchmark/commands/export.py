@@ -7,16 +7,16 @@ from itertools import islice
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import notice, print_json
-from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import read_lines
-from asyncguard_benchmark.report.assembly import Side, chapters_of
-from asyncguard_benchmark.report.chapters.summary import SIMULATED
-from asyncguard_benchmark.report.chrome_trace import trace_of
-from asyncguard_benchmark.report.figures import Tally
-from asyncguard_benchmark.report.markdown import markdown
-from asyncguard_benchmark.report.observations import Observations
-from asyncguard_benchmark.report.spreadsheet import write_csv
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.report.assembly import Side, chapters_of
+from asyncguard_benchmark.harness.report.chapters.summary import SIMULATED
+from asyncguard_benchmark.harness.report.chrome_trace import trace_of
+from asyncguard_benchmark.harness.report.figures import Tally
+from asyncguard_benchmark.harness.report.markdown import markdown
+from asyncguard_benchmark.harness.report.observations import Observations
+from asyncguard_benchmark.harness.report.spreadsheet import write_csv
 
 MOST_TRACED = 500
 """Episodes in a trace; viewers become slow beyond."""

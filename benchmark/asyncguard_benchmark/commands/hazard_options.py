@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
 from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
-from asyncguard_benchmark.hazards.outside.cases import Family, Level, Setting
-from asyncguard_benchmark.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_NAMES
-from asyncguard_benchmark.scenario import Domain, Regime, Surface
+from asyncguard_benchmark.harness.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
+from asyncguard_benchmark.harness.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_NAMES
+from asyncguard_benchmark.harness.scenario import Domain, Regime, Surface
+from asyncguard_benchmark.suites.hazards.outside.cases import Family, Level, Setting
 
 HAZARDS = ("specification", "invocation", "execution", "output", "conflict")
 GATHERINGS = ("single", "pairs", "anywhere", "benign", "effects", "company", "broken")

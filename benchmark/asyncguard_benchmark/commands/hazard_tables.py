@@ -4,18 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
-from asyncguard_benchmark.arms import ALL
 from asyncguard_benchmark.commands.output import table
-from asyncguard_benchmark.hazards.faults import Hazard
-from asyncguard_benchmark.hazards.findings import (
-    UNDIAGNOSED,
-    ArmFigures,
-    FalseAlarms,
-    HazardFindings,
-    HazardStudy,
-)
-from asyncguard_benchmark.metrics.hazards import Facet, Gain
-from asyncguard_benchmark.report.wording import (
+from asyncguard_benchmark.harness.arms import ALL
+from asyncguard_benchmark.harness.report.number_format import (
     NO_DATA,
     difference,
     number,
@@ -24,7 +15,16 @@ from asyncguard_benchmark.report.wording import (
     signed_span,
     span,
 )
-from asyncguard_benchmark.statistics.estimates import Interval
+from asyncguard_benchmark.harness.statistics.estimates import Interval
+from asyncguard_benchmark.suites.hazards.faults import Hazard
+from asyncguard_benchmark.suites.hazards.findings import (
+    UNDIAGNOSED,
+    ArmFigures,
+    FalseAlarms,
+    HazardFindings,
+    HazardStudy,
+)
+from asyncguard_benchmark.suites.hazards.metrics import Facet, Gain
 
 _ARMS = (
     "arm",

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard import __version__
-from asyncguard_benchmark.campaign import Cell, Contestant, key_of
 from asyncguard_benchmark.commands.hazard_options import ARM_NAMES
 from asyncguard_benchmark.commands.hazard_tables import show_findings
 from asyncguard_benchmark.commands.model_options import check_model_options, model_of
@@ -21,10 +20,20 @@ from asyncguard_benchmark.commands.run import (
     play_cells,
 )
 from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
-from asyncguard_benchmark.hazards.analysing import studies_of
-from asyncguard_benchmark.hazards.campaigning import Experiment
-from asyncguard_benchmark.hazards.faults import Hazard, Profile
-from asyncguard_benchmark.hazards.findings import (
+from asyncguard_benchmark.harness.campaign import Cell, Contestant, key_of
+from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.models.play import Failed
+from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.report.assembly import document_of
+from asyncguard_benchmark.harness.report.document import page_of
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.harness.scenario import Domain, Regime, Surface
+from asyncguard_benchmark.suites.hazards.analysis import studies_of
+from asyncguard_benchmark.suites.hazards.campaign import Experiment
+from asyncguard_benchmark.suites.hazards.chapter import hazard_document
+from asyncguard_benchmark.suites.hazards.faults import Hazard, Profile
+from asyncguard_benchmark.suites.hazards.findings import (
     FILE,
     HazardFindings,
     HazardSettings,
@@ -32,7 +41,7 @@ from asyncguard_benchmark.hazards.findings import (
     read_hazard_findings,
     write_hazard_findings,
 )
-from asyncguard_benchmark.hazards.instances import (
+from asyncguard_benchmark.suites.hazards.instances import (
     HELD_OUT_PARTS,
     Gathering,
     Instance,
@@ -42,17 +51,8 @@ from asyncguard_benchmark.hazards.instances import (
     instance_to_json,
     shipped_instances,
 )
-from asyncguard_benchmark.hazards.observing import Observed, observed
-from asyncguard_benchmark.hazards.validating import Validation, validated
-from asyncguard_benchmark.journal import Journal, read_lines
-from asyncguard_benchmark.models.playing import Failed
-from asyncguard_benchmark.models.spec import ModelSpec
-from asyncguard_benchmark.report.assembly import document_of
-from asyncguard_benchmark.report.chapters.hazards import hazard_document
-from asyncguard_benchmark.report.document import page_of
-from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Domain, Regime, Surface
+from asyncguard_benchmark.suites.hazards.observations import Observed, observed
+from asyncguard_benchmark.suites.hazards.validation import Validation, validated
 
 EPISODES = "episodes.jsonl"
 """Name of the episodes' file in the folder of an ablation."""

@@ -4,13 +4,13 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asyncguard_benchmark.agents.personas.agent import PersonaAgent
-from asyncguard_benchmark.arms import ARMS, SWITCHES, Arm
 from asyncguard_benchmark.commands.output import console, print_json, table
-from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.names import PERSONA_NAMES
-from asyncguard_benchmark.players import guarded, plain
-from asyncguard_benchmark.roster import AGENTS
+from asyncguard_benchmark.harness.arms import ARMS, SWITCHES, Arm
+from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.harness.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.players import guarded, plain
+from asyncguard_benchmark.harness.registry import AGENTS
+from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
 
 Rows = list[dict[str, Any]]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.models.playing import Asking
-    from asyncguard_benchmark.models.spec import ModelSpec
-    from asyncguard_benchmark.models.usage import Price
+    from asyncguard_benchmark.harness.models.play import Asking
+    from asyncguard_benchmark.harness.models.spec import ModelSpec
+    from asyncguard_benchmark.harness.models.usage import Price
 
 
 def add_model_arguments(made: Any) -> None:
@@ -64,7 +64,7 @@ def model_of(options: Namespace) -> "ModelSpec | None":
     Raises:
         ModelError: the name is none.
     """
-    from asyncguard_benchmark.models.spec import ModelSpec  # noqa: PLC0415 - help must not load LangChain
+    from asyncguard_benchmark.harness.models.spec import ModelSpec  # noqa: PLC0415 - help must not load LangChain
 
     if options.model is None:
         return None
@@ -88,7 +88,7 @@ def price_for(options: Namespace) -> "Price | None":
     Raises:
         PriceError: the file is broken or does not know the model, or a cost limit has no file.
     """
-    from asyncguard_benchmark.models.usage import PriceError, price_of, read_prices  # noqa: PLC0415
+    from asyncguard_benchmark.harness.models.usage import PriceError, price_of, read_prices  # noqa: PLC0415
 
     if options.prices is None:
         if options.max_cost is not None:
@@ -110,9 +110,9 @@ def asking_of(options: Namespace, spent: float) -> "Asking":
         options: The command line.
         spent: Dollars that the file has cost so far.
     """
-    from asyncguard_benchmark.models.metered import Budget  # noqa: PLC0415
-    from asyncguard_benchmark.models.playing import Asking  # noqa: PLC0415
-    from asyncguard_benchmark.models.quota import Quota  # noqa: PLC0415
+    from asyncguard_benchmark.harness.models.metered import Budget  # noqa: PLC0415
+    from asyncguard_benchmark.harness.models.play import Asking  # noqa: PLC0415
+    from asyncguard_benchmark.harness.models.quota import Quota  # noqa: PLC0415
 
     quota = Quota(
         requests_per_minute=options.requests_per_minute, tokens_per_minute=options.tokens_per_minute
@@ -126,7 +126,7 @@ def check_model_options(options: Namespace) -> None:
     Raises:
         ModelError: an option about a model is given and no model.
     """
-    from asyncguard_benchmark.models.spec import ModelError  # noqa: PLC0415
+    from asyncguard_benchmark.harness.models.spec import ModelError  # noqa: PLC0415
 
     if options.model is not None:
         return

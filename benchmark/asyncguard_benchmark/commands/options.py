@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.commands.adapt_options import ADAPT_EXAMPLES, add_adapt_arguments
 from asyncguard_benchmark.commands.hazard_options import add_hazards
 from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
-from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
-from asyncguard_benchmark.scenario import Category, Regime, Suite, Surface
+from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
+from asyncguard_benchmark.harness.scenario import Category, Regime, Suite, Surface
 
 _EXAMPLES = """\
 examples:

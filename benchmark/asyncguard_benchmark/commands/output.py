@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from asyncguard_benchmark.report.wording import is_figure
+from asyncguard_benchmark.harness.report.number_format import is_figure
 
 _T = TypeVar("_T")
 _PAUSE = 5.0

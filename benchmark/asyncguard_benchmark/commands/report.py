@@ -4,15 +4,15 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from asyncguard_benchmark.ablation.findings import read_findings
 from asyncguard_benchmark.commands.output import console, notice, print_json
-from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import read_lines
-from asyncguard_benchmark.report.assembly import Side, document_of
-from asyncguard_benchmark.report.document import LARGEST, page_of
-from asyncguard_benchmark.report.figures import Tally
-from asyncguard_benchmark.report.observations import Observations
+from asyncguard_benchmark.harness.ablation.findings import read_findings
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.report.assembly import Side, document_of
+from asyncguard_benchmark.harness.report.document import LARGEST, page_of
+from asyncguard_benchmark.harness.report.figures import Tally
+from asyncguard_benchmark.harness.report.observations import Observations
 
 FINDINGS = "findings.json"
 """Name of the findings' file in the folder that an ablation writes."""

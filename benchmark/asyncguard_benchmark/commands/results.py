@@ -2,10 +2,10 @@
 
 from argparse import Namespace
 
-from asyncguard_benchmark.ablation.findings import findings_to_json, read_findings
 from asyncguard_benchmark.commands.output import console, print_json
 from asyncguard_benchmark.commands.report import FINDINGS
-from asyncguard_benchmark.report.results import results
+from asyncguard_benchmark.harness.ablation.findings import findings_to_json, read_findings
+from asyncguard_benchmark.harness.report.results import results
 
 
 def execute(options: Namespace) -> int:

@@ -9,7 +9,7 @@ from asyncguard_benchmark.commands import run
 from asyncguard_benchmark.commands.output import notice
 from asyncguard_benchmark.commands.resume_grants import outside_words
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import all_lines
+from asyncguard_benchmark.harness.journal import all_lines
 
 
 class NothingToResumeError(BenchmarkError):

@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from asyncguard_benchmark.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.names import PERSONA_NAMES
 
 HARMLESS = frozenset(
     {

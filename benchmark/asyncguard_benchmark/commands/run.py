@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from asyncguard_benchmark.campaign import Cell, Contestant, Grid, Played, key_of, play_all
 from asyncguard_benchmark.commands.model_options import (
     asking_of,
     check_model_options,
@@ -15,17 +14,18 @@ from asyncguard_benchmark.commands.model_options import (
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import Journal, read_lines
-from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.models.playing import Failed, play_models
-from asyncguard_benchmark.models.spec import ModelSpec
-from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES
-from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition, Regime, Suite, Surface
+from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid, Played, key_of, play_all
+from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.models.play import Failed, play_models
+from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Surface
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.fanout.fleet import Fleet
+    from asyncguard_benchmark.harness.fanout.pool import Fleet
 
 MOST_FAILED = 0.02
 """Share of episodes ended by the infrastructure beyond which a run proves nothing."""
@@ -122,7 +122,7 @@ def play_cells(
 
 def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
     """Say what episodes of a model would use; ask nothing."""
-    from asyncguard_benchmark.models.estimate import estimate  # noqa: PLC0415 - only here
+    from asyncguard_benchmark.harness.models.estimate import estimate  # noqa: PLC0415 - only here
 
     found = estimate(
         [cell for cell in asked if isinstance(cell.condition.agent, ModelSpec)], price_for(options)
@@ -187,7 +187,7 @@ def _grid(options: Namespace) -> Grid:
 
 def _contestants(options: Namespace) -> list[Contestant]:
     """Return the contestants that were named (simulated agents, a model, a replay), or all simulated agents."""
-    from asyncguard_benchmark.agents.replay import replay_spec  # noqa: PLC0415 - only here
+    from asyncguard_benchmark.suites.asynctool.agents.replay import replay_spec  # noqa: PLC0415 - only here
 
     model = model_of(options)
     found: list[Contestant] = [] if model is None else [model]

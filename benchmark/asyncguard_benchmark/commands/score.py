@@ -3,12 +3,12 @@
 import sys
 from argparse import Namespace
 
-from asyncguard_benchmark.campaign import EpisodeKey, key_of_episode
 from asyncguard_benchmark.commands.output import console, harmless, notice, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import Line, read_lines
-from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
-from asyncguard_benchmark.scorers.scoring import Score
+from asyncguard_benchmark.harness.campaign import EpisodeKey, key_of_episode
+from asyncguard_benchmark.harness.journal import Line, read_lines
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 
 
 class UnscorableError(BenchmarkError):

@@ -4,17 +4,28 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from asyncguard_benchmark.campaign import Grid, play_all
 from asyncguard_benchmark.commands.output import console, print_json, with_progress
-from asyncguard_benchmark.composing import build_suites
-from asyncguard_benchmark.corpus import LEAST_WILD, corpus_problems, size_problems
-from asyncguard_benchmark.executors.catalogue import TOOLSETS
-from asyncguard_benchmark.loading import category_sub_tasks, shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.names import PLAIN
-from asyncguard_benchmark.quality import problems
-from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Category, Composition, Regime, Split, SubTask, Suite
-from asyncguard_benchmark.scorers.scoring import score
+from asyncguard_benchmark.harness.campaign import Grid, play_all
+from asyncguard_benchmark.harness.loading import (
+    category_sub_tasks,
+    shipped_compositions,
+    shipped_sub_tasks,
+)
+from asyncguard_benchmark.harness.names import PLAIN
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import (
+    Category,
+    Composition,
+    Regime,
+    Split,
+    SubTask,
+    Suite,
+)
+from asyncguard_benchmark.services.catalogue import TOOLSETS
+from asyncguard_benchmark.suites.asynctool.composition_builder import build_suites
+from asyncguard_benchmark.suites.asynctool.corpus import LEAST_WILD, corpus_problems, size_problems
+from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
+from asyncguard_benchmark.suites.asynctool.task_quality import problems
 
 LEAST_TOOLS = 120
 """Fewest tools of all categories together."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asyncguard_benchmark.errors import WorkersError
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.fanout.fleet import Fleet
+    from asyncguard_benchmark.harness.fanout.pool import Fleet
 
 WORKER_EXAMPLES = """\
 workers:
@@ -20,7 +20,7 @@ workers:
   this machine. The file comes out the same, line for line. On each machine, once for each processor:
 
   asyncguard worker --database-url postgresql://bench@db/bench --queue asyncguard-benchmark \\
-      --tools asyncguard_benchmark.fanout:tools --concurrency 1
+      --tools asyncguard_benchmark.harness.fanout:tools --concurrency 1
 """
 _WHERE = ("--jobs", "--workers", "--database-url")
 
@@ -61,7 +61,7 @@ def fleet_of(
         )
     try:
         from asyncguard_benchmark.commands.output import notice  # noqa: PLC0415 - help must not load it
-        from asyncguard_benchmark.fanout.fleet import Fleet, FleetSettings  # noqa: PLC0415 - DBOS is an extra
+        from asyncguard_benchmark.harness.fanout.pool import Fleet, FleetSettings  # noqa: PLC0415 - DBOS is an extra
     except ImportError as error:
         raise WorkersError(str(error)) from error
     place = out.absolute()

@@ -1,0 +1,233 @@
+"""Many episodes: which ones an experiment asks for, how each is named, and playing them on several processes."""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any, Protocol
+
+from langchain_core.language_models import BaseChatModel
+
+from asyncguard_benchmark.harness.arms import NONE, arm_of
+from asyncguard_benchmark.harness.episode import FORMAT, Episode
+from asyncguard_benchmark.harness.loading import composition_to_json
+from asyncguard_benchmark.harness.names import PLAIN
+from asyncguard_benchmark.harness.processes import worker_pool
+from asyncguard_benchmark.harness.registry import player_of
+from asyncguard_benchmark.harness.runner import run_episode
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.suites.asynctool.few_shot import example_of
+
+
+class Contestant(Protocol):
+    """A simulated agent or a model, before it is made for a composition. A frozen dataclass."""
+
+    @property
+    def label(self) -> str:
+        """The name of it in files and tables; says every setting that differs from its default."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings of it that an episode records."""
+        ...
+
+    def make(self, composition: Composition, seed: int) -> BaseChatModel:
+        """Return the agent for one episode."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """Everything about an episode but its composition."""
+
+    agent: Contestant
+    player: str
+    arm: str = NONE
+    declared: bool = True
+    """True if tools are declared to the guards; the plain player does not declare them to
+    anything."""
+    regime: Regime = Regime.FIXED1
+    surface: Surface = Surface.TEXT
+    seed: int = 0
+    """Seed of the delays and of what the agent draws."""
+    few_shot: bool = False
+    """True if the prompt holds one successful trajectory."""
+
+    @property
+    def agent_name(self) -> str:
+        """The agent as files and tables call it; a prompt with an example is never pooled with one without."""
+        return f"{self.agent.label}{' +few-shot' if self.few_shot else ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One episode to be played."""
+
+    composition: Composition
+    condition: Condition
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class EpisodeKey:
+    """Name of an episode in a file; two episodes of one name would be equal."""
+
+    composition: str
+    agent: str
+    player: str
+    arm: str
+    regime: str
+    surface: str
+    seed: int
+    config: str
+    """Digest of everything that the names do not say: data, settings, guard configuration."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """An episode and how long it took."""
+
+    episode: Episode
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """An experiment: every combination of these."""
+
+    compositions: Sequence[Composition]
+    agents: Sequence[Contestant]
+    players: Sequence[str]
+    arms: Sequence[str]
+    declared: Sequence[bool] = (True,)
+    regimes: Sequence[Regime] = (Regime.FIXED1,)
+    surfaces: Sequence[Surface] = (Surface.TEXT,)
+    seeds: Sequence[int] = (0,)
+    few_shot: bool = False
+
+    def cells(self) -> list[Cell]:
+        """Return the episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
+        axes = product(
+            self.agents,
+            self.players,
+            self.arms,
+            self.declared,
+            self.regimes,
+            self.surfaces,
+            self.seeds,
+        )
+        found: list[Condition] = []
+        for agent, player, arm, declared, regime, surface, seed in axes:
+            plain = player == PLAIN
+            condition = Condition(
+                agent=agent,
+                player=player,
+                arm=NONE if plain else arm,
+                declared=declared or plain,
+                regime=regime,
+                surface=surface,
+                seed=seed,
+                few_shot=self.few_shot,
+            )
+            if condition not in found:
+                found.append(condition)
+        return [
+            Cell(composition=each, condition=condition)
+            for condition in found
+            for each in self.compositions
+        ]
+
+
+def key_of(cell: Cell) -> EpisodeKey:
+    """Return the name of an episode before it is played."""
+    condition = cell.condition
+    return EpisodeKey(
+        composition=cell.composition.id,
+        agent=condition.agent_name,
+        player=condition.player,
+        arm=condition.arm,
+        regime=condition.regime.value,
+        surface=condition.surface.value,
+        seed=condition.seed,
+        config=_digest(cell),
+    )
+
+
+def key_of_episode(episode: Episode) -> EpisodeKey:
+    """Return the name of a played episode; parts that another tool did not save are empty."""
+    return EpisodeKey(
+        composition=episode.composition.id,
+        agent=episode.agent,
+        player=episode.player,
+        arm=str(episode.settings.get("arm", "")),
+        regime=episode.run.regime.value,
+        surface=episode.run.surface.value,
+        seed=episode.run.seed,
+        config=str(episode.settings.get("digest", "")),
+    )
+
+
+def _digest(cell: Cell) -> str:
+    condition = cell.condition
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "composition": composition_to_json(cell.composition),
+        "agent": {"label": condition.agent_name, **condition.agent.settings},
+        "guards": arm_of(condition.arm).to_json(),
+        "declared": condition.declared,
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool = True) -> Played:
+    """Play one episode.
+
+    Args:
+        cell: The episode to play.
+        agent: Agent that plays it, if not the one that the condition's contestant makes.
+        keep_messages: True if the episode keeps its conversation; no score needs it, and it is most of the size.
+    """
+    started = time.perf_counter()
+    condition, composition = cell.condition, cell.composition
+    example = example_of(condition.regime, condition.surface) if condition.few_shot else None
+    episode = run_episode(
+        composition,
+        agent or condition.agent.make(composition, condition.seed),
+        condition.regime,
+        condition.surface,
+        condition.seed,
+        player_of(condition.player, condition.arm, declared=condition.declared, example=example),
+    )
+    settings = {
+        **episode.settings,
+        "arm": condition.arm,
+        "declared": condition.declared,
+        "agent": dict(condition.agent.settings),
+        "digest": _digest(cell),
+    }
+    messages = episode.messages if keep_messages else ()
+    whole = replace(episode, agent=condition.agent_name, settings=settings, messages=messages)
+    return Played(episode=whole, seconds=time.perf_counter() - started)
+
+
+def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:
+    """Play episodes in the order given.
+
+    Args:
+        cells: Episodes to play.
+        jobs: Processes; with 1 everything happens in this one.
+        keep_messages: True if episodes keep their conversations.
+    """
+    cells = list(cells)
+    playing = partial(play, keep_messages=keep_messages)
+    if jobs == 1 or len(cells) < 2:
+        yield from map(playing, cells)
+        return
+    with worker_pool(jobs) as pool:
+        try:
+            yield from pool.map(playing, cells, chunksize=4)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,242 @@
+"""Episodes in a file: one JSON object a line, appended and never rewritten.
+
+A composition stands in full once, on a line of its own before the first episode that plays it; episodes name it by its
+digest. So a file explains itself, and a change of the shipped data cannot change an old score. Two more kinds of line
+say which command a run was (so that it can be resumed) and which episodes the infrastructure ended (no score counts
+them, and a resumed run plays them again).
+
+A process that is killed leaves at most one line unfinished, the last. `Journal` takes such a line away before it goes
+on, so that an interrupted run is resumed without losing or repeating an episode.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from asyncguard_benchmark.errors import BenchmarkError, DataError, EpisodeFormatError
+from asyncguard_benchmark.harness.campaign import EpisodeKey, key_of_episode
+from asyncguard_benchmark.harness.episode import (
+    Episode,
+    digest_of,
+    episode_from_json,
+    episode_to_json,
+)
+from asyncguard_benchmark.harness.loading import check, composition_from_json
+from asyncguard_benchmark.harness.scenario import Composition
+
+_COMPOSITION = "composition"
+"""The only key of a line that says what a composition is."""
+_COMMAND = "command"
+"""The only key of a line that says what was asked for."""
+_FAILURE = "failure"
+"""The only key of a line that says which episode the infrastructure ended."""
+_FAILURE_FORM = {
+    "type": "object",
+    "properties": {
+        **{each.name: {"type": "string"} for each in fields(EpisodeKey)},
+        "seed": {"type": "integer"},
+        "error": {"type": "string"},
+    },
+    "required": [*(each.name for each in fields(EpisodeKey)), "error"],
+    "additionalProperties": False,
+}
+_COMMAND_FORM = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of a file: one of the things that it may say, or what is wrong with it."""
+
+    number: int
+    """From 1."""
+    episode: Episode | None = None
+    composition: Composition | None = None
+    failure: EpisodeKey | None = None
+    command: tuple[str, ...] | None = None
+    problem: str | None = None
+    finished: bool = True
+    """True if it ends as a line does; only the last may not."""
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Return every episode, and every line that cannot be read."""
+    return (
+        line for line in all_lines(path) if line.episode is not None or line.problem is not None
+    )
+
+
+def all_lines(path: Path) -> Iterator[Line]:
+    """Yield every line that is not blank."""
+    known: dict[str, Composition] = {}
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if not raw.strip():
+                continue
+            line = _line(raw, known, number, path)
+            if line.composition is not None:
+                known[digest_of(line.composition)] = line.composition
+            yield line
+
+
+def _line(raw: bytes, known: Mapping[str, Composition], number: int, path: Path) -> Line:
+    finished = raw.endswith(b"\n")
+    try:
+        return replace(_said(json.loads(raw), known, number), finished=finished)
+    except (DataError, RecursionError, ValueError) as problem:
+        text = f"{path}:{number}: {'is cut off' if not finished else problem}"
+        return Line(number=number, problem=text, finished=finished)
+
+
+def _said(value: Any, known: Mapping[str, Composition], number: int) -> Line:
+    match value:
+        case {"composition": composition, **rest} if not rest:
+            return Line(number=number, composition=composition_from_json(composition, _COMPOSITION))
+        case {"command": command, **rest} if not rest:
+            check(command, _COMMAND_FORM, _COMMAND)
+            return Line(number=number, command=tuple(command))
+        case {"failure": failure, **rest} if not rest:
+            check(failure, _FAILURE_FORM, _FAILURE)
+            return Line(
+                number=number,
+                failure=EpisodeKey(**{k: v for k, v in failure.items() if k != "error"}),
+            )
+        case _:
+            return Line(number=number, episode=episode_from_json(value, known))
+
+
+class JournalBusyError(BenchmarkError):
+    """Two processes want to add to one file; each would play what the other plays, and cut what it writes."""
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Take the file for this process, until it is closed or the process ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise JournalBusyError(
+            f"{path} is being written by another process: wait for it, or name another file"
+        ) from None
+
+
+class Journal:
+    """A file of episodes that is added to; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file or make it, and put an unfinished last line in order.
+
+        Args:
+            path: The file.
+
+        Raises:
+            EpisodeFormatError: a line other than the last is not an episode.
+            JournalBusyError: another process writes the file.
+        """
+        self.notice: str | None = None
+        """Note on a repair of the file, or None."""
+        self.keys: set[EpisodeKey] = set()
+        """The episodes that the file holds."""
+        self.failures: set[EpisodeKey] = set()
+        """The episodes that the infrastructure ended and that have not been played since."""
+        self.commands: list[tuple[str, ...]] = []
+        """Command lines that asked for the file's episodes, in order."""
+        self.dollars = 0.0
+        """Cost of the models of its episodes, as far as prices were known."""
+        self._digests: set[str] = set()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab")
+        try:
+            _lock(self._file, path)
+            last = self._read(path)
+            if last is not None and not last.finished:
+                self._mend(path, last)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, path: Path) -> Line | None:
+        last = None
+        for last in all_lines(path):
+            if last.problem is not None and last.finished:
+                raise EpisodeFormatError(
+                    str(path), f"line {last.number} is not an episode: {last.problem}"
+                )
+            self._note(last)
+        return last
+
+    def _note(self, line: Line) -> None:
+        if line.episode is not None:
+            self._count(line.episode)
+        elif line.composition is not None:
+            self._digests.add(digest_of(line.composition))
+        elif line.failure is not None:
+            self.failures.add(line.failure)
+        elif line.command is not None:
+            self.commands.append(line.command)
+
+    def _count(self, episode: Episode) -> None:
+        key = key_of_episode(episode)
+        self.keys.add(key)
+        self.failures.discard(key)
+        self.dollars += episode.settings.get("usage", {}).get("dollars") or 0.0
+
+    def _mend(self, path: Path, last: Line) -> None:
+        if last.problem is None:
+            self._file.write(b"\n")
+            self._file.flush()
+            return
+        data = path.read_bytes()
+        kept = data.rfind(b"\n") + 1
+        self._file.truncate(kept)
+        self.notice = (
+            f"{path}: line {last.number} was cut off after {len(data) - kept} bytes; "
+            "what it said is played again"
+        )
+
+    def add(self, episode: Episode) -> None:
+        """Append one episode, which is on its way to the disk when this returns."""
+        value = episode_to_json(episode)
+        digest = digest_of(episode.composition)
+        if digest not in self._digests:
+            self._write({_COMPOSITION: value["composition"]})
+            self._digests.add(digest)
+        self._write({**value, _COMPOSITION: {"digest": digest}})
+        self._count(episode)
+
+    def add_failure(self, key: EpisodeKey, error: str) -> None:
+        """Note an episode that the infrastructure ended.
+
+        Args:
+            key: Name of the episode.
+            error: Error that ended it.
+        """
+        self._write({_FAILURE: {**asdict(key), "error": error}})
+        self.failures.add(key)
+
+    def add_command(self, command: Sequence[str]) -> None:
+        """Note what the file was asked for, unless it says so already."""
+        if tuple(command) not in self.commands:
+            self._write({_COMMAND: list(command)})
+            self.commands.append(tuple(command))
+
+    def _write(self, value: Mapping[str, Any]) -> None:
+        try:
+            line = json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # an agent wrote half a character, which UTF-8 does not know
+            line = json.dumps(value).encode()
+        self._file.write(line + b"\n")
+        self._file.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()

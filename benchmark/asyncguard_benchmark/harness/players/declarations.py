@@ -1,0 +1,109 @@
+"""Declarations of the tools in the runtime's own terms."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from asyncguard import Mode, ToolSpec
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.tool_spec import Fallback, Source
+from asyncguard_benchmark.harness.players.translation import (
+    IDLE_TOOL,
+    UNKNOWN_TOOL,
+    UNREADABLE_TOOL,
+)
+from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.services.catalogue import composition_tools
+from asyncguard_benchmark.services.declarations import Alternative, Tool
+from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE
+
+
+def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
+    """Return the declaration of every tool of a composition.
+
+    Args:
+        composition: The tasks.
+        declared: True if they declare all they can, or leave everything at the cautious defaults.
+    """
+    tools, mode = composition_tools(composition).values(), mode_of(composition)
+    if not declared:
+        return [ToolSpec(name=tool.name, mode=mode) for tool in tools]
+    return [_spec(tool, composition) for tool in tools]
+
+
+def mode_of(composition: Composition) -> Mode:
+    """Return the mode in which no caller waits for a call; the runtime waits by default if there is a single task."""
+    return Mode.BACKGROUND if len(composition.sub_tasks) == 1 else Mode.AUTO
+
+
+def own_specs(composition: Composition) -> list[ToolSpec]:
+    """Return the declarations of the tools that are part of the protocol."""
+    instant = [
+        ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND)
+        for name in (IDLE_TOOL, UNREADABLE_TOOL)
+    ]
+    return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode_of(composition))]
+
+
+def _spec(tool: Tool, composition: Composition) -> ToolSpec:
+    users = [task for task in composition.sub_tasks if tool.name in task.tools]
+    # What one of the tasks may not call is nothing that a runtime could fall back on.
+    common = set.intersection(*(set(task.tools) for task in users)) - {tool.name}
+    return ToolSpec(
+        name=tool.name,
+        effect=EffectClass.PROBED
+        if tool.remedies.probe in common
+        else EffectClass(tool.effect.value),
+        reads=tool.reads,
+        writes=tool.writes,
+        mode=mode_of(composition),
+        atomic=True,  # a simulated tool refuses before it changes anything
+        tasks=frozenset(task.id for task in users),
+        trusted_output=True,
+        contract=DESCRIBE if DESCRIBE in common else None,
+        **_remedies(tool, common),
+    )
+
+
+def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
+    remedies = tool.remedies
+    verifier = remedies.verifier
+    fallbacks = [other for other in remedies.fallbacks if other.tool in callable_tools]
+    sources = [other for other in remedies.sources if other.tool in callable_tools]
+    return {
+        "result_schema": None if remedies.returns is None else _wrapped(remedies.returns),
+        "invariants": remedies.invariants,
+        "sources": tuple(
+            Source(tool=other.tool, arguments=other.arguments, trusted=other.trusted)
+            for other in sources
+        ),
+        "compared": remedies.compared,
+        "dated": remedies.dated,
+        "verifier": _fallback(verifier)
+        if verifier is not None and verifier.tool in callable_tools
+        else None,
+        "probe": remedies.probe if remedies.probe in callable_tools else None,
+        "fallbacks": tuple(_fallback(other) for other in fallbacks),
+    }
+
+
+def _wrapped(returns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
+    schema: dict[str, Any] = {**returns, "wrappers": ["data", "attributes"]}
+    if "properties" in returns:
+        schema["properties"] = {
+            name: _quantity(inner) for name, inner in returns["properties"].items()
+        }
+    return schema
+
+
+def _quantity(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "properties" in field:
+        return {
+            **field,
+            "properties": {name: _quantity(inner) for name, inner in field["properties"].items()},
+        }
+    return {**field, "wrappers": ["value", "amount", "quantity"]} if "unit" in field else field
+
+
+def _fallback(other: Alternative) -> Fallback:
+    return Fallback(tool=other.tool, arguments=other.arguments)

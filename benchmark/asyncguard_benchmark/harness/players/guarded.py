@@ -1,0 +1,316 @@
+"""The players that put an agent behind asyncguard: as its state machine, and as middleware of ``create_agent``.
+
+Both drive the same environment as the plain player. The agent is wrapped in a chat model that translates between the
+runtime's messages and the benchmark's protocol, so that the agent cannot tell which player it is in but by what it is
+told. With all guards off, both players are message-identical to the plain one.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import ConfigDict, SkipValidation
+from typing_extensions import override
+
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Observer, Ports, ToolSpec, build_agent
+from asyncguard_benchmark.harness.environment import Environment, most_rounds
+from asyncguard_benchmark.harness.episode import Episode, Run, finished
+from asyncguard_benchmark.harness.players.answers import AnswerBook
+from asyncguard_benchmark.harness.players.declarations import own_specs, specs_of
+from asyncguard_benchmark.harness.players.interventions import Watcher
+from asyncguard_benchmark.harness.players.refusals import Refuser
+from asyncguard_benchmark.harness.players.ticks import LONGEST_BACK_OFF, TickClock, TickExecutor
+from asyncguard_benchmark.harness.players.translation import (
+    IDLE_TOOL,
+    UNKNOWN_TOOL,
+    UNREADABLE_TOOL,
+    Translation,
+)
+from asyncguard_benchmark.harness.protocol.actions import Idle, Malformed
+from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
+from asyncguard_benchmark.harness.scenario import Composition, Surface
+from asyncguard_benchmark.services.catalogue import composition_tools
+
+UNGUARDED = GuardConfig.none()
+"""All guards and features off: what the plain player does."""
+
+_OBJECT: Mapping[str, Any] = {"type": "object"}
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_OWN_TOOLS: Mapping[str, Mapping[str, Any]] = {
+    IDLE_TOOL: {},
+    UNREADABLE_TOOL: {"reason": _TEXT},
+    UNKNOWN_TOOL: {"tool": _TEXT, "arguments": _OBJECT},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Settings of the runtime for an episode."""
+
+    config: GuardConfig = field(default_factory=GuardConfig)
+    """Switches of the guards."""
+    declared: bool = True
+    """True if the tools declare footprints, effect classes and scope; False leaves everything at
+    the cautious defaults."""
+    parallel_calls: bool = False
+    """True if several calls in one message are allowed, native surface only.
+
+    The runtime then tells one task's results from one message together, with guards or without; the plain player does
+    not.
+    """
+    example: str | None = None
+    """One successful trajectory for the system prompt."""
+    observers: Sequence[Observer] = ()
+    """Observers that get every event."""
+    wording: bool = True
+    """True if the agent is told why a call was refused, False if it is told only that it was. A
+    call that was held back first and refused afterwards keeps its reason."""
+    refused: Mapping[int, str] = field(default_factory=dict)
+    """Calls of the agent, by number from 0, that are refused before the runtime sees them, and what the agent is told
+    (``{call}`` stands for the tool)."""
+
+
+class ProtocolModel(BaseChatModel):
+    """The agent as the runtime sees it: a chat model that calls tools."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    agent: SkipValidation[Runnable[LanguageModelInput, AIMessage]]
+    """The agent, with its tools bound on the native surface."""
+    translation: SkipValidation[Translation]
+    environment: SkipValidation[Environment]
+    heard: SkipValidation[list[BaseMessage]]
+    """The conversation as the agent was last sent it, and its answer."""
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "asyncguard-benchmark-protocol"
+
+    @override
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return the agent itself: it knows its tools from the protocol."""
+        return self
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        sent = self.translation.to_agent(messages)
+        return self._taken(sent, self.agent.invoke(sent))
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        sent = self.translation.to_agent(messages)
+        return self._taken(sent, await self.agent.ainvoke(sent))
+
+    def _taken(self, sent: list[BaseMessage], said: AIMessage) -> ChatResult:
+        self.environment.begin_round()
+        self.heard[:] = [*sent, said]
+        for action in self.translation.speech.read(said):
+            match action:
+                case Malformed():
+                    self.environment.note_format_error()
+                case Idle():
+                    self.environment.note_idle_turn()
+        message = self.translation.to_runtime(said, self.environment.counters.rounds)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stage:
+    """Everything that one episode needs."""
+
+    environment: Environment
+    model: ProtocolModel
+    tools: Sequence[BaseTool]
+    specs: Sequence[ToolSpec]
+    config: GuardConfig
+    ports: Ports
+    tasks: Sequence[Mapping[str, str]]
+    watcher: Watcher
+    refuser: Refuser
+
+
+def play_graph(
+    composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
+) -> Episode:
+    """Play an episode behind the state machine of ``build_agent``."""
+    return _play(composition, agent, run, setting or Setting(), player="graph", build=_graph)
+
+
+def play_middleware(
+    composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
+) -> Episode:
+    """Play an episode behind the middleware of ``create_agent``."""
+    return _play(
+        composition, agent, run, setting or Setting(), player="middleware", build=_middleware
+    )
+
+
+def _graph(stage: _Stage) -> Runnable[Any, Any]:
+    return build_agent(
+        stage.model, stage.tools, config=stage.config, specs=stage.specs, ports=stage.ports
+    )
+
+
+def _middleware(stage: _Stage) -> Runnable[Any, Any]:
+    guard = AsyncGuardMiddleware(
+        config=stage.config, specs=stage.specs, tools=stage.tools, ports=stage.ports
+    )
+    return create_agent(stage.model, list(stage.tools), middleware=[guard])
+
+
+def _play(
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    setting: Setting,
+    *,
+    player: str,
+    build: Callable[[_Stage], Runnable[Any, Any]],
+) -> Episode:
+    stage = _stage(composition, agent, run, setting)
+    given = {"messages": [], "tasks": list(stage.tasks)}
+    result = _run(build(stage).ainvoke(given))
+    if result["report"]["reason"] == "max_model_turns":
+        stage.environment.note_truncated()
+    settings = {
+        "config": setting.config.to_json(),
+        "declared": setting.declared,
+        "parallel_calls": setting.parallel_calls,
+        "example": setting.example,
+        "interventions": stage.watcher.interventions(),
+        "involved": stage.watcher.involved(),
+        "refused": stage.refuser.made,
+        **stage.watcher.faults(),
+    }
+    name = agent.get_name()
+    return finished(
+        stage.environment, stage.model.heard, run, agent=name, player=player, **settings
+    )
+
+
+def _run(episode: Coroutine[Any, Any, Any]) -> Any:
+    """Run an episode on a loop of its own.
+
+    `asyncio.run` would install a signal handler, which in this version of Python describes the whole state of the run
+    in an error message that is never shown: a twentieth of the time of an episode.
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(episode)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting) -> _Stage:
+    environment = Environment(composition, run.regime, run.seed)
+    executor = TickExecutor(environment, idle_waits=setting.config.waiting)
+    limits = replace(
+        setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000
+    )
+    # Seconds of a cool-down are ticks, as those of a back-off are.
+    timing = replace(
+        setting.config.timing,
+        breaker_cooldown=min(setting.config.timing.breaker_cooldown, LONGEST_BACK_OFF),
+    )
+    config = replace(setting.config, limits=limits, timing=timing)
+    numbers = iter(range(10_000))
+    watcher, refuser, book = (
+        Watcher(config, executor.number),
+        Refuser(setting.refused),
+        AnswerBook(executor),
+    )
+    ports = Ports(
+        clock=TickClock(environment, executor),
+        executor=executor,
+        observers=(*setting.observers, watcher, book),
+        new_id=lambda: f"id{next(numbers)}",
+    )
+    listed = composition_tools(composition)
+    return _Stage(
+        environment=environment,
+        model=_model(composition, agent, run, setting, book=book, refuser=refuser),
+        tools=[
+            *(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()),
+            *_own_tools(),
+        ],
+        specs=[*specs_of(composition, declared=setting.declared), *own_specs(composition)],
+        config=config,
+        ports=ports,
+        tasks=[{"id": task.id, "goal": task.query} for task in composition.sub_tasks],
+        watcher=watcher,
+        refuser=refuser,
+    )
+
+
+def _model(
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    setting: Setting,
+    *,
+    book: AnswerBook,
+    refuser: Refuser,
+) -> ProtocolModel:
+    native = run.surface is Surface.NATIVE
+    config, executor = setting.config, book.executor
+    speech = (
+        NativeSpeech(composition, example=setting.example, parallel=setting.parallel_calls)
+        if native
+        else TextSpeech(composition, example=setting.example)
+    )
+    waits = config.completion and config.waiting and config.ledger and not config.shadow
+    translation = Translation(
+        composition=composition,
+        surface=run.surface,
+        speech=speech,
+        book=book,
+        idle_is_text=lambda: waits and bool(executor.pending()),
+        unknown_tools_pass=not config.arguments or config.shadow,
+        refuse=refuser,
+        wording=setting.wording,
+    )
+    speaker = agent.bind_tools(native_tools(composition)) if native else agent
+    return ProtocolModel(
+        agent=speaker, translation=translation, environment=executor.environment, heard=[]
+    )
+
+
+def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
+    def unreachable(**arguments: Any) -> None:
+        """Never called: the environment's executor makes the calls."""
+        raise AssertionError(f"{name} was called past the environment")
+
+    return StructuredTool(
+        name=name, description=description, args_schema=dict(parameters), func=unreachable
+    )
+
+
+def _own_tools() -> list[BaseTool]:
+    return [
+        _tool(name, "Part of the protocol.", {"type": "object", "properties": dict(properties)})
+        for name, properties in _OWN_TOOLS.items()
+    ]

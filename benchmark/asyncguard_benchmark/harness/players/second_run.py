@@ -1,0 +1,129 @@
+"""A second run where the first ended without an answer: what budget alone is worth, without any recovery.
+
+The second run meets the same faults in a fresh world and is told how the first one went. Its price is that of both.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from pydantic import SkipValidation
+from typing_extensions import override
+
+from asyncguard_benchmark.harness.episode import Episode, Run, as_example
+from asyncguard_benchmark.harness.players.guarded import Setting
+from asyncguard_benchmark.harness.scenario import Composition, Domain
+from asyncguard_benchmark.suites.hazards.common_tools import SUBMIT
+
+EARLIER = "earlier"
+"""The setting of an episode that says what the run before it has cost."""
+_STORY = (
+    "You tried the same tasks before, in another world with the same tools, and ended without an answer. This is how "
+    "it went:\n{earlier}\n\nNow try anew; nothing of what you did there has happened here."
+)
+_OTHER_DRAWS = 1_000_003
+"""Added to the seed of a simulated agent, which would draw the same again."""
+
+
+class SecondAttempt(BaseChatModel):
+    """An agent that is told, before everything else, how its first attempt went."""
+
+    inner: SkipValidation[Runnable[LanguageModelInput, Any]]
+    """The agent, with its tools bound or without."""
+    earlier: str
+    """The conversation of the first attempt."""
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "asyncguard-benchmark-second-attempt"
+
+    @override
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return the same with tools bound to the agent."""
+        bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
+        return self.model_copy(update={"inner": bind(tools, **kwargs)})
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        said = self.inner.invoke(_with_story(messages, self.earlier))
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return await asyncio.to_thread(self._generate, messages)
+
+
+def _with_story(messages: Sequence[BaseMessage], earlier: str) -> list[BaseMessage]:
+    """Return the conversation with the story at the head of its first message, which is the system's."""
+    first, *others = messages
+    return [first.model_copy(update={"content": _told(str(first.content), earlier)}), *others]
+
+
+def _told(prompt: str, earlier: str) -> str:
+    return f"{_STORY.format(earlier=earlier)}\n\n{prompt}"
+
+
+def play_again(
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    *,
+    setting: Setting,
+    play: Callable[..., Episode],
+) -> Episode:
+    """Play an episode, and another one if a task of the hazard suite was left without an answer.
+
+    Args:
+        composition: The tasks.
+        agent: Plays both.
+        run: The conditions of both.
+        setting: Of the runtime, the same in both.
+        play: A guarded player.
+    """
+    first = play(composition, agent, run, setting)
+    if answered(first):
+        return first
+    drawn = getattr(agent, "seed", None)
+    other = {"seed": drawn + _OTHER_DRAWS} if isinstance(drawn, int) else {}
+    second = SecondAttempt(
+        name=agent.get_name(), inner=agent.model_copy(update=other), earlier=as_example(first)
+    )
+    episode = play(composition, second, run, setting)
+    spent = {
+        "calls": {task_id: len(first.calls_of(task_id)) for task_id in composition.task_ids},
+        "rounds": first.counters.rounds,
+        "ticks": first.counters.ticks,
+    }
+    # What a player saves of the conversation is what it sent, which lacks what was put before it here.
+    told, *others = episode.messages
+    messages = ({**told, "content": _told(str(told["content"]), second.earlier)}, *others)
+    return replace(episode, messages=messages, settings={**episode.settings, EARLIER: spent})
+
+
+def answered(episode: Episode) -> bool:
+    """Return True if an answer was submitted for every task that ends by one."""
+    own = [task.id for task in episode.composition.sub_tasks if isinstance(task.category, Domain)]
+    return all(
+        any(record.tool == SUBMIT for record in episode.calls_of(task_id)) for task_id in own
+    )

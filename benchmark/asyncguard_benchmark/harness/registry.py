@@ -1,0 +1,163 @@
+"""Agents and players by name, so that a command line and a saved episode can speak of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeVar
+
+from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.arms import NONE, arm_of
+from asyncguard_benchmark.harness.names import PERSONA_NAMES, PLAIN
+from asyncguard_benchmark.harness.players.guarded import Setting, play_graph, play_middleware
+from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.harness.players.second_run import play_again
+from asyncguard_benchmark.harness.players.sham import play_sham
+from asyncguard_benchmark.harness.runner import Player
+from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.suites.asynctool.agents.chat_model import SpeakingAgent
+from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
+from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
+from asyncguard_benchmark.suites.asynctool.agents.forgetful import ForgetfulAgent
+from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
+from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
+from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAgent
+from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
+from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import PREFIX, shipped_personas
+from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.suites.hazards.agents.competent import CompetentAgent
+from asyncguard_benchmark.suites.hazards.agents.simple import (
+    GivesUpEarlyAgent,
+    NaiveAgent,
+    OverTrustingAgent,
+    RetryHappyAgent,
+)
+
+AGENTS: Mapping[str, type[SpeakingAgent]] = {
+    "oracle": OracleAgent,
+    "serial": SerialAgent,
+    "eager": EagerAgent,
+    "neglectful": NeglectfulAgent,
+    "confused": ConfusedAgent,
+    "forgetful": ForgetfulAgent,
+    "malformed": MalformedAgent,
+    "keyword-and-copy": KeywordAgent,
+}
+HAZARD_AGENTS: Mapping[str, type[SpeakingAgent]] = {
+    "naive": NaiveAgent,
+    "retry-happy": RetryHappyAgent,
+    "gives-up-early": GivesUpEarlyAgent,
+    "over-trusting": OverTrustingAgent,
+    "competent": CompetentAgent,
+}
+"""Agents that differ in what they do about faults of tools."""
+_GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
+
+_NOT_MADE = "The call was not made."
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSpec:
+    """A simulated agent, before it is made for a composition."""
+
+    kind: str
+    """A name in `AGENTS`, `HAZARD_AGENTS` or `PERSONA_NAMES`, or a class of one's own as ``package.module:Class``."""
+    settings: Mapping[str, float] = field(default_factory=dict)
+    """Fields of the agent that differ from their defaults; of a persona its `member` and its `compliance`."""
+
+    @property
+    def label(self) -> str:
+        """Kind and settings as one name."""
+        return ",".join(
+            [self.kind, *(f"{name}={value:g}" for name, value in sorted(self.settings.items()))]
+        )
+
+    def make(self, composition: Composition, seed: int) -> SpeakingAgent:
+        """Return the agent for one composition.
+
+        Args:
+            composition: Composition whose plan it is given, if it works by one.
+            seed: Seed of what it draws, if it draws anything.
+        """
+        settings: dict[str, Any] = dict(self.settings)
+        if self.kind in PERSONA_NAMES:
+            maker: type[SpeakingAgent] = PersonaAgent
+            settings = {"rates": self._rates(**settings)}
+        else:
+            maker = _maker(self.kind)
+        fields: dict[str, Any] = {"name": self.label, **settings}
+        if "plan" in maker.model_fields:
+            fields["plan"] = plan_of(composition)
+        if "seed" in maker.model_fields:
+            fields["seed"] = seed
+        unknown = sorted(set(fields) - set(maker.model_fields))
+        if unknown:
+            raise UnknownNameError(f"the agent {self.kind} has no {', '.join(unknown)}")
+        return maker(**fields)
+
+    def _rates(self, member: float = 0, compliance: float = 1.0, **unknown: float) -> Rates:
+        if unknown:
+            raise UnknownNameError(
+                f"a persona has member and compliance, not {', '.join(sorted(unknown))}"
+            )
+        return shipped_personas().rates(self.kind.removeprefix(PREFIX), int(member), compliance)
+
+
+def _maker(kind: str) -> type[SpeakingAgent]:
+    """Return the class of an agent: by its name here, or by where it stands."""
+    module, colon, name = kind.partition(":")
+    if not colon:
+        return _named({**AGENTS, **HAZARD_AGENTS}, kind, "agent")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as problem:
+        raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
+    if not (isinstance(found, type) and issubclass(found, SpeakingAgent)):
+        raise UnknownNameError(f"{kind} is not a SpeakingAgent")
+    return found
+
+
+def player_of(name: str, arm: str, *, declared: bool, example: str | None = None) -> Player:
+    """Return a player by name, with the guards of an arm.
+
+    Args:
+        name: `plain`, `graph` or `middleware`.
+        arm: A name that `arm_of` knows; the plain player has no guards and takes `none` only.
+        declared: True if the tools declare footprints, effects and scope to the guards.
+        example: One successful trajectory for the system prompt.
+
+    Raises:
+        UnknownNameError: one of the names is unknown, or the plain player is to have guards.
+    """
+    switched = arm_of(arm)
+    if name == PLAIN:
+        if arm != NONE:
+            raise UnknownNameError(
+                f"the plain player has no guards, so it cannot play the arm {arm}"
+            )
+        return partial(play_plain, example=example)
+    play = _named(_GUARDED, name, "player")
+    refused = {} if switched.drops is None else {switched.drops: _NOT_MADE}
+    setting = Setting(
+        config=switched.config,
+        declared=declared,
+        wording=switched.wording,
+        refused=refused,
+        example=example,
+    )
+    if switched.sham:
+        return partial(play_sham, setting=setting, play=play)
+    return (
+        partial(play_again, setting=setting, play=play)
+        if switched.again
+        else partial(play, setting=setting)
+    )
+
+
+def _named(known: Mapping[str, _T], name: str, what: str) -> _T:
+    if name not in known:
+        raise UnknownNameError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+    return known[name]

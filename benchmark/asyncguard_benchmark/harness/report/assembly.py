@@ -1,0 +1,155 @@
+"""A whole report: chapters, explorer and page from findings and observed episodes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from asyncguard_benchmark.harness.ablation.findings import Findings, Setup
+from asyncguard_benchmark.harness.report.blocks import Chapter, Table
+from asyncguard_benchmark.harness.report.chapters import (
+    behaviour,
+    costs,
+    delay,
+    detectors,
+    flips,
+    guards,
+    safety,
+    summary,
+)
+from asyncguard_benchmark.harness.report.document import Document
+from asyncguard_benchmark.harness.report.explorer import Explorer
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Figures, cells
+from asyncguard_benchmark.harness.report.number_format import count
+from asyncguard_benchmark.harness.report.observations import Observations, compare
+
+_TITLE = "What the guards are worth"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One run: what an ablation found, what its episodes say, or both."""
+
+    findings: Findings | None
+    observed: Observations
+    figures: tuple[Figures, ...] = ()
+    """By condition, of the episodes."""
+
+
+def document_of(
+    side: Side,
+    against: Side | None = None,
+    *,
+    title: str = _TITLE,
+    closing: str = "",
+    further: Sequence[Chapter] = (),
+) -> Document:
+    """Return the whole report.
+
+    Args:
+        side: The run that is reported.
+        against: Another that it is compared with.
+        title: Heads the page.
+        closing: Ends it.
+        further: Chapters of one's own, before the one on how it was measured.
+    """
+    explorer, is_told = Explorer(), _telling(side.findings)
+    if side.observed.verdicts:
+        explorer.add(side.observed, is_told, run="this run" if against is not None else "")
+    if against is not None and against.observed.verdicts:
+        explorer.add(against.observed, is_told, run="other run")
+    return Document(
+        title=title,
+        subtitle=_subtitle(side),
+        simulated=summary.SIMULATED,
+        chapters=chapters_of(side, against, further),
+        explorer=explorer,
+        closing=closing,
+    )
+
+
+def chapters_of(
+    side: Side, against: Side | None = None, further: Sequence[Chapter] = ()
+) -> list[Chapter]:
+    """Return all chapters for which there are data."""
+    found = _found(side.findings) if side.findings is not None else [_episodes(side)]
+    found += [
+        behaviour.chapter(side.observed, _telling(side.findings)),
+        _between(side, against),
+        *further,
+    ]
+    found += [costs.method_chapter(side.findings)] if side.findings is not None else []
+    return [chapter for chapter in found if chapter is not None]
+
+
+def _found(whole: Findings) -> list[Chapter | None]:
+    findings = _headline(whole)
+    changes = flips.flips_block(findings)
+    costly = costs.costs_chapter(findings)
+    return [
+        summary.chapter(findings),
+        guards.chapter(findings),
+        delay.chapter(findings),
+        safety.chapter(findings),
+        detectors.shadow_chapter(findings),
+        detectors.compliance_chapter(findings),
+        costly,
+        None if changes is None else _flips(changes),
+    ]
+
+
+def _telling(findings: Findings | None) -> Callable[[Setup], bool]:
+    """Return the filter of setups: of an ensemble its best member alone is shown, as the others are in ranges."""
+    ensembles = {each.ensemble for each in findings.ensembles} if findings is not None else set()
+
+    def is_told(setup: Setup) -> bool:
+        name, _, settings = setup.agent.partition(",")
+        return not (settings and name in ensembles)
+
+    return is_told
+
+
+def _headline(findings: Findings) -> Findings:
+    is_told = _telling(findings)
+    return replace(
+        findings,
+        studies=tuple(each for each in findings.studies if is_told(each.setup)),
+        four_cells=tuple(each for each in findings.four_cells if is_told(each.setup)),
+        shadow=tuple(each for each in findings.shadow if is_told(each.setup)),
+        compliance=tuple(each for each in findings.compliance if is_told(each.setup)),
+    )
+
+
+def _flips(changes: Table) -> Chapter:
+    text = (
+        "Compositions that one arm solves and the other does not. What is lost against none is a case in which guards "
+        "may have done harm, and one of the first whose trajectories are in this page, below. What is lost against "
+        "all is a case in which the guard that was left out is needed."
+    )
+    return Chapter(id="flips", title="Flips", text=text, blocks=[changes])
+
+
+def _between(side: Side, against: Side | None) -> Chapter | None:
+    if against is None:
+        return None
+    return flips.runs_chapter(
+        side.findings, against.findings, compare(against.observed, side.observed)
+    )
+
+
+def _episodes(side: Side) -> Chapter:
+    table = Table(title="By condition", heads=COLUMNS, lines=[cells(row) for row in side.figures])
+    text = (
+        "Figures of saved episodes. Intervals are Wilson's and take compositions for independent; `bench ablate` makes "
+        "paired comparisons with intervals that hold where compositions share sub-tasks."
+    )
+    return Chapter(id="episodes", title="Episodes", text=text, blocks=[table])
+
+
+def _subtitle(side: Side) -> str:
+    if side.findings is None:
+        return f"{count(side.observed.episodes)} saved episodes"
+    settings = side.findings.settings
+    return (
+        f"{count(settings.compositions)} compositions ({settings.suite}), {count(settings.sub_tasks)} sub-tasks of "
+        f"which {count(settings.sources)} are different, seeds {', '.join(map(str, settings.seeds))}; "
+        f"asyncguard {settings.version}"
+    )

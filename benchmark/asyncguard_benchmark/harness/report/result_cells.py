@@ -1,0 +1,39 @@
+"""Cells of the tables of `bench results`: conditions and figures; a dash says that there is no figure."""
+
+from asyncguard_benchmark.harness.ablation.findings import Effect, Interval, Setup
+
+Line = tuple[str, ...]
+Part = tuple[str, str, Line, list[Line]]
+"""Title, explanation, heads and lines of one table."""
+USUAL = "graph"
+"""The adapter that is not named in tables."""
+
+
+def name_of(setup: Setup) -> str:
+    """Return the agent, and where the setup is not the usual one (declared tools, `build_agent`), what differs."""
+    player = "" if setup.player == USUAL else f", {setup.player}"
+    return f"{setup.agent}{player}{'' if setup.declared else ', undeclared'}"
+
+
+def span(interval: Interval | None, *, signed: bool = False) -> str:
+    """Return an interval in points."""
+    if interval is None:
+        return "-"
+    if signed:
+        return f"{interval.value:+.1f} ({interval.low:+.1f} to {interval.high:+.1f})"
+    return f"{interval.value:.1f} ({interval.low:.0f} to {interval.high:.0f})"
+
+
+def value_of(interval: Interval | None) -> str:
+    """Return its estimate alone."""
+    return "-" if interval is None else f"{interval.value:.1f}"
+
+
+def number(value: float | None) -> str:
+    """Return a mean."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def difference_of(effect: Effect | None) -> str:
+    """Return the effect of an arm, in points."""
+    return "-" if effect is None else span(effect.difference, signed=True)

@@ -1,0 +1,139 @@
+"""Means over compositions that share source tasks.
+
+Two compositions with a sub-task in common are not two observations: if an agent fails that sub-task, it fails in both.
+The variance of a mean counts every pair of observations that share a source, whole groups of two, three or four at once
+(dyadic-robust, after Fafchamps and Gubert 2007, Aronow, Samii and Assenova 2015):
+
+    V = 1/n^2 * sum of u_i u_j over all i, j that share at least one source,   u = value - mean
+
+The sum over pairs that share *at least one* source is taken by inclusion and exclusion over sets of sources, which
+costs a few dictionary entries an observation and no pair of observations. Repetitions of one composition (other seeds)
+share all their sources and so are one cluster, as they should be.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import sqrt
+
+from asyncguard_benchmark.harness.statistics.estimates import Estimate, Interval, wilson
+
+Sources = frozenset[str]
+"""Ids of the source tasks that an observation is made of; never empty."""
+
+
+def shared_sum(left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]) -> float:
+    """Return the sum of left_i * right_j over all ordered pairs that share at least one source, i = j included."""
+    totals: dict[tuple[str, ...], list[float]] = {}
+    for one, other, own in zip(left, right, sources, strict=True):
+        for subset in _subsets(own):
+            total = totals.setdefault(subset, [0.0, 0.0])
+            total[0] += one
+            total[1] += other
+    return sum(
+        (1 if len(subset) % 2 else -1) * one * other for subset, (one, other) in totals.items()
+    )
+
+
+def _subsets(own: Sources) -> Iterator[tuple[str, ...]]:
+    ordered = sorted(own)
+    for size in range(1, len(ordered) + 1):
+        yield from combinations(ordered, size)
+
+
+def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float = 0.0) -> Estimate:
+    """Return the mean of observations, with a dyadic-robust error.
+
+    The robust error is never smaller than the naive one: the estimator of the variance may come out too small, or even
+    negative, where few sources are shared.
+
+    Args:
+        values: At least one.
+        sources: Source tasks of each observation.
+        floor: Least naive standard error, for observations that happen to be all alike.
+
+    Raises:
+        ValueError: there is no observation.
+    """
+    count = len(values)
+    if not count:
+        raise ValueError("a mean needs an observation")
+    mean = sum(values) / count
+    residuals = [value - mean for value in values]
+    naive = max(
+        floor, sqrt(sum(residual**2 for residual in residuals) / (count * max(1, count - 1)))
+    )
+    nodes = len(frozenset().union(*sources))
+    # Residuals add up to 0, which makes them too small by the share of pairs that count (with separate clusters of one
+    # size this is the usual G / (G - 1)).
+    alike = shared_sum([1.0] * count, [1.0] * count, sources) / count**2
+    variance = shared_sum(residuals, residuals, sources) / count**2 / max(1 - alike, 1 / nodes)
+    # Compositions that share nothing have more sources than there are independent observations.
+    freedom = max(1, min(nodes, len(set(sources))) - 1)
+    return Estimate(value=mean, error=sqrt(max(variance, naive**2)), naive=naive, freedom=freedom)
+
+
+def least_error(sources: Sequence[Sources]) -> float:
+    """Return the least uncertainty of a mean difference, though all observations agree.
+
+    Repetitions are not counted: with more seeds, an agent that does the same with every seed would
+    seem ever more certain.
+    """
+    return 1 / (len(set(sources)) + 2)
+
+
+def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
+    """Return a share with a Wilson interval in which clustering counts as fewer observations; from 0 to 1.
+
+    Raises:
+        ValueError: there is no observation.
+    """
+    estimate = mean_of([float(verdict) for verdict in verdicts], sources)
+    # Verdicts that are all alike do not show how far repetitions depend on each other: they count once.
+    alike = len(verdicts) / len(set(sources))
+    effect = (estimate.error / estimate.naive) ** 2 if estimate.naive else alike
+    return wilson(estimate.value, len(verdicts) / effect)
+
+
+def ratio_of(
+    numerators: Sequence[float], denominators: Sequence[float], sources: Sequence[Sources]
+) -> Estimate | None:
+    """Return the ratio of two sums over the same observations, linearised; None if the denominator is 0."""
+    total = sum(denominators)
+    if not total:
+        return None
+    ratio = sum(numerators) / total
+    scale = len(numerators) / total
+    found = mean_of(
+        [scale * (up - ratio * down) for up, down in zip(numerators, denominators, strict=True)],
+        sources,
+    )
+    return Estimate(value=ratio, error=found.error, naive=found.naive, freedom=found.freedom)
+
+
+def share_among(
+    hits: Sequence[int], chances: Sequence[int], sources: Sequence[Sources]
+) -> Interval | None:
+    """Return the share of hits among chances that come in clusters, 0 to 1; None without a chance.
+
+    Args:
+        hits: By observation.
+        chances: By observation, never fewer than its hits.
+        sources: Source tasks of each observation.
+    """
+    ratio = ratio_of(hits, chances, sources)
+    if ratio is None:
+        return None
+    count = float(sum(chances))
+    if ratio.error:
+        count = min(count, ratio.value * (1 - ratio.value) / ratio.error**2)
+    return wilson(ratio.value, max(1.0, count))
+
+
+def node_scores(values: Sequence[float], sources: Sequence[Sources]) -> Mapping[str, float]:
+    """Return the sum of the residuals of all observations of each source."""
+    mean = sum(values) / len(values)
+    scores: dict[str, float] = {}
+    for value, own in zip(values, sources, strict=True):
+        for source in own:
+            scores[source] = scores.get(source, 0.0) + value - mean
+    return scores

@@ -1,0 +1,1 @@
+"""Suites: each has its data, tasks, agents, scorers and chapters."""

@@ -1,0 +1,78 @@
+"""An agent that runs ahead of its results."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from pydantic import Field
+from typing_extensions import override
+
+from asyncguard_benchmark.harness.pointers import parts
+from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
+from asyncguard_benchmark.suites.asynctool.agents.guesses import foreseen, guess, recalled
+from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
+from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision, SimulatedAgent, call_of
+
+
+class EagerAgent(SimulatedAgent):
+    """Agent that makes the next call of a sub-task right away and invents what has not been delivered.
+
+    A guess that was executed is done for it: it does not know that it was wrong, and goes on. A refusal with a reason
+    makes it wait for the real values of that step. The plan holds no real values, and guesses never come from it. Both
+    rates are shares of the values guessed: a lucky draw comes first, then a distractor; what neither takes is invented.
+    """
+
+    seed: int = 0
+    """Seed of the guesses; each draw depends on seed, composition, sub-task, step and attempt only."""
+    distractor_rate: float = Field(default=0.0, ge=0, le=1)
+    """Share of guesses that are, if possible, a value of fitting type that the sub-task was told
+    for something else."""
+    lucky_rate: float = Field(default=0.0, ge=0, le=1)
+    """Share of guesses that are foreseen from the call that is to return them, if its arguments
+    tell; right or wrong."""
+
+    @override
+    def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
+        """Return the next call of the first sub-task that has one, and of the others after it."""
+        calls = tuple(call for task in tasks if (call := self._next_call(task)) is not None)
+        if calls:
+            return calls
+        return Completed() if all(self._finished(task) for task in tasks) else Idle()
+
+    def _next_call(self, task: TaskProgress) -> CallAction | None:
+        position = task.next_position
+        if position is None or task.refusals(position) >= self.most_refusals:
+            return None
+        operands = task.operands(position)
+        if task.refusals(position) and (operands.awaited or task.waiting):
+            return None
+        unknown = (*operands.awaited, *operands.lost)
+        invented = {place: self._guess(task, position, place) for place in unknown}
+        return call_of(task, position, {**operands.known, **invented})
+
+    def _guess(self, task: TaskProgress, position: int, place: str) -> Any:
+        operand = task.step(position).operands[place]
+        key = (
+            self.seed,
+            self.plan.composition_id,
+            task.plan.task_id,
+            position,
+            task.refusals(position),
+            place,
+        )
+        name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
+        source = task.made(operand.call)
+        expected = foreseen(source.arguments, operand.pointer) if source is not None else None
+        if expected is not None and Random(repr((*key, "lucky"))).random() < self.lucky_rate:
+            return expected
+        found = recalled(name, operand.schema, task.told)
+        draw = Random(repr((*key, "distractor")))
+        if found and draw.random() < self.distractor_rate:
+            return draw.choice(found)
+        return guess(name, operand.schema, key)
+
+    def _finished(self, task: TaskProgress) -> bool:
+        position = task.next_position
+        return not task.waiting and (
+            position is None or task.refusals(position) >= self.most_refusals
+        )

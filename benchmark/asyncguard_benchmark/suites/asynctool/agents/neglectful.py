@@ -1,0 +1,29 @@
+"""An agent that declares all tasks done while they are not."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
+from typing_extensions import override
+
+from asyncguard_benchmark.harness.protocol.actions import Completed, Idle
+from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
+from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
+from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision
+from asyncguard_benchmark.suites.asynctool.agents.transcript import reminders
+
+
+class NeglectfulAgent(OracleAgent):
+    """Agent that has only the first sub-task in mind, and says that all is completed when it would have to wait.
+
+    An objection that names a sub-task brings that one to its mind. Its calls are right.
+    """
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decide about the sub-tasks that it has in mind."""
+        tasks = self.progress(messages, TaskProgress)
+        said = "\n".join(reminders(messages))
+        first, *others = tasks
+        minded = [task for task in others if task.plan.task_id in said or task.begun]
+        decision = self.decide([first, *minded])
+        return Completed() if isinstance(decision, Idle) else decision

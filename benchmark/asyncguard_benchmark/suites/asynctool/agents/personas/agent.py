@@ -1,0 +1,41 @@
+"""The chat model that plays a persona."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from pydantic import PrivateAttr
+from typing_extensions import override
+
+from asyncguard_benchmark.suites.asynctool.agents.personas.draws import Draws
+from asyncguard_benchmark.suites.asynctool.agents.personas.policy import Mind, Sight
+from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
+from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision, PlanningAgent
+from asyncguard_benchmark.suites.asynctool.agents.transcript import reminders
+
+
+class PersonaAgent(PlanningAgent):
+    """Agent that errs at given rates; it holds the plan and takes every value from messages, or guesses it.
+
+    It is not a model of how a language model works. Its rates are fitted to the scores of published
+    models, so that it fails as often as they do and its failures correlate as theirs do. A guard
+    that helps it would help a model that errs in these ways; whether a given model errs so is not
+    known.
+    """
+
+    rates: Rates = Rates()
+    """Rates of its errors, by kind."""
+    seed: int = 0
+    """Seed of all its draws."""
+    _mind: Mind = PrivateAttr()
+
+    @override
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._mind = Mind(self.plan, self.rates, Draws(self.seed, self.plan.composition_id))
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decide from what it believes of its calls and from what it was told in words."""
+        tasks = self.progress(messages, self._mind.believe)
+        return self._mind.decide(Sight(tasks=tasks, reminders=reminders(messages)))

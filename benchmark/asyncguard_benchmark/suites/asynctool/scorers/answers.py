@@ -1,0 +1,54 @@
+"""Submitted answers in the form in which two answers are compared: each kind is read as strictly as its type is."""
+
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from asyncguard_benchmark.suites.hazards.tasks import Answer, AnswerKind
+
+_DECIMAL = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+CanonicalAnswer = Decimal | date | str
+"""Equal if and only if the answers are."""
+
+
+def canonical_answer(said: Any, kind: AnswerKind) -> CanonicalAnswer | None:
+    """Return the meaning of an answer, read as one of a kind; None if it cannot be read so.
+
+    A number may stand in a text, but alone: without unit, label or thousands separator. A truth
+    value is not read as a number, nor a number as a code: 42 is not "0042".
+    """
+    text = said.strip() if isinstance(said, str) else None
+    match kind:
+        case AnswerKind.NUMBER:
+            return _number(said if text is None else text)
+        case AnswerKind.DATE:
+            return _day(text or "")
+        case AnswerKind.CODE | AnswerKind.ENUM:
+            return text.casefold() if text else None
+
+
+def is_right(said: Any, answer: Answer) -> bool:
+    """Return True if a submitted answer is that of the task."""
+    wanted = canonical_answer(answer.value, answer.kind)
+    if wanted is None:
+        raise ValueError(f"the task's own answer {answer.value!r} cannot be read as {answer.kind}")
+    return canonical_answer(said, answer.kind) == wanted
+
+
+def _number(said: Any) -> Decimal | None:
+    if isinstance(said, str):
+        return Decimal(said) if _DECIMAL.fullmatch(said) else None
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        return None
+    number = Decimal(str(said))
+    return number if number.is_finite() else None
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None

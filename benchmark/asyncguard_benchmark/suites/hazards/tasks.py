@@ -1,0 +1,135 @@
+"""The tasks of the hazard suite: ordinary sub-tasks, each with a workflow and one canonical answer."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.loading import by_id, check, read_list, sub_task_from_json
+from asyncguard_benchmark.harness.scenario import (
+    Composition,
+    Domain,
+    Kind,
+    SourceKind,
+    SubTask,
+    Workflow,
+)
+from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES, SUBMIT
+from asyncguard_benchmark.suites.hazards.faults import Fault
+
+
+class AnswerKind(StrEnum):
+    """Kind of an answer: how it is read."""
+
+    NUMBER = "number"
+    DATE = "date"
+    """ISO 8601, a day."""
+    CODE = "code"
+    """An id; case does not matter."""
+    ENUM = "enum"
+    """One of several words; case does not matter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The canonical answer of a task."""
+
+    kind: AnswerKind
+    value: str | int | float
+
+
+@dataclass(frozen=True, kw_only=True)
+class HazardTask:
+    """One task of the suite."""
+
+    sub_task: SubTask
+    workflow: Workflow
+    answer: Answer
+
+    @property
+    def id(self) -> str:
+        """Id of the sub-task."""
+        return self.sub_task.id
+
+    @property
+    def domain(self) -> Domain:
+        """Return its domain."""
+        return Domain(self.sub_task.category)
+
+
+_ANSWER = {
+    "type": "object",
+    "properties": {
+        "kind": {"enum": [each.value for each in AnswerKind]},
+        "value": {"type": ["string", "number"]},
+    },
+    "required": ["kind", "value"],
+    "additionalProperties": False,
+}
+_TASK = {
+    "type": "object",
+    "properties": {"workflow": {"enum": [each.value for each in Workflow]}, "answer": _ANSWER},
+    "required": ["workflow", "answer"],
+}
+
+
+def hazard_task_from_json(value: Any, where: str) -> HazardTask:
+    """Read one task: an ordinary sub-task of a domain, with ``workflow`` and ``answer`` beside its other fields.
+
+    Raises:
+        DataError: format, API list or initial state is wrong, or the gold calls do not end with the answer.
+    """
+    check(value, _TASK, where)
+    inner = {name: item for name, item in value.items() if name not in _TASK["properties"]}
+    task = sub_task_from_json(inner, where)
+    answer = Answer(kind=AnswerKind(value["answer"]["kind"]), value=value["answer"]["value"])
+    problem = _problem(task, answer)
+    if problem is not None:
+        raise DataError(f"{where} ({task.id})", problem)
+    return HazardTask(sub_task=task, workflow=Workflow(value["workflow"]), answer=answer)
+
+
+def _problem(task: SubTask, answer: Answer) -> str | None:
+    last = task.gold[-1]
+    missing = [name for name in COMMON_NAMES if name not in task.tools]
+    if not isinstance(task.category, Domain):
+        return f"{task.category} is not a domain of the hazard suite"
+    if missing:
+        return f"its API list lacks {missing}, which every hazard task has"
+    if [call.tool for call in task.gold].count(SUBMIT) != 1 or last.tool != SUBMIT:
+        return f"the last gold call, and no other, has to be {SUBMIT}"
+    if last.arguments != {"answer": answer.value}:
+        return f"the gold calls submit {last.arguments}, and the answer is {answer.value!r}"
+    if any(source.kind is not SourceKind.RESULT for source in last.sources.values()):
+        return "the answer has to come from a result"
+    return None
+
+
+@cache
+def load_hazard_tasks(domain: Domain) -> tuple[HazardTask, ...]:
+    """Return the tasks of one domain that ship with the package.
+
+    Raises:
+        DataError: the file is missing or breaks the format, or two tasks share an id.
+    """
+    name = f"hazards/{domain.name.lower()}.json"
+    tasks = tuple(
+        hazard_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name))
+    )
+    by_id(task.sub_task for task in tasks)
+    return tasks
+
+
+def alone(task: HazardTask, *faults: Fault) -> Composition:
+    """Return a task as a composition of its own, clean or with faults.
+
+    The id names the faults, so that a clean run and its injected ones are told apart and paired by the task.
+    """
+    names = "".join(
+        f"+{fault.mode}-{fault.tool}{fault.site.replace('/', '.')}-{fault.severity}"
+        for fault in faults
+    )
+    return Composition(
+        id=f"{task.id}{names}", kind=Kind.S1, sub_tasks=(task.sub_task,), faults=faults
+    )
