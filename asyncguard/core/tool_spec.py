@@ -69,11 +69,16 @@ class Retry:
     """Strategies for the retries of one tool: tenacity's, or functions of its ``RetryCallState``.
 
     They say when, never whether it is safe: only a call that failed for a passing reason and may be
-    repeated is tried again, within the limits of run, task and ``Limits.max_recoveries``. The state
-    has the number of the tool's attempts (``attempt_number``), the seconds since the first one in
-    this process, the waits so far (``idle_for``) and the ``outcome``: a
-    :class:`~asyncguard.errors.ToolFault` or an unreadable answer. A strategy must return at once.
-    If it raises or returns another type, the default decides, and the recovery's reason says so.
+    repeated is tried again, within the limits of run, task and ``Limits.max_recoveries``. Side
+    queries (probe, contract, sources, verifier) are not retried.
+
+    The state has the number of the tool's attempts (``attempt_number``), the seconds since the
+    first one in this process, the waits for this tool (``idle_for``) and the ``outcome``: a
+    :class:`~asyncguard.errors.ToolFault`, whose ``data["error"]`` names the class that was raised,
+    or an unreadable answer. While a circuit is open no attempt is made or counted; only ``stop`` is
+    asked, with its rest as ``upcoming_sleep``. A strategy must return at once. If it
+    raises an ``Exception``, or ``wait`` returns anything but a finite number of at least 0, the
+    default decides, and the recovery's reason says so.
 
     Example:
         ``Retry(wait=wait_random_exponential(max=60), stop=stop_after_attempt(8))``
@@ -82,16 +87,21 @@ class Retry:
     wait: Callable[[Any], float] | None = None
     """Returns the seconds before the next attempt; ``None`` takes exponential back-off (`Timing`).
 
-    A longer ``Retry-After`` of the server counts.
+    A longer ``Retry-After`` of the server counts. Nothing else limits the wait.
     """
     stop: Callable[[Any], bool] | None = None
-    """Returns True if no attempt follows; ``None`` stops after ``Limits.max_attempts``."""
+    """Returns a true value if no attempt follows; ``None`` stops after ``Limits.max_attempts``."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be called, and coroutine functions."""
         check_fields(self, DeclarationError)
         for name in ("wait", "stop"):
             strategy = getattr(self, name)
+            if isinstance(strategy, type):
+                raise DeclarationError(
+                    f"Retry.{name} must be a strategy, not its class; write "
+                    f"{strategy.__name__}(...)."
+                )
             if iscoroutinefunction(strategy) or iscoroutinefunction(type(strategy).__call__):
                 raise DeclarationError(
                     f"Retry.{name} must be a plain function, not a coroutine function; "

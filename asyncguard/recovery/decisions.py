@@ -24,6 +24,14 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Stopped:
+    """The retries of a call have ended; a later row of the table decides."""
+
+    complaint: str = ""
+    """Sentence for the log if a strategy of the tool's author failed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class End:
     """The end of a call."""
 

@@ -16,7 +16,7 @@ from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
 from asyncguard.core.faults import ErrorCode, HazardKind
 from asyncguard.core.tool_spec import Fallback
-from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
+from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent, Stopped
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.effect_probe import Probed
 from asyncguard.recovery.failure_case import Case
@@ -39,8 +39,8 @@ class Row:
     """Reason, for the log."""
     applies: Callable[[Case, GuardConfig, Spent], bool]
     """Predicate: True if the row applies to the case."""
-    then: Callable[[Case, GuardConfig], Attempt | End | None]
-    """Function that returns the attempt or end that follows; ``None`` if retries have ended."""
+    then: Callable[[Case, GuardConfig], Attempt | End | Stopped]
+    """Function that returns the attempt or end that follows."""
 
 
 def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
@@ -54,21 +54,22 @@ def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
     rows = FAILED if case.failed else STRANGE
     # Bounds the side queries, too, which no retry budget counts.
     exhausted = len(case.record.recoveries) >= config.limits.max_recoveries
+    complaint = ""
     for row in rows:
         switch = _SWITCHES.get(row.action)
         enabled = switch is None or bool(getattr(config, switch))
         if enabled and row.applies(case, config, spent):
             then = row.then(case, config)
-            if then is None or (exhausted and isinstance(then, Attempt)):
+            if not isinstance(then, End):
+                complaint = complaint or then.complaint
+            if isinstance(then, Stopped) or (exhausted and isinstance(then, Attempt)):
                 continue  # no further attempt, but a later row may still end the call well
             changes: tuple[str, ...] = ()
             if row.action is RecoveryAction.REBIND and case.rebound is not None:
                 changes = case.rebound.changes
             elif row.action is RecoveryAction.NORMALISE and case.normalised is not None:
                 changes = case.normalised.changes
-            reason = row.reason
-            if isinstance(then, Attempt) and then.complaint:
-                reason = f"{reason}; {then.complaint}"
+            reason = f"{row.reason}; {complaint}" if complaint else row.reason
             return Recovery(action=row.action, reason=reason, then=then, changes=changes)
     # The last row always applies; only its switch, `ask`, leads here.
     if case.seen.symptom is None:
@@ -182,9 +183,12 @@ def _settled_by_sources(case: Case, config: GuardConfig, spent: Spent) -> bool:
 
 
 def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
-    fresh = case.safe and case.unreadable and not case.done(RecoveryAction.RETRY)
+    # Without strategies of its own, a tool that answers nonsense twice is not asked a third time.
+    wanted = case.attempted.retry is not None or not case.done(RecoveryAction.RETRY)
     return (
-        fresh
+        case.safe
+        and case.unreadable
+        and wanted
         and spent.run < config.limits.max_run_retries
         and spent.task < config.limits.max_task_retries
     )
@@ -193,14 +197,14 @@ def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
 # -- consequences of the rows ----------------------------------------------------------------------
 
 
-def _again(case: Case, config: GuardConfig) -> Attempt | None:
+def _again(case: Case, config: GuardConfig) -> Attempt | Stopped:
     # If a circuit is open, no attempt was made; max_recoveries bounds how often the call comes
     # back.
     symptom = case.seen.symptom
     refused_here = symptom is not None and symptom.error == ErrorCode.CIRCUIT_OPEN
     planned = plan(case, config, refused_here=refused_here)
-    if planned is None:
-        return None
+    if planned.stops:
+        return Stopped(complaint=planned.complaint)
     return Attempt(
         tool=case.attempted.name,
         arguments=case.record.answer_arguments,

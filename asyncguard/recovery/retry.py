@@ -19,8 +19,10 @@ from tenacity import RetryCallState, Retrying
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.events import Aim, CallFound, CallRecovered, CallStarted
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.errors import ToolFault
+from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.failure_case import Case
 
 T = TypeVar("T")
@@ -28,16 +30,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """A further attempt."""
+    """A further attempt, or the end of the retries."""
 
-    delay: float
+    delay: float = 0.0
     """Seconds to wait before it."""
+    stops: bool = False
+    """True if the stop strategy ends the retries."""
     complaint: str = ""
     """Sentence for the log if a strategy of the tool failed and the default decided instead."""
 
 
-def plan(case: Case, config: GuardConfig, *, refused_here: bool = False) -> Plan | None:
-    """Return the plan of the next attempt, ``None`` if the stop strategy ends the retries.
+def plan(case: Case, config: GuardConfig, *, refused_here: bool = False) -> Plan:
+    """Return the plan of the next attempt.
 
     The wait strategy is asked first and each strategy once, as in tenacity, so that a stop strategy
     can read the wait (``stop_before_delay``).
@@ -45,25 +49,32 @@ def plan(case: Case, config: GuardConfig, *, refused_here: bool = False) -> Plan
     Args:
         case: A call whose attempt failed or brought an unreadable answer.
         config: Default wait and number of attempts.
-        refused_here: True if a circuit refused the attempt, so that none was made and none counts.
+        refused_here: True if a circuit refused the attempt: none was made, so none counts, and the
+            circuit says how long to wait.
     """
     symptom, own = case.seen.symptom, case.attempted.retry
     requested = None if symptom is None else symptom.retry_after
+    delay = _default_wait(case.record, config) if requested is None else max(0.0, requested)
+    refused = sum(
+        found.aim is Aim.ANSWER and found.error == ErrorCode.CIRCUIT_OPEN
+        for found in case.record.findings
+    )
+    made = case.record.answer_attempts - refused
+    ended = not refused_here and made >= config.limits.max_attempts
     if own is None:
-        delay = _default_wait(case.record, config) if requested is None else max(0.0, requested)
-        stops = _default_stop(case.record, config)
-        return Plan(delay=delay) if refused_here or not stops else None
-    state, complaints = _state(case), []
-    delay, failed = _ask("wait", own.wait, state, _seconds, _default_wait(case.record, config))
-    complaints.append(failed)
-    # The author's wait may be longer than the server asks for, never shorter: the server would
-    # refuse again.
-    state.upcoming_sleep = delay = max(delay, requested or 0.0)
-    stops = False
-    if not refused_here:
-        stops, failed = _ask("stop", own.stop, state, bool, _default_stop(case.record, config))
-        complaints.append(failed)
-    return None if stops else Plan(delay=delay, complaint="; ".join(filter(None, complaints)))
+        return Plan(delay=delay, stops=ended)
+    state, failures = _state(case), []
+    if own.wait is not None and not refused_here:
+        asked, failed = _ask("wait", own.wait, state, _seconds, _default_wait(case.record, config))
+        failures.append(failed)
+        # The author's wait may be longer than the server asks for, never shorter: the server would
+        # refuse again.
+        delay = max(asked, requested or 0.0)
+    state.upcoming_sleep = delay
+    if own.stop is not None:
+        ended, failed = _ask("stop", own.stop, state, bool, ended)
+        failures.append(failed)
+    return Plan(delay=delay, stops=ended, complaint="; ".join(filter(None, failures)))
 
 
 def exponential(config: GuardConfig, attempt: int) -> float:
@@ -80,64 +91,79 @@ def _default_wait(record: CallRecord, config: GuardConfig) -> float:
     return exponential(config, max(1, record.answer_attempts)) + jitter
 
 
-def _default_stop(record: CallRecord, config: GuardConfig) -> bool:
-    return record.answer_attempts >= config.limits.max_attempts
-
-
 def _state(case: Case) -> RetryCallState:
     """Return the state of the attempts of the tool that was tried last.
 
-    Attempts of a sibling do not count for this one. The time since the first attempt begins with
-    the process: another one had another clock.
+    Attempts of a sibling do not count for this one, nor do those that a circuit refused. The time
+    since the first attempt begins with the process: another one had another clock.
     """
     tool, history = case.attempted.name, case.record.history
-    starts = [e for e in history if isinstance(e, CallStarted) and e.tool == tool]
-    here = [e.at for e in starts if e.epoch == starts[-1].epoch]
-    ends = [e.at for e in history if isinstance(e, CallFound) and e.aim is Aim.ANSWER]
+    starts: list[CallStarted] = []
+    waits: list[float] = []
+    delay = ended_at = 0.0
+    refusals = 0
+    for event in history:
+        match event:
+            case CallRecovered():
+                delay = event.delay
+            case CallStarted(tool=started) if started == tool:
+                starts.append(event)
+                waits.append(delay)
+                delay = 0.0
+            case CallFound(aim=Aim.ANSWER):
+                ended_at = event.at
+                refusals += event.tool == tool and event.error == ErrorCode.CIRCUIT_OPEN
     state = RetryCallState(retry_object=Retrying(), fn=None, args=(), kwargs={})
-    state.attempt_number = max(1, len(starts))
+    state.attempt_number = len(starts) - refusals
     if case.seen.symptom is None:
         state.set_result(case.seen.content)
     else:
         seen = case.seen.symptom
         fault = ToolFault(
             seen.message,
-            transient=seen.transient is True,
+            transient=is_transient(seen),
             started=seen.started,
             retry_after=seen.retry_after,
             status=seen.status,
         )
         fault.data["error"] = seen.error  # the exception itself is gone after a restart
         state.set_exception((type(fault), fault, None))
-    # After the setters, which read a clock.
-    state.start_time = here[0] if here else 0.0
-    state.outcome_timestamp = max(state.start_time, ends[-1]) if ends else state.start_time
-    state.idle_for = sum(
-        e.delay for e in history if isinstance(e, CallRecovered) and e.aim is Aim.ANSWER
-    )
+    # After the setters, which read a clock. A start is recorded before its wait.
+    here = [
+        start.at + wait
+        for start, wait in zip(starts, waits, strict=True)
+        if start.epoch == starts[-1].epoch
+    ]
+    state.start_time = here[0] if here else ended_at
+    state.outcome_timestamp = max(state.start_time, ended_at)
+    state.idle_for = sum(waits)
     return state
 
 
 def _ask(
     name: str,
-    strategy: Callable[[RetryCallState], object] | None,
+    strategy: Callable[[RetryCallState], object],
     state: RetryCallState,
-    read: Callable[[object], T | None],
+    read: Callable[[object], T],
     default: T,
 ) -> tuple[T, str]:
-    """Return the answer of a strategy and a complaint; the default if there is none to be had."""
-    if strategy is None:
-        return default, ""
+    """Return the answer of a strategy; the default and a complaint if it has none."""
     try:
-        answer = strategy(state)
+        return read(strategy(state)), ""
+    except _UnusableError as error:
+        return default, f"the tool's {name} strategy answered with {error}"
     except Exception as error:  # noqa: BLE001 - user code must not end a recovery
         return default, f"the tool's {name} strategy failed with {type(error).__name__}"
-    if (value := read(answer)) is None:
-        return default, f"the tool's {name} strategy answered with {type(answer).__name__}"
-    return value, ""
 
 
-def _seconds(answer: object) -> float | None:
+class _UnusableError(Exception):
+    """An answer that is not a number of seconds."""
+
+
+def _seconds(answer: object) -> float:
     if isinstance(answer, bool) or not isinstance(answer, int | float):
-        return None
-    return float(answer) if math.isfinite(answer) and answer >= 0 else None
+        raise _UnusableError(type(answer).__name__)
+    seconds = float(answer)
+    if not math.isfinite(seconds) or seconds < 0:
+        raise _UnusableError(repr(seconds))
+    return seconds

@@ -5,6 +5,7 @@ and waits until the graph has to act (show results to the model, carry out a rec
 interrupt, end). Nothing here calls a tool or stores a state; the executor and the adapter do.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from functools import partial
@@ -16,6 +17,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
 from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.core.scheduling import Step, dispatchable, next_step
+from asyncguard.errors import ThreadBusyError
 from asyncguard.runtime.attempt_outcomes import handle_failure
 from asyncguard.runtime.attempts import Attempt, attempt_of
 from asyncguard.runtime.executors.port import Completion, Job
@@ -131,14 +133,30 @@ def collect(session: Session) -> None:
     apply_signals(session)
     if session.board.starting:
         session.board.still_pending(session.engine.executor.pending())
-    for completion in session.drain_completions():
-        record = session.ledger.find(completion.key)
-        if record is None:
-            continue  # a call of another branch of the thread
-        if resolved_late(session, record, completion) or took_own_end(session, record, completion):
-            continue
-        if record.state is CallState.PENDING and completion.attempt == record.attempts:
-            handle_completion(session, record, completion)
+    arrived = deque(session.drain_completions())
+    while arrived:
+        before = session.ledger.n
+        try:
+            _handle(session, arrived[0])
+        except BaseException as error:
+            # Code of the tool's author may raise anything, Ctrl-C among it. What was not handled is
+            # handled by the next run; an end of which a part is recorded is decided again.
+            if session.ledger.n != before or isinstance(error, ThreadBusyError):
+                arrived.popleft()
+                session.demand_reconcile()
+            session.put_back(arrived)
+            raise
+        arrived.popleft()
+
+
+def _handle(session: Session, completion: Completion) -> None:
+    record = session.ledger.find(completion.key)
+    if record is None:
+        return  # a call of another branch of the thread
+    if resolved_late(session, record, completion) or took_own_end(session, record, completion):
+        return
+    if record.state is CallState.PENDING and completion.attempt == record.attempts:
+        handle_completion(session, record, completion)
 
 
 def take_interrupt(session: Session, key: str) -> BaseException:

@@ -13,7 +13,7 @@ the thread drains them. All else belongs to the run's own thread.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -321,6 +321,10 @@ class Session:
         while self._completions:
             drained.append(self._completions.popleft())
         return drained
+
+    def put_back(self, completions: Iterable[Completion]) -> None:
+        """Put drained completions back, before those that have arrived since."""
+        self._completions.extendleft(reversed(list(completions)))
 
     def postpone(self, completion: Completion) -> None:
         """Put a completion back until its call has caught up with it."""

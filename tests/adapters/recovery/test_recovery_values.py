@@ -302,7 +302,16 @@ def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
         ),
         (pure("a", contract="c"), pure("b"), "does not have"),
     ],
-    ids=str,
+    ids=[
+        "approved fallback",
+        "approved source",
+        "destructive fallback",
+        "interrupting contract",
+        "external verifier",
+        "source with an effect",
+        "probe with an effect",
+        "missing contract",
+    ],
 )
 def test_helpers_that_recovery_could_not_use_are_refused(
     spec: ToolSpec, helper: ToolSpec, complaint: str

@@ -133,6 +133,76 @@ def test_a_strategy_sees_what_tenacity_shows(agent_of: AgentOf) -> None:
     assert seen == [(1, 0.0, 0.0, 503), (2, 3.0, 3.0, 429)]
 
 
+def test_a_failure_that_is_retried_is_transient(agent_of: AgentOf) -> None:
+    """The fault says what the runtime made of the exception, and names its class."""
+    seen: list[tuple[bool, Any]] = []
+
+    def stop(state: RetryCallState) -> bool:
+        assert state.outcome is not None
+        fault = state.outcome.exception()
+        assert isinstance(fault, ToolFault)
+        seen.append((fault.transient, fault.data["error"]))
+        return False
+
+    asked(agent_of, RESET, "found", retry=Retry(stop=stop))
+    assert seen == [(True, "ConnectionResetError")]
+
+
+def test_an_unreadable_answer_is_tried_as_often_as_the_strategies_say(agent_of: AgentOf) -> None:
+    """Without strategies it is tried again once; a failure before it changes nothing."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    answers = (RESET, "{broken", "{broken", {"n": 1})
+    retry = Retry(wait=wait_fixed(1), stop=stop_after_attempt(9))
+    outcome, starts = asked(agent_of, *answers, result_schema=schema, retry=retry)
+    assert pauses(starts) == [1.0, 1.0, 1.0]
+    assert '"n":1' in outcome.text.replace(" ", "")
+    _, starts = asked(agent_of, "{broken", "{broken", {"n": 1}, result_schema=schema)
+    assert len(starts) == 2
+
+
+@pytest.mark.parametrize(
+    ("stop", "starts"),
+    [
+        (stop_after_attempt(8), [0.0, 1.0, 2.0, 3.0, 4.0, 34.0, 64.0, 94.0]),
+        (stop_before_delay(10), [0.0, 1.0, 2.0, 3.0, 4.0]),
+        (stop_after_delay(4.5), [0.0, 1.0, 2.0, 3.0, 4.0]),
+        (lambda state: state.attempt_number == 6, [0.0, 1.0, 2.0, 3.0, 4.0, 34.0]),
+    ],
+    ids=["attempts", "before 10 s", "after 4.5 s", "sixth"],
+)
+def test_a_refusal_by_an_open_circuit_is_no_attempt(
+    stop: Callable[[RetryCallState], bool], starts: list[float], agent_of: AgentOf
+) -> None:
+    """It opens after five failures and rests for 30 s; the wait strategy is not asked meanwhile."""
+    retry = Retry(wait=wait_fixed(1), stop=stop)
+    _, made = asked(agent_of, *[RESET] * 20, retry=retry)
+    assert made == starts
+
+
+def test_a_limit_of_attempts_does_not_count_refusals_by_a_circuit(agent_of: AgentOf) -> None:
+    """``max_attempts`` counts attempts that were made."""
+    config = GuardConfig(timing=EXACT.timing, limits=Limits(max_attempts=7))
+    _, made = asked(agent_of, *[RESET] * 20, config=config)
+    assert len(made) == 7
+
+
+def test_the_default_that_ends_the_retries_says_why(agent_of: AgentOf) -> None:
+    """The last reason names the strategy that failed, too."""
+    reasons: list[str] = []
+
+    def observe(details: Details) -> None:
+        if isinstance(details.event, CallRecovered):
+            reasons.append(details.event.reason)
+
+    config = GuardConfig(timing=EXACT.timing, limits=Limits(max_attempts=2))
+    asked(agent_of, *[RESET] * 9, config=config, retry=Retry(stop=_raise), observers=[observe])
+    complaint = "the tool's stop strategy failed with RuntimeError"
+    assert reasons == [
+        f"transient; {complaint}",
+        f"nothing more can be done here; {complaint}",
+    ]
+
+
 def test_an_unreadable_answer_is_a_result_for_the_strategy(agent_of: AgentOf) -> None:
     """The state holds the answer, and ``stop_after_attempt(1)`` forbids the second attempt."""
     results: list[Any] = []
@@ -179,6 +249,11 @@ def test_no_strategy_repeats_what_may_have_happened(agent_of: AgentOf) -> None:
     assert len(pay.calls) == 1
 
 
+class _Undecided:
+    def __bool__(self) -> bool:
+        raise RuntimeError("neither")
+
+
 def _raise(_: RetryCallState) -> float:
     raise RuntimeError("secret")
 
@@ -187,12 +262,14 @@ def _raise(_: RetryCallState) -> float:
     ("retry", "complaint"),
     [
         (Retry(wait=_raise), "the tool's wait strategy failed with RuntimeError"),
-        (Retry(wait=lambda _: -1.0), "the tool's wait strategy answered with float"),
-        (Retry(wait=lambda _: float("nan")), "the tool's wait strategy answered with float"),
+        (Retry(wait=lambda _: -1.0), "the tool's wait strategy answered with -1.0"),
+        (Retry(wait=lambda _: float("nan")), "the tool's wait strategy answered with nan"),
+        (Retry(wait=lambda _: 10**400), "the tool's wait strategy failed with OverflowError"),
+        (Retry(stop=lambda _: _Undecided()), "the tool's stop strategy failed with RuntimeError"),  # type: ignore[arg-type,return-value]
         (Retry(wait=lambda _: "2"), "the tool's wait strategy answered with str"),  # type: ignore[arg-type,return-value]
         (Retry(stop=_raise), "the tool's stop strategy failed with RuntimeError"),
     ],
-    ids=["raises", "negative", "nan", "text", "stop raises"],
+    ids=["raises", "negative", "nan", "huge", "undecided", "text", "stop raises"],
 )
 def test_a_broken_strategy_gives_way_to_the_default(
     retry: Retry, complaint: str, agent_of: AgentOf
@@ -224,12 +301,21 @@ class _Later:
     [
         (lambda: Retry(wait=3), "Retry.wait must be"),
         (lambda: Retry(stop=3), "Retry.stop must be"),
+        (lambda: Retry(wait=wait_fixed), "Retry.wait must be a strategy, not its class"),
         (lambda: Retry(wait=_later), "Retry.wait must be a plain function"),
         (lambda: Retry(stop=_Later()), "Retry.stop must be a plain function"),
         (lambda: ToolSpec(name="look", retry=stop_after_attempt(3)), "retry must be a Retry"),
         (lambda: guarded(effect="pure", retry=3), "retry must be a Retry"),
     ],
-    ids=["number", "stop number", "coroutine", "coroutine object", "bare strategy", "decorator"],
+    ids=[
+        "number",
+        "stop number",
+        "class",
+        "coroutine",
+        "coroutine object",
+        "bare strategy",
+        "decorator",
+    ],
 )
 def test_what_is_not_a_strategy_is_refused_when_it_is_declared(
     make: Callable[[], Any], message: str

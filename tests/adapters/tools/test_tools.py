@@ -348,7 +348,7 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
         ({"specs": ToolSpec(name="pay")}, "specs must be a list of ToolSpec, not ToolSpec."),
         ({"journal": 7}, "journal must be a path, a postgresql:// URL"),
     ],
-    ids=str,
+    ids=["config", "empty config", "name for a spec", "spec for a list", "journal"],
 )
 def test_what_is_handed_over_has_to_be_what_it_is_for(given: dict[str, Any], said: str) -> None:
     """Refused when the agent or the middleware is made, with what to write."""
