@@ -16,16 +16,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from asyncguard import EffectClass, ToolFault, ToolSpec, build_agent
 from asyncguard.journal.open import open_journal
 from asyncguard.runtime.session.session import Session
+from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from reliability.agents import CONFIG
 from reliability.story import TOOLS
 from reliability.tools import CHECK
@@ -172,28 +171,18 @@ def _sample(made: int, seconds: float) -> Sample:
     )
 
 
-class _Caller(BaseChatModel):
+class _Caller(PlainChatModel):
     """Model that calls as many tools as a message may, some times, and is done; keeps nothing of what it was asked."""
 
-    @property
-    def _llm_type(self) -> str:
-        return "caller"
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        """Take the tools as they are."""
-        return self
-
-    def _generate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any
-    ) -> ChatResult:
+    def say(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the next calls."""
         made = sum(
             bool(message.tool_calls) for message in messages if isinstance(message, AIMessage)
         )
         calls = (
             [] if made == _MESSAGES else [_call(made, place) for place in range(_CALLS_A_MESSAGE)]
         )
-        said = AIMessage(content="" if calls else "all done", tool_calls=calls)
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        return AIMessage(content="" if calls else "all done", tool_calls=calls)
 
 
 def _call(made: int, place: int) -> Any:

@@ -3,19 +3,18 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
-from pydantic import ConfigDict, SkipValidation
+from pydantic import SkipValidation
 from typing_extensions import override
 
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.chat_model import DelegatingChatModel
 from asyncguard_benchmark.harness.models.quota import Quota
 from asyncguard_benchmark.harness.models.usage import Price, Usage, prompt_tokens, usage_of
 
@@ -120,40 +119,27 @@ class Record:
         }
 
 
-class MeteredModel(BaseChatModel):
+class MeteredModel(DelegatingChatModel):
     """Model that passes requests on to another: waits for the quota, keeps to the budget, records the usage."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    inner: SkipValidation[Runnable[LanguageModelInput, Any]]
-    """The model, with its tools bound or without."""
     quota: SkipValidation[Quota]
     budget: SkipValidation[Budget]
     record: SkipValidation[Record]
     tools: SkipValidation[Sequence[Any]] = ()
     """Tools that were bound; counted as part of every prompt."""
 
-    @property
-    @override
-    def _llm_type(self) -> str:
-        return "asyncguard-benchmark-metered"
-
     @override
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Return the same with tools bound to the model."""
-        bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
-        return self.model_copy(update={"inner": bind(tools, **kwargs), "tools": tools})
+        """Return the same with tools bound to the model, and counted."""
+        bound = super().bind_tools(tools, **kwargs)
+        assert isinstance(bound, MeteredModel)
+        return bound.model_copy(update={"tools": tools})
 
     @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def say(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the model's answer, as soon as the quota allows it."""
         call = _Call(self, messages)
         time.sleep(call.wait)
         try:
@@ -163,13 +149,8 @@ class MeteredModel(BaseChatModel):
         return call.taken(said)
 
     @override
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    async def asay(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the same on an event loop."""
         call = _Call(self, messages)
         await asyncio.sleep(call.wait)
         try:
@@ -192,12 +173,12 @@ class _Call:
         self.wait = model.quota.ask(self._asked)
         self._started = time.monotonic() + self.wait
 
-    def taken(self, said: AIMessage) -> ChatResult:
+    def taken(self, said: AIMessage) -> AIMessage:
         usage = usage_of(said, self._prompt)
         self._model.quota.settle(self._asked, usage.tokens)
         self._model.budget.settle(self._reserved, usage)
         self._model.record.add(said, usage, time.monotonic() - self._started)
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        return said
 
     def lost(self, problem: Exception) -> InfrastructureError:
         self._model.budget.settle(self._reserved, Usage())

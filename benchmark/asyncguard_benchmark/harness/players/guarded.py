@@ -11,16 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import ConfigDict, SkipValidation
+from pydantic import SkipValidation
 from typing_extensions import override
 
 from asyncguard import AsyncGuardMiddleware, GuardConfig, Observer, Ports, ToolSpec, build_agent
+from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.harness.environment import Environment, most_rounds
 from asyncguard_benchmark.harness.episode import Episode, Run, finished
 from asyncguard_benchmark.harness.players.answers import AnswerBook
@@ -78,10 +77,8 @@ class Setting:
     (``{call}`` stands for the tool)."""
 
 
-class ProtocolModel(BaseChatModel):
+class ProtocolModel(PlainChatModel):
     """The agent as the runtime sees it: a chat model that calls tools."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     agent: SkipValidation[Runnable[LanguageModelInput, AIMessage]]
     """The agent, with its tools bound on the native surface."""
@@ -90,41 +87,19 @@ class ProtocolModel(BaseChatModel):
     heard: SkipValidation[list[BaseMessage]]
     """The conversation as the agent was last sent it, and its answer."""
 
-    @property
     @override
-    def _llm_type(self) -> str:
-        return "asyncguard-benchmark-protocol"
-
-    @override
-    def bind_tools(
-        self, tools: Sequence[Any], **kwargs: Any
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Return the agent itself: it knows its tools from the protocol."""
-        return self
-
-    @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def say(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the agent's message in the runtime's terms."""
         sent = self.translation.to_agent(messages)
         return self._taken(sent, self.agent.invoke(sent))
 
     @override
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    async def asay(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the same on an event loop."""
         sent = self.translation.to_agent(messages)
         return self._taken(sent, await self.agent.ainvoke(sent))
 
-    def _taken(self, sent: list[BaseMessage], said: AIMessage) -> ChatResult:
+    def _taken(self, sent: list[BaseMessage], said: AIMessage) -> AIMessage:
         self.environment.begin_round()
         self.heard[:] = [*sent, said]
         for action in self.translation.speech.read(said):
@@ -133,8 +108,7 @@ class ProtocolModel(BaseChatModel):
                     self.environment.note_format_error()
                 case Idle():
                     self.environment.note_idle_turn()
-        message = self.translation.to_runtime(said, self.environment.counters.rounds)
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return self.translation.to_runtime(said, self.environment.counters.rounds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,16 +6,12 @@ The second run meets the same faults in a fresh world and is told how the first 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
-from pydantic import SkipValidation
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.chat_model import DelegatingChatModel
 from asyncguard_benchmark.harness.episode import Episode, Run, as_example
 from asyncguard_benchmark.harness.players.guarded import Setting
 from asyncguard_benchmark.harness.scenario import Composition, Domain
@@ -31,47 +27,22 @@ _OTHER_DRAWS = 1_000_003
 """Added to the seed of a simulated agent, which would draw the same again."""
 
 
-class SecondAttempt(BaseChatModel):
+class SecondAttempt(DelegatingChatModel):
     """An agent that is told, before everything else, how its first attempt went."""
 
-    inner: SkipValidation[Runnable[LanguageModelInput, Any]]
-    """The agent, with its tools bound or without."""
     earlier: str
     """The conversation of the first attempt."""
 
-    @property
     @override
-    def _llm_type(self) -> str:
-        return "asyncguard-benchmark-second-attempt"
+    def say(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the agent's answer to the conversation with the story before it."""
+        said: AIMessage = self.inner.invoke(_with_story(messages, self.earlier))
+        return said
 
     @override
-    def bind_tools(
-        self, tools: Sequence[Any], **kwargs: Any
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Return the same with tools bound to the agent."""
-        bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
-        return self.model_copy(update={"inner": bind(tools, **kwargs)})
-
-    @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        said = self.inner.invoke(_with_story(messages, self.earlier))
-        return ChatResult(generations=[ChatGeneration(message=said)])
-
-    @override
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return await asyncio.to_thread(self._generate, messages)
+    async def asay(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the same from a thread: an agent may be a real model with a blocking client."""
+        return await asyncio.to_thread(self.say, messages)
 
 
 def _with_story(messages: Sequence[BaseMessage], earlier: str) -> list[BaseMessage]:

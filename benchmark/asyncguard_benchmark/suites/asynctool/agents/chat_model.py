@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import ConfigDict
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.harness.protocol.actions import ALL_COMPLETED, CallAction, Completed, Idle
 from asyncguard_benchmark.services.declarations import TASK_ARGUMENT
 
@@ -51,13 +49,11 @@ class BoundTools:
         )
 
 
-class SpeakingAgent(BaseChatModel):
+class SpeakingAgent(PlainChatModel):
     """A chat model without a model: `answer` says what to do from the messages alone.
 
     It remembers nothing between turns. With tools bound it speaks the native surface, without it the text surface.
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     task_argument: str = TASK_ARGUMENT
     """Name of the argument that says which sub-task a native call belongs to."""
@@ -69,11 +65,6 @@ class SpeakingAgent(BaseChatModel):
     @abstractmethod
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Return the decision in this turn."""
-
-    @property
-    @override
-    def _llm_type(self) -> str:
-        return f"simulated-{type(self).__name__}"
 
     @override
     def bind_tools(
@@ -93,31 +84,12 @@ class SpeakingAgent(BaseChatModel):
         )
 
     @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def say(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the decision on the surface that the agent speaks."""
         decision = self.answer(messages)
-        message = (
-            self._say_text(decision)
-            if self.bound is None
-            else self._say_native(decision, _calls_in(messages))
-        )
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    @override
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        # Deciding takes microseconds; the inherited way would send it to a thread.
-        return self._generate(messages, stop)
+        if self.bound is None:
+            return self._say_text(decision)
+        return self._say_native(decision, _calls_in(messages))
 
     def _say_text(self, decision: Decision) -> AIMessage:
         match decision:

@@ -6,14 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
 from typing_extensions import override
 
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.harness.episode import Episode, digest_of
 from asyncguard_benchmark.harness.protocol.actions import ALL_COMPLETED
 from asyncguard_benchmark.harness.scenario import Composition
@@ -23,7 +21,7 @@ class ReplayError(BenchmarkError):
     """A saved run does not hold what is to be said again."""
 
 
-class ReplayAgent(BaseChatModel):
+class ReplayAgent(PlainChatModel):
     """Agent that says the recorded messages in order, whatever it is told, and at their end that all is completed.
 
     It does not react. Where another runtime answers other than the recorded one did, it shows what that runtime makes
@@ -33,32 +31,14 @@ class ReplayAgent(BaseChatModel):
     said: Sequence[Mapping[str, Any]]
     """Recorded assistant messages."""
 
-    @property
     @override
-    def _llm_type(self) -> str:
-        return "asyncguard-benchmark-replay"
-
-    @override
-    def bind_tools(
-        self, tools: Sequence[Any], **kwargs: Any
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Return the agent itself: what it says is fixed."""
-        return self
-
-    @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def say(self, messages: list[BaseMessage]) -> AIMessage:
+        """Return the recorded message of this turn."""
         turn = sum(isinstance(message, AIMessage) for message in messages)
         said: Mapping[str, Any] = (
             self.said[turn] if turn < len(self.said) else {"content": ALL_COMPLETED}
         )
-        message = AIMessage(content=said["content"], tool_calls=list(said.get("tool_calls", ())))
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return AIMessage(content=said["content"], tool_calls=list(said.get("tool_calls", ())))
 
 
 @dataclass(frozen=True, kw_only=True)
