@@ -7,6 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from jsonschema import SchemaError
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import SubTask
@@ -23,6 +24,26 @@ from tests.benchmark.builders import SUB_TASKS
 
 TASKS = list(SUB_TASKS.values())
 Invocation = tuple[str, dict[str, Any]]
+
+
+@pytest.mark.parametrize("category", list(TOOLSETS), ids=str)
+def test_every_schema_of_arguments_is_valid(category: Any) -> None:
+    """A schema is checked when it is first used; here all are."""
+    for tool in TOOLSETS[category].tools.values():
+        assert tool.validator.schema == tool.parameters
+
+
+def test_a_schema_that_is_not_valid_is_refused_when_it_is_used() -> None:
+    """It would accept anything."""
+    broken = Tool(
+        name="broken",
+        description="Do nothing.",
+        parameters={"type": "object", "properties": {}, "required": "all"},
+        effect=Effect.PURE,
+        run=lambda _: None,
+    )
+    with pytest.raises(SchemaError):
+        _ = broken.validator
 
 
 def words(value: Any) -> Iterator[Any]:

@@ -104,7 +104,6 @@ class Tool:
     """Declarations for faults; none, for a tool that has none."""
 
     def __post_init__(self) -> None:
-        Draft202012Validator.check_schema(self.parameters)
         if TASK_ARGUMENT in self.parameters["properties"]:
             raise ValueError(f"{self.name}: {TASK_ARGUMENT!r} is reserved")
         _ = self.declaration
@@ -118,7 +117,9 @@ class Tool:
 
     @cached_property
     def validator(self) -> Draft202012Validator:
-        """Checks arguments; made once, as making it costs more than using it."""
+        """Checks arguments; made when it is first used, as making it costs more than using it."""
+        # Not when the tool is declared: each process would check the schemas of all tools.
+        Draft202012Validator.check_schema(self.parameters)
         return Draft202012Validator(self.parameters)
 
     @cached_property
