@@ -181,8 +181,9 @@ async def test_a_drain_lets_calls_end_and_says_what_it_left(
     futures = [begin(executor, short), begin(executor, endless)]
     await worker.said("call begun", key=endless.key)
     worker.tell(signal.SIGTERM)
-    after = begin(executor, job_of("pay", {"amount": 3}, effect=ONCE))
+    await worker.said("worker drains")
     assert await futures[0] == Success(content="paid 1")
+    after = begin(executor, job_of("pay", {"amount": 3}, effect=ONCE))
     assert await worker.ended() == 1
     assert (await worker.said("call left running"))["key"] == endless.key
     assert '"state": "ended"' in health.read_text()
