@@ -14,7 +14,7 @@ import math
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import (
     Annotated,
     Any,
@@ -67,9 +67,10 @@ def check_fields(
     Raises:
         CallerError: A field holds another type; the message names the field and the type it needs.
     """
-    owner = f"{called}: " if called else f"{type(value).__name__}."
-    for name, hint in _hints(cast(Hashable, type(value))).items():
-        check_value(f"{owner}{name}", hint, getattr(value, name), error)
+    for name, hint, mismatch in _checks(cast(Hashable, type(value))):
+        if mismatch(getattr(value, name)) is not None:
+            owner = f"{called}: " if called else f"{type(value).__name__}."
+            check_value(f"{owner}{name}", hint, getattr(value, name), error)
 
 
 def check_arguments(
@@ -102,7 +103,7 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     Raises:
         CallerError: It is of another type.
     """
-    if (wrong := _mismatch(hint, value)) is None:
+    if (wrong := _mismatch_with(hint)(value)) is None:
         return
     inside, expected, given = wrong
     advice = ""
@@ -123,21 +124,39 @@ def _hints(owner: Hashable) -> dict[str, Any]:
 
 _Wrong = tuple[str, str, Any]
 """Place inside a value, the expected type in words with an article, and the value found."""
+_Check = Callable[[Any], _Wrong | None]
+"""Return what of a value does not fit a hint, or None."""
+_EXACT = frozenset({bool, int, str, type(None)})
+"""Types whose own instances need no closer look."""
 
 
-def _mismatch(hint: Any, value: Any) -> _Wrong | None:
+@cache
+def _checks(owner: Hashable) -> tuple[tuple[str, Any, _Check], ...]:
+    return tuple((name, hint, _mismatch_with(hint)) for name, hint in _hints(owner).items())
+
+
+# Hints are read once: declarations are checked again whenever one is made from another.
+@cache
+def _mismatch_with(hint: Any) -> _Check:
     options = _options(hint)
-    inside: _Wrong | None = None
-    for option in options:
-        # If the kind fits and a part does not, the message names the part.
-        if _is_shaped(option, value):
-            found = next(_wrong_parts(option, value), None)
-            if found is None:
-                return None
-            inside = inside or found
-    # None is left out of the message: an optional value is simply not given.
-    named = [option for option in options if option is not type(None)] or options
-    return inside or ("", " or ".join(dict.fromkeys(map(_words, named))), value)
+    plain = _EXACT.intersection(options)
+    tests = [(_shape(option), _wrong_parts(option)) for option in options]
+
+    def mismatch(value: Any) -> _Wrong | None:
+        if type(value) in plain:
+            return None
+        inside: _Wrong | None = None
+        for is_shaped, wrong_parts in tests:
+            # If the kind fits and a part does not, the message names the part.
+            if is_shaped(value):
+                if wrong_parts is None or (found := next(wrong_parts(value), None)) is None:
+                    return None
+                inside = inside or found
+        # None is left out of the message: an optional value is simply not given.
+        named = [option for option in options if option is not type(None)] or options
+        return inside or ("", " or ".join(dict.fromkeys(map(_words, named))), value)
+
+    return mismatch
 
 
 def _options(hint: Any) -> list[Any]:
@@ -149,50 +168,63 @@ def _options(hint: Any) -> list[Any]:
     return [hint]
 
 
-def _is_shaped(hint: Any, value: Any) -> bool:
-    """Return True if a value is of the kind that a hint names, whatever it contains."""
+def _shape(hint: Any) -> Callable[[Any], bool]:
+    """Return a test of whether a value is of the kind that a hint names, whatever it contains."""
     if hint is Any or isinstance(hint, TypeVar):
-        return True
+        return lambda value: True
     if hint in _NUMBERS:
-        # A bool is an int in Python: True would pass for a limit of 1.
-        if not isinstance(value, _NUMBERS[hint]) or isinstance(value, bool):
-            return False
-        try:
-            return math.isfinite(value)
-        except OverflowError:  # an integer that no float can hold
-            return False
+        return partial(_is_number, _NUMBERS[hint])
     origin = get_origin(hint) or hint
     if origin is Callable:
-        return callable(value)
+        return callable
     if origin is Literal:
-        return value in get_args(hint)
+        return get_args(hint).__contains__
     if origin in _ABSTRACT:
         kind = _ABSTRACT[origin][1]
         # A text is a collection of its letters, and a mapping one of its names: neither is meant.
         no_list = (str, bytes, bytearray, Mapping) if kind in (Collection, Iterable) else ()
-        return isinstance(value, kind) and not isinstance(value, no_list)
+        return lambda value: isinstance(value, kind) and not isinstance(value, no_list)
     if isinstance(origin, type) and Protocol in origin.__bases__:
         # ``isinstance`` takes runtime-checkable protocols only, and runs properties before 3.12.
         required = [name for name in vars(origin) if not name.startswith("_")]
-        return not isinstance(value, type) and all(_has(value, name) for name in required)
-    return not isinstance(origin, type) or isinstance(value, origin)
+        return lambda value: (
+            not isinstance(value, type) and all(_has(value, name) for name in required)
+        )
+    if isinstance(origin, type):
+        return lambda value: isinstance(value, origin)
+    return lambda value: True
 
 
-def _wrong_parts(hint: Any, value: Any) -> Iterator[_Wrong]:
-    """Yield the parts of a collection that do not fit the declared ones."""
+def _is_number(kind: Any, value: Any) -> bool:
+    # A bool is an int in Python: True would pass for a limit of 1.
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _wrong_parts(hint: Any) -> Callable[[Any], Iterator[_Wrong]] | None:
+    """Return a function that yields the parts of a collection that do not fit the declared ones."""
     origin, parts = get_origin(hint), get_args(hint)
     if not parts or origin not in _ABSTRACT:
-        return
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if (wrong := _mismatch(parts[0], key)) is not None:
-                yield (", in its names,", *wrong[1:])
-            if (wrong := _mismatch(parts[1], item)) is not None:
-                yield (f"[{str(key)[:_SHOWN]!r}]{wrong[0]}", *wrong[1:])
-    elif isinstance(value, Collection):  # one that can be read only once is left to its reader
-        for place, item in enumerate(value):
-            if (wrong := _mismatch(parts[0], item)) is not None:
-                yield (f"[{place}]{wrong[0]}", *wrong[1:])
+        return None
+    checks = [_mismatch_with(part) for part in parts]
+
+    def wrong_parts(value: Any) -> Iterator[_Wrong]:
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                if (wrong := checks[0](key)) is not None:
+                    yield (", in its names,", *wrong[1:])
+                if (wrong := checks[1](item)) is not None:
+                    yield (f"[{str(key)[:_SHOWN]!r}]{wrong[0]}", *wrong[1:])
+        elif isinstance(value, Collection):  # one that can be read only once is left to its reader
+            for place, item in enumerate(value):
+                if (wrong := checks[0](item)) is not None:
+                    yield (f"[{place}]{wrong[0]}", *wrong[1:])
+
+    return wrong_parts
 
 
 def _has(value: Any, name: str) -> bool:

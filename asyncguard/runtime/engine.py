@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -47,6 +48,11 @@ class Ports:
         check_fields(self)
 
 
+@cache  # the metadata of a package are read from disk
+def _release() -> str:
+    return version("asyncguard")
+
+
 class Engine:
     """State and ports that the sessions of one agent have in common."""
 
@@ -88,7 +94,7 @@ class Engine:
         if ports.journal is not None:
             self.use_journal(ports.journal)
         self.observers = ObserverSet(ports.observers)
-        self.observers.introduce(config.to_json(), version=version("asyncguard"))
+        self.observers.introduce(config.to_json(), version=_release())
         self.specs: dict[str, ToolSpec] = {}
         self.all_met = True
         """True if all tools are known; a middleware learns them at the first model request."""

@@ -48,7 +48,7 @@ from tests.fuzz.wrong_values import FITTING, KINDS, Odd, anything, of_any_kind
 
 __all__ = ["frontend"]
 
-PATIENCE = 5.0
+PATIENCE = 30.0
 """Seconds of the wall clock in which every run has ended."""
 NAMED = (AsyncguardError, InvalidUpdateError, EmptyInputError)
 """Errors of ours, and LangGraph's for an input that is not a mapping, raised by its own graph."""

@@ -75,11 +75,11 @@ def names_of(category: Category | Domain) -> set[str]:
 
 def tools_of(task: SubTask) -> Mapping[str, Tool]:
     """Return the tools on the API list of a sub-task."""
-    return _tools(task.category, task.tools)
+    return tools_named(task.category, task.tools)
 
 
 @lru_cache(maxsize=4096)
-def _tools(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, Tool]:
+def tools_named(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, Tool]:
     """Return the API list; made once for each, as the tool that tells contracts is made for its list."""
     tools = toolset_of(category).tools
     if isinstance(category, Domain):

@@ -87,9 +87,9 @@ class Remedies:
 NO_REMEDIES = Remedies()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """One tool of a category."""
+    """One tool of a category; equal to itself alone, so that what is made of it can be kept."""
 
     name: str
     description: str

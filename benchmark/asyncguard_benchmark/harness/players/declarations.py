@@ -1,6 +1,7 @@
 """Declarations of the tools in the runtime's own terms."""
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 from asyncguard import Mode, ToolSpec
@@ -11,8 +12,8 @@ from asyncguard_benchmark.harness.players.translation import (
     UNKNOWN_TOOL,
     UNREADABLE_TOOL,
 )
-from asyncguard_benchmark.harness.scenario import Composition
-from asyncguard_benchmark.services.catalogue import composition_tools
+from asyncguard_benchmark.harness.scenario import Category, Composition, Domain
+from asyncguard_benchmark.services.catalogue import composition_tools, tools_named
 from asyncguard_benchmark.services.declarations import Alternative, Tool
 from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE
 
@@ -24,10 +25,10 @@ def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
         composition: The tasks.
         declared: True if they declare all they can, or leave everything at the cautious defaults.
     """
-    tools, mode = composition_tools(composition).values(), mode_of(composition)
+    mode = mode_of(composition)
     if not declared:
-        return [ToolSpec(name=tool.name, mode=mode) for tool in tools]
-    return [_spec(tool, composition) for tool in tools]
+        return [ToolSpec(name=name, mode=mode) for name in composition_tools(composition)]
+    return list(_specs(tuple((t.id, t.category, t.tools) for t in composition.sub_tasks), mode))
 
 
 def mode_of(composition: Composition) -> Mode:
@@ -44,10 +45,25 @@ def own_specs(composition: Composition) -> list[ToolSpec]:
     return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode_of(composition))]
 
 
-def _spec(tool: Tool, composition: Composition) -> ToolSpec:
-    users = [task for task in composition.sub_tasks if tool.name in task.tools]
+_Api = tuple[str, Category | Domain, tuple[str, ...]]
+"""A sub-task's id, its category, and the names of its tools."""
+
+
+# An ablation plays each composition under many arms.
+@lru_cache(maxsize=512)
+def _specs(tasks: tuple[_Api, ...], mode: Mode) -> tuple[ToolSpec, ...]:
+    tools = {
+        name: tool for _, each, names in tasks for name, tool in tools_named(each, names).items()
+    }
+    return tuple(
+        _spec(tool, {task: names for task, _, names in tasks if tool.name in names}, mode)
+        for tool in tools.values()
+    )
+
+
+def _spec(tool: Tool, users: Mapping[str, tuple[str, ...]], mode: Mode) -> ToolSpec:
     # What one of the tasks may not call is nothing that a runtime could fall back on.
-    common = set.intersection(*(set(task.tools) for task in users)) - {tool.name}
+    common = set.intersection(*map(set, users.values())) - {tool.name}
     return ToolSpec(
         name=tool.name,
         effect=EffectClass.PROBED
@@ -55,9 +71,9 @@ def _spec(tool: Tool, composition: Composition) -> ToolSpec:
         else EffectClass(tool.effect.value),
         reads=tool.reads,
         writes=tool.writes,
-        mode=mode_of(composition),
+        mode=mode,
         atomic=True,  # a simulated tool refuses before it changes anything
-        tasks=frozenset(task.id for task in users),
+        tasks=frozenset(users),
         trusted_output=True,
         contract=DESCRIBE if DESCRIBE in common else None,
         **_remedies(tool, common),

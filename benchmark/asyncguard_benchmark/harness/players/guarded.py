@@ -8,6 +8,7 @@ told. With all guards off, both players are message-identical to the plain one.
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from langchain.agents import create_agent
@@ -37,17 +38,13 @@ from asyncguard_benchmark.harness.protocol.actions import Idle, Malformed
 from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
 from asyncguard_benchmark.harness.scenario import Composition, Surface
 from asyncguard_benchmark.services.catalogue import composition_tools
+from asyncguard_benchmark.services.declarations import Tool
 
 UNGUARDED = GuardConfig.none()
 """All guards and features off: what the plain player does."""
 
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 _TEXT: Mapping[str, Any] = {"type": "string"}
-_OWN_TOOLS: Mapping[str, Mapping[str, Any]] = {
-    IDLE_TOOL: {},
-    UNREADABLE_TOOL: {"reason": _TEXT},
-    UNKNOWN_TOOL: {"tool": _TEXT, "arguments": _OBJECT},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,18 +94,22 @@ class ProtocolModel(PlainChatModel):
     async def asay(self, messages: list[BaseMessage]) -> AIMessage:
         """Return the same on an event loop."""
         sent = self.translation.to_agent(messages)
+        # An agent that is a function needs no callbacks of LangChain: they cost more than it does.
+        if isinstance(self.agent, PlainChatModel):
+            return self._taken(sent, await self.agent.asay(sent))
         return self._taken(sent, await self.agent.ainvoke(sent))
 
     def _taken(self, sent: list[BaseMessage], said: AIMessage) -> AIMessage:
         self.environment.begin_round()
         self.heard[:] = [*sent, said]
-        for action in self.translation.speech.read(said):
+        actions = self.translation.speech.read(said)
+        for action in actions:
             match action:
                 case Malformed():
                     self.environment.note_format_error()
                 case Idle():
                     self.environment.note_idle_turn()
-        return self.translation.to_runtime(said, self.environment.counters.rounds)
+        return self.translation.to_runtime(said, actions, self.environment.counters.rounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,8 +229,8 @@ def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Se
         environment=environment,
         model=_model(composition, agent, run, setting, book=book, refuser=refuser),
         tools=[
-            *(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()),
-            *_own_tools(),
+            *map(_unreachable, listed.values()),
+            *_OWN_TOOLS,
         ],
         specs=[*specs_of(composition, declared=setting.declared), *own_specs(composition)],
         config=config,
@@ -283,8 +284,16 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseToo
     )
 
 
-def _own_tools() -> list[BaseTool]:
-    return [
-        _tool(name, "Part of the protocol.", {"type": "object", "properties": dict(properties)})
-        for name, properties in _OWN_TOOLS.items()
-    ]
+@cache
+def _unreachable(tool: Tool) -> BaseTool:
+    return _tool(tool.name, tool.description, tool.parameters)
+
+
+_OWN_TOOLS = tuple(
+    _tool(name, "Part of the protocol.", {"type": "object", "properties": properties})
+    for name, properties in {
+        IDLE_TOOL: {},
+        UNREADABLE_TOOL: {"reason": _TEXT},
+        UNKNOWN_TOOL: {"tool": _TEXT, "arguments": _OBJECT},
+    }.items()
+)

@@ -69,14 +69,14 @@ class Translation:
 
     # -- to the runtime --------------------------------------------------------------------------------------------
 
-    def to_runtime(self, said: AIMessage, turn: int) -> AIMessage:
+    def to_runtime(self, said: AIMessage, actions: Sequence[Action], turn: int) -> AIMessage:
         """Return an agent's message as the runtime reads it.
 
         Args:
             said: Message of the agent.
+            actions: What it says, as `speech` reads it.
             turn: Number of the message, from 1; makes the call ids of the text surface.
         """
-        actions = self.speech.read(said)
         keep = {"said": {name: getattr(said, name) for name in _KEPT}}
         calls = [
             call

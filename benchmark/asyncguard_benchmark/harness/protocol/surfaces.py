@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -59,8 +60,14 @@ class TextSpeech:
 
     def opening(self) -> list[BaseMessage]:
         """Return the contract with the API list, then the tasks."""
+        system, tasks = self._texts
+        return [SystemMessage(system), HumanMessage(tasks)]
+
+    @cached_property
+    def _texts(self) -> tuple[str, str]:
+        # A player opens the conversation anew in each turn.
         system = prompts.text_system_prompt(self._composition, self._example)
-        return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
+        return system, prompts.first_user_message(self._composition)
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
         """Return exactly one action."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
@@ -19,6 +20,8 @@ _BLOCK = re.compile(r"<(result[\w-]*)((?: \w+=\"[^\"]*\")+)>\n(.*?)\n</\1>", re.
 _ATTRIBUTE = re.compile(r"(\w+)=\"([^\"]*)\"")
 _NOT_RUN = frozenset({"rejected", "squashed", "cancelled", "expired"})
 """Values of `status` that say that a call had no effect."""
+REMEMBERED = 1024
+"""Texts whose reading is kept: an agent without memory reads its whole conversation in each turn."""
 
 
 class Standing(StrEnum):
@@ -66,15 +69,24 @@ def read_message(message: BaseMessage) -> Iterator[Outcome]:
         case ToolMessage() if is_result(text):
             yield Outcome(standing=Standing.ANSWERED, response=text, call_id=message.tool_call_id)
         case HumanMessage():
-            for line in text.splitlines():
-                yield from _read_line(line)
-            yield from _read_blocks(text)
+            yield from _told_in(text)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _told_in(text: str) -> tuple[Outcome, ...]:
+    lines = [outcome for line in text.splitlines() for outcome in _read_line(line)]
+    return (*lines, *_read_blocks(text))
 
 
 def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:
     """Return sub-task id -> its question, from the message that gives the tasks."""
     first = next((message for message in messages if isinstance(message, HumanMessage)), None)
-    return dict(_QUESTION.findall(str(first.text))) if first is not None else {}
+    return dict(_questions_in(str(first.text))) if first is not None else {}
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _questions_in(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_QUESTION.findall(text))
 
 
 def words_of(message: BaseMessage) -> str:
