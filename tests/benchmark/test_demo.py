@@ -52,12 +52,11 @@ def study_of(findings: Findings, agent: str) -> Study:
 
 @pytest.mark.slow
 def test_the_demo_shows_what_each_guard_is_worth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each agent is caught by its guard, the oracle loses nothing, and the report holds all of it."""
-    monkeypatch.setattr(demo, "EVERY", 40)
     folder = tmp_path / "demo-report"
-    assert main(["demo", "--out", str(folder), "--jobs", "1"]) == 0
+    assert main(["demo", "--out", str(folder), "--jobs", "1", "--every", "40"]) == 0
     said = capsys.readouterr().out
     assert "[bold]" not in said
     assert " ".join(SIMULATED.split()) in " ".join(said.split())
@@ -90,9 +89,8 @@ def test_the_demo_speaks_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Findings, the sweep and the files, as one object."""
-    monkeypatch.setattr(demo, "EVERY", 200)
     monkeypatch.setattr(demo, "AGENTS", ("eager",))
-    assert main(["demo", "--out", str(tmp_path), "--jobs", "1", "--json"]) == 0
+    assert main(["demo", "--out", str(tmp_path), "--jobs", "1", "--json", "--every", "200"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["findings"]["settings"]["compositions"] == 1
     assert len(told["sweep"]) == 9

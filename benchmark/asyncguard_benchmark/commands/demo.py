@@ -18,6 +18,7 @@ from asyncguard_benchmark.harness.ablation.findings import (
     write_findings,
 )
 from asyncguard_benchmark.harness.ablation.run import Ablation
+from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.campaign import play_all
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.loading import shipped_compositions
@@ -29,12 +30,10 @@ from asyncguard_benchmark.harness.report.chapters import overview, summary
 from asyncguard_benchmark.harness.report.document import page_of
 from asyncguard_benchmark.harness.report.figures import Figures, Tally
 from asyncguard_benchmark.harness.report.markdown import markdown, tables_of
-from asyncguard_benchmark.harness.scenario import Suite
+from asyncguard_benchmark.harness.scenario import Composition, Suite
 
 AGENTS = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")
 """Each of the first five makes one kind of mistake, the last none."""
-EVERY = 10
-"""The demo plays every tenth composition of the suite `lite`."""
 _TITLE = "asyncguard: the same agents without and with guards"
 _RESAMPLES = 1_000
 _EPISODES = "episodes"
@@ -65,8 +64,11 @@ def execute(options: Namespace) -> int:
     folder: Path = options.out
     for saved in (folder / _EPISODES).glob("*.jsonl"):
         saved.unlink()
-    findings = _ablation(folder, options.jobs)
-    sweep = _sweep(folder, options.jobs)
+    compositions = shipped_compositions(Suite.LITE)[:: options.every]
+    ablation = _ablation(folder, compositions, options.jobs)
+    _play(ablation, None if options.json else console())
+    findings = ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)
+    sweep = _sweep(folder, compositions, options.jobs)
     write_findings(findings, folder / FINDINGS)
     shown = _written(folder, findings, sweep, started)
     if options.json:
@@ -78,25 +80,63 @@ def execute(options: Namespace) -> int:
     return 0
 
 
-def _ablation(folder: Path, jobs: int) -> Findings:
-    """Return the same as ``bench ablate``, on few compositions."""
-    compositions = shipped_compositions(Suite.LITE)[::EVERY]
+def _ablation(folder: Path, compositions: Sequence[Composition], jobs: int) -> Ablation:
+    """Return the same as ``bench ablate`` plays, on few compositions."""
     agents = [AgentSpec(kind=kind) for kind in AGENTS]
-    ablation = Ablation(
-        design=Design(compositions=compositions, agents=agents, shadow=False),
-        folder=folder,
-        jobs=jobs,
-    )
+    design = Design(compositions=compositions, agents=agents, shadow=False)
+    return Ablation(design=design, folder=folder, jobs=jobs)
+
+
+def _play(ablation: Ablation, out: Console | None) -> None:
+    """Play it, and print what became of each agent as soon as it is known."""
+    design, solved = ablation.design, dict[str, list[tuple[bool, bool]]]()
     for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
         for failure in result.failures:
             raise DemoError(
                 f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}"
             )
-    return ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)
+        condition = result.unit.condition
+        if condition.regime is not design.main or condition.seed not in design.seeds:
+            continue
+        found = solved.setdefault(condition.agent.label, [])
+        found.append((result.outcomes[NONE].overall, result.outcomes[ALL].overall))
+        if out is not None and len(found) == len(design.compositions):
+            bare, full = map(sum, zip(*found, strict=True))
+            out.print(
+                f"{condition.agent.label}, results one turn late: {bare} of {len(found)} workloads "
+                f"completed without guards, {full} with all of them"
+            )
 
 
-def _sweep(folder: Path, jobs: int) -> list[Figures]:
-    cells, tally = sceptic.cells_of(shipped_compositions(Suite.LITE)[::EVERY]), Tally()
+def worth(findings: Findings) -> str:
+    """Return in one line what the guards were worth to the agents when results came late."""
+    played = findings.settings.compositions
+    bare = full = faulty = 0
+    helped, harmed = [], list[str]()
+    for study in findings.studies:
+        effect = study.effect(ALL, NONE)
+        if study.shapley is None or effect is None:
+            continue
+        arms = [study.arm(name) for name in (NONE, ALL)]
+        without, guarded = (
+            round(arm.overall.value * played / 100) if arm is not None and arm.overall else 0
+            for arm in arms
+        )
+        if effect.difference.value < 0:
+            harmed.append(study.setup.agent)
+        if without < played:
+            best = max(study.shapley.values, key=lambda each: each.value.value)
+            helped.append(f"{study.setup.agent} most by {best.switch}")
+            bare, full, faulty = bare + without, full + guarded, faulty + played
+    return (
+        f"Worth of the guards, with results one turn late: agents with a fault complete {full} of "
+        f"{faulty} workloads with all guards and {bare} without ({', '.join(helped)}); "
+        + (f"harmed: {', '.join(harmed)}." if harmed else "no agent completes fewer.")
+    )
+
+
+def _sweep(folder: Path, compositions: Sequence[Composition], jobs: int) -> list[Figures]:
+    cells, tally = sceptic.cells_of(compositions), Tally()
     with Journal(folder / _EPISODES / _SWEEP) as journal:
         for played in with_progress(
             play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"
@@ -131,6 +171,8 @@ def _show(out: Console, shown: Shown) -> None:
         _say(out, chapter.text)
         for block in chapter.blocks:
             _show_block(out, block)
+    out.print()
+    _say(out, worth(shown.findings))
     out.print(f"\n{shown.closing}")
     for path in shown.files:
         out.print(f"  {path}", markup=False, soft_wrap=True)

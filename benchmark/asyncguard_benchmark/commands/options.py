@@ -14,6 +14,10 @@ from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.harness.scenario import Category, Regime, Suite, Surface
 
+DEMO_EVERY = 30
+"""Compositions of the suite `lite` for one of the demo: one of each kind is left; its message is
+that of every tenth."""
+
 _EXAMPLES = """\
 examples:
   asyncguard bench demo                                   the same agents without and with guards, with a report
@@ -134,7 +138,14 @@ def _demo(commands: Any) -> None:
     made = _command(
         commands,
         "demo",
-        "show agents without and with guards, offline, in two to four minutes on two cores",
+        "show agents without and with guards, offline, in about a minute on two cores",
+    )
+    made.add_argument(
+        "--every",
+        type=_positive,
+        default=DEMO_EVERY,
+        metavar="N",
+        help=f"play every Nth composition of the suite lite ({DEMO_EVERY}); 10 for narrower intervals",
     )
     made.add_argument(
         "--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes"
