@@ -65,7 +65,7 @@ class TextSpeech:
 
     @cached_property
     def _texts(self) -> tuple[str, str]:
-        # A player opens the conversation anew in each turn.
+        # A player opens the conversation again in each turn.
         system = prompts.text_system_prompt(self._composition, self._example)
         return system, prompts.first_user_message(self._composition)
 
