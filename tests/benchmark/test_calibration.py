@@ -18,6 +18,7 @@ from asyncguard_benchmark import (
     summarise,
 )
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.names import PERSONA_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
@@ -31,7 +32,6 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     shipped_personas,
     to_json,
 )
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
 from asyncguard_benchmark.suites.asynctool.calibration.account import account_of
 from asyncguard_benchmark.suites.asynctool.calibration.delays import forecasts
 from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (

@@ -15,19 +15,19 @@ from asyncguard_benchmark import (
     shipped_compositions,
 )
 from asyncguard_benchmark.errors import UnknownNameError
-from asyncguard_benchmark.harness.names import AGENT_NAMES
-from asyncguard_benchmark.harness.registry import AGENTS, AgentSpec, player_of
-from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
-from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.slips import Slip, slipped
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import rank
-from asyncguard_benchmark.suites.asynctool.agents.transcript import (
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.tool_match import rank
+from asyncguard_benchmark.harness.agents.transcript import (
     UNREADABLE,
     read_transcript,
     reminders,
 )
+from asyncguard_benchmark.harness.names import AGENT_NAMES
+from asyncguard_benchmark.harness.registry import AGENTS, AgentSpec, player_of
+from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
+from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
+from asyncguard_benchmark.suites.asynctool.agents.slips import Slip, slipped
 from asyncguard_benchmark.suites.asynctool.agents.value_candidates import candidates
 from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 from tests.benchmark.builders import compose

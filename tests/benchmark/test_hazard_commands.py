@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.commands.hazard_options import ARM_NAMES, GATHERINGS, HAZARDS, PARTS
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.names import HAZARD_AGENT_NAMES
 from asyncguard_benchmark.harness.registry import HAZARD_AGENTS
 from asyncguard_benchmark.suites.hazards.chapter import hazard_chapters
-from asyncguard_benchmark.suites.hazards.faults import Hazard
+from asyncguard_benchmark.suites.hazards.commands.options import (
+    ARM_NAMES,
+    GATHERINGS,
+    HAZARDS,
+    PARTS,
+)
 from asyncguard_benchmark.suites.hazards.findings import (
     HazardFindingsError,
     read_hazard_findings,

@@ -1,7 +1,7 @@
 import pytest
 
-from asyncguard_benchmark.suites.asynctool.metrics import f1
-from asyncguard_benchmark.suites.asynctool.metrics.summary import rate, summarise
+from asyncguard_benchmark.harness.scoring import f1
+from asyncguard_benchmark.harness.scoring.summary import rate, summarise
 from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
 from tests.benchmark.builders import Call, compose, gold, played
 

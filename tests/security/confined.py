@@ -29,9 +29,9 @@ from asyncguard.testing import run_virtual
 from asyncguard_benchmark.harness.loading import category_sub_tasks
 from asyncguard_benchmark.harness.scenario import Domain, SubTask
 from asyncguard_benchmark.services.catalogue import TOOLSETS
+from asyncguard_benchmark.services.common_tools import common_tools
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import Executor
-from asyncguard_benchmark.suites.hazards.common_tools import common_tools
 from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks
 
 WATCHED = (

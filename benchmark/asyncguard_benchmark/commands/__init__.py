@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     options.argv = tuple(argv)
     # Loaded by name, so that help and mistakes cost nothing.
-    command = import_module(f"asyncguard_benchmark.commands.{options.module}")
+    command = import_module(options.module)
     try:
         return int(command.execute(options))
     except (BenchmarkError, OSError) as error:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.adapt_options import ADAPT_EXAMPLES, add_adapt_arguments
-from asyncguard_benchmark.commands.hazard_options import add_hazards
 from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.harness.scenario import Category, Regime, Suite, Surface
+from asyncguard_benchmark.suites.hazards.commands.options import add_hazards
+from asyncguard_benchmark.suites.toolbench_x.commands.options import (
+    ADAPT_EXAMPLES,
+    add_adapt_arguments,
+)
 
 _EXAMPLES = """\
 examples:
@@ -69,6 +72,10 @@ chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is o
 """
 _OTHER_AGENTS = "persona:MODEL (`bench list agents`; `personas` for all), package.module:Class"
 _ALL_PERSONAS = "personas"
+_HOMES = {
+    "adapt": "suites.toolbench_x.commands.adapt",
+    **{each: f"suites.asynctool.commands.{each}" for each in ("demo", "validate", "calibrate")},
+}
 _CALIBRATE_EXAMPLES = """\
 examples:
   asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
@@ -125,7 +132,9 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    made.set_defaults(module=module or name)
+    made.set_defaults(
+        module=f"asyncguard_benchmark.{_HOMES.get(name) or f'commands.{module or name}'}"
+    )
     made.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     return made
 

@@ -187,7 +187,7 @@ def _grid(options: Namespace) -> Grid:
 
 def _contestants(options: Namespace) -> list[Contestant]:
     """Return the contestants that were named (simulated agents, a model, a replay), or all simulated agents."""
-    from asyncguard_benchmark.suites.asynctool.agents.replay import replay_spec  # noqa: PLC0415 - only here
+    from asyncguard_benchmark.harness.agents.replay import replay_spec  # noqa: PLC0415 - only here
 
     model = model_of(options)
     found: list[Contestant] = [] if model is None else [model]

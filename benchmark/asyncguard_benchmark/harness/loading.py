@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.faults import FAULT_SCHEMA, fault_from_json, fault_to_json
 from asyncguard_benchmark.harness.scenario import (
     Category,
     Composition,
@@ -24,7 +25,6 @@ from asyncguard_benchmark.harness.scenario import (
     Suite,
 )
 from asyncguard_benchmark.services.catalogue import names_of, toolset_of
-from asyncguard_benchmark.suites.hazards.faults import FAULT_SCHEMA, fault_from_json, fault_to_json
 
 _SOURCE = {
     "anyOf": [

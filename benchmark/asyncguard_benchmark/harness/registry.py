@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.names import PERSONA_NAMES, PLAIN
 from asyncguard_benchmark.harness.players.guarded import Setting, play_graph, play_middleware
@@ -15,7 +18,6 @@ from asyncguard_benchmark.harness.players.second_run import play_again
 from asyncguard_benchmark.harness.players.sham import play_sham
 from asyncguard_benchmark.harness.runner import Player
 from asyncguard_benchmark.harness.scenario import Composition
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import SpeakingAgent
 from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from asyncguard_benchmark.suites.asynctool.agents.forgetful import ForgetfulAgent
@@ -25,8 +27,6 @@ from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAg
 from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
 from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import PREFIX, shipped_personas
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
 from asyncguard_benchmark.suites.hazards.agents.competent import CompetentAgent
 from asyncguard_benchmark.suites.hazards.agents.simple import (
     GivesUpEarlyAgent,

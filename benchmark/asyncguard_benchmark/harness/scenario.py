@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from asyncguard_benchmark.suites.hazards.faults import Fault
+from asyncguard_benchmark.harness.faults import Fault
 
 
 class Category(StrEnum):

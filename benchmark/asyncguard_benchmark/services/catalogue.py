@@ -19,9 +19,9 @@ from asyncguard_benchmark.services import (
     trading,
     travel,
 )
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES, common_tools
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import Executor, Toolset
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES, common_tools
 from asyncguard_benchmark.suites.hazards.domains import (
     clinic,
     energy,

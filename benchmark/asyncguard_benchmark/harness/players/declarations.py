@@ -13,8 +13,8 @@ from asyncguard_benchmark.harness.players.translation import (
 )
 from asyncguard_benchmark.harness.scenario import Composition
 from asyncguard_benchmark.services.catalogue import composition_tools
+from asyncguard_benchmark.services.common_tools import DESCRIBE
 from asyncguard_benchmark.services.declarations import Alternative, Tool
-from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE
 
 
 def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:

@@ -15,7 +15,7 @@ from asyncguard_benchmark.harness.chat_model import DelegatingChatModel
 from asyncguard_benchmark.harness.episode import Episode, Run, as_example
 from asyncguard_benchmark.harness.players.guarded import Setting
 from asyncguard_benchmark.harness.scenario import Composition, Domain
-from asyncguard_benchmark.suites.hazards.common_tools import SUBMIT
+from asyncguard_benchmark.services.common_tools import SUBMIT
 
 EARLIER = "earlier"
 """The setting of an episode that says what the run before it has cost."""

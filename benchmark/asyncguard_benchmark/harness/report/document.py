@@ -99,4 +99,6 @@ def _note(held: int, of: int) -> str:
 
 
 def _asset(name: str) -> str:
-    return (files("asyncguard_benchmark.harness.report") / "assets" / name).read_text(encoding="utf-8")
+    return (files("asyncguard_benchmark.harness.report") / "assets" / name).read_text(
+        encoding="utf-8"
+    )

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.statistics.clustered import share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign
-from asyncguard_benchmark.suites.hazards.faults import Hazard
 from asyncguard_benchmark.suites.hazards.findings import (
     UNDIAGNOSED,
     ArmFigures,

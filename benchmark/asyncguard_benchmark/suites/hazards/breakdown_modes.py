@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.fault_modes import Mode, Spot, Way, siblings
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.services.declarations import Effect, Tool
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot, Way, siblings
 
 
 @dataclass(frozen=True, kw_only=True)

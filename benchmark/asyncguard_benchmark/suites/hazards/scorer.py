@@ -11,12 +11,12 @@ from enum import StrEnum
 from typing import Any
 
 from asyncguard_benchmark.harness.episode import Episode, Run
+from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.scenario import Domain, SubTask, Workflow
-from asyncguard_benchmark.suites.asynctool.scorers.answers import is_right
-from asyncguard_benchmark.suites.asynctool.scorers.effects import EffectsVerdict, compare_effects
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, evidence_of
-from asyncguard_benchmark.suites.hazards.common_tools import ANSWER_KEY, PROBLEM_KEY
-from asyncguard_benchmark.suites.hazards.faults import Fault
+from asyncguard_benchmark.harness.scoring.answers import is_right
+from asyncguard_benchmark.harness.scoring.evidence import Evidence, evidence_of
+from asyncguard_benchmark.services.common_tools import ANSWER_KEY, PROBLEM_KEY
+from asyncguard_benchmark.suites.hazards.effects import EffectsVerdict, compare_effects
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask
 
 

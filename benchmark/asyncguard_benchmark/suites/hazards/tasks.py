@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.loading import by_id, check, read_list, sub_task_from_json
 from asyncguard_benchmark.harness.scenario import (
     Composition,
@@ -15,8 +16,7 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Workflow,
 )
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES, SUBMIT
-from asyncguard_benchmark.suites.hazards.faults import Fault
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES, SUBMIT
 
 
 class AnswerKind(StrEnum):

@@ -18,8 +18,8 @@ from asyncguard_benchmark.harness.report.mistakes import Mistake
 from asyncguard_benchmark.harness.report.number_format import NO_DATA, count, number, share, span
 from asyncguard_benchmark.harness.report.observations import TOLD, Conduct, Observations, Share
 from asyncguard_benchmark.harness.scenario import Category
+from asyncguard_benchmark.harness.scoring.summary import Rate, rate
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.suites.asynctool.metrics.summary import Rate, rate
 
 _LONGEST = 8
 """Streaks from here on stand in one line."""

@@ -10,10 +10,10 @@ from typing import Any
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.pointers import child, leaves
 from asyncguard_benchmark.harness.scenario import GoldCall
+from asyncguard_benchmark.harness.scoring.canonical import freeze, same
+from asyncguard_benchmark.harness.scoring.checks import contained
+from asyncguard_benchmark.harness.scoring.evidence import Evidence
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze, same
-from asyncguard_benchmark.suites.asynctool.scorers.checks import contained
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence
 
 
 class FindingKind(StrEnum):

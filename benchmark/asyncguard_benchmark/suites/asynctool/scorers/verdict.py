@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from asyncguard_benchmark.harness.environment import Counters
 from asyncguard_benchmark.harness.episode import Episode, Run
 from asyncguard_benchmark.harness.scenario import Category, Domain, Kind
-from asyncguard_benchmark.suites.asynctool.scorers import checks, conduct
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, evidence_of
+from asyncguard_benchmark.harness.scoring import checks
+from asyncguard_benchmark.harness.scoring.evidence import Evidence, evidence_of
+from asyncguard_benchmark.suites.asynctool.scorers import conduct
 from asyncguard_benchmark.suites.asynctool.scorers.explain import Finding, findings
 from asyncguard_benchmark.suites.asynctool.scorers.labels import CallLabels, labels
 

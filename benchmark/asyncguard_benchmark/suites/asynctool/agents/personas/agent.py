@@ -7,11 +7,11 @@ from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.simulated import Decision, PlanningAgent
+from asyncguard_benchmark.harness.agents.transcript import reminders
 from asyncguard_benchmark.suites.asynctool.agents.personas.draws import Draws
 from asyncguard_benchmark.suites.asynctool.agents.personas.policy import Mind, Sight
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision, PlanningAgent
-from asyncguard_benchmark.suites.asynctool.agents.transcript import reminders
 
 
 class PersonaAgent(PlanningAgent):

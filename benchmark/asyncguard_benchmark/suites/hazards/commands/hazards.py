@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard import __version__
-from asyncguard_benchmark.commands.hazard_options import ARM_NAMES
-from asyncguard_benchmark.commands.hazard_tables import show_findings
 from asyncguard_benchmark.commands.model_options import check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.report import side_of
@@ -21,6 +19,7 @@ from asyncguard_benchmark.commands.run import (
 )
 from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, key_of
+from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.models.spec import ModelSpec
@@ -32,7 +31,8 @@ from asyncguard_benchmark.harness.scenario import Domain, Regime, Surface
 from asyncguard_benchmark.suites.hazards.analysis import studies_of
 from asyncguard_benchmark.suites.hazards.campaign import Experiment
 from asyncguard_benchmark.suites.hazards.chapter import hazard_document
-from asyncguard_benchmark.suites.hazards.faults import Hazard, Profile
+from asyncguard_benchmark.suites.hazards.commands.options import ARM_NAMES
+from asyncguard_benchmark.suites.hazards.commands.tables import show_findings
 from asyncguard_benchmark.suites.hazards.findings import (
     FILE,
     HazardFindings,

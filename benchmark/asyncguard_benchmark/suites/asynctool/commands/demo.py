@@ -22,7 +22,6 @@ from asyncguard_benchmark.harness.campaign import play_all
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.registry import AgentSpec
-from asyncguard_benchmark.harness.report import sceptic
 from asyncguard_benchmark.harness.report.assembly import document_of
 from asyncguard_benchmark.harness.report.blocks import Block, Chapter, Table, Text
 from asyncguard_benchmark.harness.report.chapters import overview, summary
@@ -30,6 +29,7 @@ from asyncguard_benchmark.harness.report.document import page_of
 from asyncguard_benchmark.harness.report.figures import Figures, Tally
 from asyncguard_benchmark.harness.report.markdown import markdown, tables_of
 from asyncguard_benchmark.harness.scenario import Suite
+from asyncguard_benchmark.suites.asynctool import sceptic
 
 AGENTS = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")
 """Each of the first five makes one kind of mistake, the last none."""

@@ -108,7 +108,7 @@ def _described(text: str, examples: str) -> dict[str, Any]:
 
 def _command(commands: Any, name: str, text: str, examples: str) -> Any:
     made = commands.add_parser(name, help=text, **_described(text, examples))
-    made.set_defaults(module="hazards", action=name)
+    made.set_defaults(module="asyncguard_benchmark.suites.hazards.commands.hazards", action=name)
     made.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     return made
 
@@ -209,7 +209,7 @@ def _report(commands: Any) -> None:
 def _outside(commands: Any) -> None:
     text = "count outside of the runtime what tools do that break, run on or are repeated"
     made = _command(commands, "outside", text, _OUTSIDE_EXAMPLES)
-    made.set_defaults(module="hazard_outside")
+    made.set_defaults(module="asyncguard_benchmark.suites.hazards.commands.outside")
     for option, names in (
         ("families", FAMILY_NAMES),
         ("levels", LEVEL_NAMES),

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.simulated import Decision, SimulatedAgent, call_of
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision, SimulatedAgent, call_of
 
 
 class CarefulAgent(SimulatedAgent):

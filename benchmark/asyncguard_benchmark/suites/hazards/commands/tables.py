@@ -6,6 +6,7 @@ from rich.console import Console
 
 from asyncguard_benchmark.commands.output import table
 from asyncguard_benchmark.harness.arms import ALL
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.report.number_format import (
     NO_DATA,
     difference,
@@ -16,7 +17,6 @@ from asyncguard_benchmark.harness.report.number_format import (
     span,
 )
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.suites.hazards.faults import Hazard
 from asyncguard_benchmark.suites.hazards.findings import (
     UNDIAGNOSED,
     ArmFigures,

@@ -5,7 +5,6 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asyncguard_benchmark.commands.adapt_options import limits_of
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
@@ -13,6 +12,7 @@ from asyncguard_benchmark.harness.arms import Arm, arm_of
 from asyncguard_benchmark.harness.models.metered import InfrastructureError
 from asyncguard_benchmark.harness.models.play import MOST_FAILURES, ModelUnreachableError
 from asyncguard_benchmark.harness.models.spec import ModelError, ModelSpec
+from asyncguard_benchmark.suites.toolbench_x.commands.options import limits_of
 from asyncguard_benchmark.suites.toolbench_x.download import (
     Download,
     Instance,

@@ -14,14 +14,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.harness.scenario import Category, SubTask
-from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.services.declarations import State
-from asyncguard_benchmark.services.service import Executor, error, refusal, serialise
-from asyncguard_benchmark.suites.hazards.breakdown_modes import HTTPStatusError, Response
-from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE, describe_tool
-from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
-from asyncguard_benchmark.suites.hazards.faults import (
+from asyncguard_benchmark.harness.fault_modes import Mode, Spot
+from asyncguard_benchmark.harness.faults import (
     Failpoint,
     Fault,
     Firing,
@@ -29,8 +23,14 @@ from asyncguard_benchmark.suites.hazards.faults import (
     Profile,
     taken,
 )
+from asyncguard_benchmark.harness.scenario import Category, SubTask
+from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.services.common_tools import DESCRIBE, describe_tool
+from asyncguard_benchmark.services.contracts import Contract, declared
+from asyncguard_benchmark.services.declarations import State
+from asyncguard_benchmark.services.service import Executor, error, refusal, serialise
+from asyncguard_benchmark.suites.hazards.breakdown_modes import HTTPStatusError, Response
 from asyncguard_benchmark.suites.hazards.mode_table import MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot
 
 
 @dataclass(frozen=True, kw_only=True)

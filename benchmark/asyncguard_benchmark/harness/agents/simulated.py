@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
-from asyncguard_benchmark.harness.protocol.actions import CallAction
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import Decision, SpeakingAgent
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import (
+from asyncguard_benchmark.harness.agents.message_reader import (
     MessageReader,
     read_message,
     read_questions,
 )
-from asyncguard_benchmark.suites.asynctool.agents.plan import Plan, TaskPlan
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress, progress_of
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt, read_transcript
+from asyncguard_benchmark.harness.agents.plan import Plan, TaskPlan
+from asyncguard_benchmark.harness.agents.progress import TaskProgress, progress_of
+from asyncguard_benchmark.harness.agents.speaking import Decision, SpeakingAgent
+from asyncguard_benchmark.harness.agents.transcript import Attempt, read_transcript
+from asyncguard_benchmark.harness.protocol.actions import CallAction
 
 __all__ = ["Decision", "PlanningAgent", "SimulatedAgent", "call_of"]
 

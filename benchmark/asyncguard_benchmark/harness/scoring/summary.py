@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from asyncguard_benchmark.suites.asynctool.metrics import f1
+from asyncguard_benchmark.harness.scoring import f1
 from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, SubTaskScore
 
 _Z = 1.959964

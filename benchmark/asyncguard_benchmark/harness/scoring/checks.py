@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import same
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence
+from asyncguard_benchmark.harness.scoring.canonical import same
+from asyncguard_benchmark.harness.scoring.evidence import Evidence
 
 
 def contained(needed: Iterable[Hashable], had: Iterable[Hashable]) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import Operand, Plan, PlanStep, TaskPlan
+from asyncguard_benchmark.harness.agents.transcript import Attempt
 from asyncguard_benchmark.harness.pointers import PointerError, put, resolve
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import Operand, Plan, PlanStep, TaskPlan
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,16 +11,16 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from asyncguard_benchmark.harness.protocol.actions import CallAction, Malformed, read_text
-from asyncguard_benchmark.harness.protocol.entries import signature
-from asyncguard_benchmark.services.declarations import TASK_ARGUMENT
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import (
+from asyncguard_benchmark.harness.agents.message_reader import (
     MessageReader,
     Outcome,
     Standing,
     read_message,
     words_of,
 )
+from asyncguard_benchmark.harness.protocol.actions import CallAction, Malformed, read_text
+from asyncguard_benchmark.harness.protocol.entries import signature
+from asyncguard_benchmark.services.declarations import TASK_ARGUMENT
 
 UNREADABLE = ""
 """The tool of an attempt that could not be read."""

@@ -21,11 +21,11 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Suite,
 )
+from asyncguard_benchmark.harness.task_quality import problems
 from asyncguard_benchmark.services.catalogue import TOOLSETS
 from asyncguard_benchmark.suites.asynctool.composition_builder import build_suites
 from asyncguard_benchmark.suites.asynctool.corpus import LEAST_WILD, corpus_problems, size_problems
 from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
-from asyncguard_benchmark.suites.asynctool.task_quality import problems
 
 LEAST_TOOLS = 120
 """Fewest tools of all categories together."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.fault_pipeline import Pipeline
+from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
+from asyncguard_benchmark.harness.scoring.canonical import CanonicalCall, canonical
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import CanonicalCall, canonical
-from asyncguard_benchmark.suites.hazards.faults import Fault
-from asyncguard_benchmark.suites.hazards.pipeline import Pipeline
 
 
 @dataclass(frozen=True, kw_only=True)

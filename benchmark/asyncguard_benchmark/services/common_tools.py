@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
+from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import (
     Effect,
     Remedies,
@@ -13,7 +14,6 @@ from asyncguard_benchmark.services.declarations import (
     text,
 )
 from asyncguard_benchmark.services.state_shapes import FLAG, record
-from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
 
 SUBMIT = "submit_answer"
 REPORT = "report_problem"

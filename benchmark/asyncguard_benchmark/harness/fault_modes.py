@@ -36,9 +36,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard, draw
+from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import Tool
-from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard, draw
 
 
 class Way(StrEnum):

@@ -5,10 +5,10 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
-from asyncguard_benchmark.harness.players.outside import play
 from asyncguard_benchmark.suites.hazards.outside.cases import Family, Level, Scenario, Setting
 from asyncguard_benchmark.suites.hazards.outside.collection import scenarios
 from asyncguard_benchmark.suites.hazards.outside.tally import COLUMNS, Played, faults, figures
+from asyncguard_benchmark.suites.hazards.outside_player import play
 
 _QUICK = 7
 

@@ -8,8 +8,8 @@ from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.blocks import Chapter, Curves, Row, Series, Tone
 from asyncguard_benchmark.harness.report.figures import Figures, rows_of
 from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.harness.scoring.summary import Rate
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.suites.asynctool.metrics.summary import Rate
 
 _RATES = (0.0, 0.25, 0.5)
 _PLAYER = "graph"

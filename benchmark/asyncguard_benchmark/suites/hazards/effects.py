@@ -9,8 +9,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze
-from asyncguard_benchmark.suites.hazards.common_tools import ANSWER_KEY, PROBLEM_KEY
+from asyncguard_benchmark.harness.scoring.canonical import freeze
+from asyncguard_benchmark.services.common_tools import ANSWER_KEY, PROBLEM_KEY
 
 LOG_KEY = "effects"
 """Key of the state under which its log lies: ``{"tool": name, "result": {...}}``, oldest first."""
