@@ -27,8 +27,8 @@ from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.pointers import covers, leaves, resolve
 from asyncguard_benchmark.harness.protocol.surfaces import native_tools
 from asyncguard_benchmark.harness.scoring.summary import Summary
+from asyncguard_benchmark.harness.scoring.verdict import Score
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 from tests.benchmark.builders import SUB_TASKS, compose
 from tests.benchmark.guarded_loop import GuardedLoop
 

@@ -19,7 +19,6 @@ from asyncguard_benchmark import (
 )
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.agents.plan import plan_of
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED, Rates
@@ -62,6 +61,7 @@ from asyncguard_benchmark.suites.asynctool.calibration.tables import (
     PublishedModel,
     published_models,
 )
+from asyncguard_benchmark.suites.asynctool.suite import PERSONA_NAMES
 from tests.benchmark.builders import compose
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))

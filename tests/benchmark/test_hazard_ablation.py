@@ -13,6 +13,7 @@ from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.players.second_run import EARLIER, answered
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.harness.scoring.answers import Ending
 from asyncguard_benchmark.suites.hazards.analysis import studies_of
 from asyncguard_benchmark.suites.hazards.fault_sites import with_faults
 from asyncguard_benchmark.suites.hazards.findings import ArmFigures, HazardStudy
@@ -25,7 +26,6 @@ from asyncguard_benchmark.suites.hazards.instances import (
 )
 from asyncguard_benchmark.suites.hazards.metrics import Facet
 from asyncguard_benchmark.suites.hazards.observations import Observed, observed
-from asyncguard_benchmark.suites.hazards.scorer import Ending
 
 
 def _instance(hazard: Hazard, mode: str, severity: int = 1) -> Instance:

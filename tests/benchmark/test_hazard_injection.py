@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.environment import Environment
 from asyncguard_benchmark.harness.episode import digest_of, episode_from_json, episode_to_json
-from asyncguard_benchmark.harness.fault_modes import Mode
+from asyncguard_benchmark.harness.fault_modes import HTTPStatusError, Mode
 from asyncguard_benchmark.harness.fault_pipeline import Outcome, Pipeline
 from asyncguard_benchmark.harness.faults import (
     Failpoint,
@@ -36,7 +36,6 @@ from asyncguard_benchmark.services.common_tools import (
     SUBMIT,
 )
 from asyncguard_benchmark.services.service import serialise
-from asyncguard_benchmark.suites.hazards.breakdown_modes import HTTPStatusError
 from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES, MODES
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask, alone, hazard_task_from_json

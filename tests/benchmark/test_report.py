@@ -43,11 +43,11 @@ from asyncguard_benchmark.harness.report.number_format import (
     span,
 )
 from asyncguard_benchmark.harness.report.observations import Observations, compare, played_of
+from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
 from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAgent
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 from tests.benchmark.builders import compose, gold, played
 from tests.benchmark.builders_findings import findings
 

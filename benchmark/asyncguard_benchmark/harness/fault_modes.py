@@ -32,13 +32,33 @@ Rules for every mode:
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from asyncguard_benchmark.harness.faults import Failpoint, Hazard, draw
 from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """The parts of a response that an HTTP client keeps."""
+
+    status_code: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class HTTPStatusError(Exception):
+    """A server answered with a status that says no; carries its answer, as HTTP clients have it."""
+
+    def __init__(self, reason: str, response: Response) -> None:
+        super().__init__(reason)
+        self.response = response
+
+
+class NotSentError(Exception):
+    """The client could not send the request: nothing has happened, and it knows that."""
 
 
 class Way(StrEnum):

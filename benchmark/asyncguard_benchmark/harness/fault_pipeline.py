@@ -14,7 +14,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.harness.fault_modes import Mode, Spot
+from asyncguard_benchmark.harness.fault_modes import HTTPStatusError, Mode, Response, Spot
 from asyncguard_benchmark.harness.faults import (
     Failpoint,
     Fault,
@@ -23,14 +23,13 @@ from asyncguard_benchmark.harness.faults import (
     Profile,
     taken,
 )
-from asyncguard_benchmark.harness.scenario import Category, SubTask
+from asyncguard_benchmark.harness.scenario import SubTask
+from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.common_tools import DESCRIBE, describe_tool
 from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import State
 from asyncguard_benchmark.services.service import Executor, error, refusal, serialise
-from asyncguard_benchmark.suites.hazards.breakdown_modes import HTTPStatusError, Response
-from asyncguard_benchmark.suites.hazards.mode_table import MODES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +93,8 @@ class Pipeline:
         self._executor = Executor(tools, task.initial_state)
         self._arrivals: Counter[Fault] = Counter()
         self._strikes: Counter[Fault] = Counter()
-        # Tools of the twelve categories answer a failed call by a text; those of the hazard suite raise, as in life.
-        self._raises = not isinstance(task.category, Category)
+        # Most tools answer a failed call by a text; those of a suite whose tasks are closed raise, as in life.
+        self._raises = registry().suite_of(task.category).closing
 
     def contract(self, tool: str) -> Contract:
         """Return the live contract of a tool on the API list."""
@@ -227,10 +226,12 @@ def injection(task: SubTask, fault: Fault) -> Injection:
     Raises:
         ValueError: no mode has its name, or the mode cannot be put there.
     """
-    mode = MODES.get(fault.mode)
+    mode = registry().fault_modes.get(fault.mode)
     if mode is None:
-        raise ValueError(f"there is no drift mode {fault.mode!r}; there are {', '.join(MODES)}")
-    if isinstance(task.category, Category) and fault.hazard is not Hazard.EXECUTION:
+        raise ValueError(
+            f"there is no drift mode {fault.mode!r}; there are {', '.join(registry().fault_modes)}"
+        )
+    if not registry().suite_of(task.category).closing and fault.hazard is not Hazard.EXECUTION:
         raise ValueError(
             f"{fault.tool} of category {task.category} has no contract: put an execution fault on it"
         )

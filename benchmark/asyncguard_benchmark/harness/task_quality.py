@@ -11,13 +11,13 @@ from typing import Any
 
 from asyncguard_benchmark.harness.pointers import PointerError, covers, leaves, resolve
 from asyncguard_benchmark.harness.scenario import (
-    Category,
     GoldCall,
     Source,
     SourceKind,
     Split,
     SubTask,
 )
+from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
 
 LEAST_DISTRACTORS = 2
@@ -37,8 +37,8 @@ def problems(task: SubTask, split: Split = Split.MAIN) -> tuple[str, ...]:
     failed = [f"gold call {n} fails: {r['error']}" for n, r in enumerate(results) if _is_error(r)]
     if failed:
         return tuple(failed)
-    # Tasks of the hazard suite say by their workflow which of their calls are independent of each other.
-    unordered = _unordered(task) if isinstance(task.category, Category) else ()
+    # Tasks of a suite that closes them say by their workflow which of their calls are independent of each other.
+    unordered = () if registry().suite_of(task.category).closing else _unordered(task)
     return (
         *_derived(task, split),
         *_ungrounded(task, results),

@@ -62,6 +62,16 @@ class SpeakingAgent(PlainChatModel):
     bound: BoundTools | None = None
     """Set by `bind_tools`."""
 
+    @classmethod
+    def fields_of(cls, kind: str, settings: Mapping[str, float]) -> dict[str, Any]:
+        """Return the fields that settings stand for: of the same names, unless a subclass says otherwise.
+
+        Args:
+            kind: The name under which the agent was asked for.
+            settings: The settings that were given with it.
+        """
+        return dict(settings)
+
     @abstractmethod
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Return the decision in this turn."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scoring.summary import Rate, Summary, summarise
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
+from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

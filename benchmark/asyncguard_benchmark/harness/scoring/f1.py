@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from math import fsum
 
-from asyncguard_benchmark.suites.asynctool.scorers.labels import CallLabels
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import SubTaskScore
+from asyncguard_benchmark.harness.scoring.verdict import CallLabels, SubTaskScore
 
 _Sample = tuple[set[str], set[str]]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from asyncguard_benchmark.harness.scoring import f1
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, SubTaskScore
+from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore
 
 _Z = 1.959964
 """Standard score of a two-sided 95 % interval."""

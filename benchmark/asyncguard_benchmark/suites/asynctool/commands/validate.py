@@ -21,11 +21,11 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Suite,
 )
+from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.harness.task_quality import problems
-from asyncguard_benchmark.services.catalogue import TOOLSETS
+from asyncguard_benchmark.services.catalogue import toolsets
 from asyncguard_benchmark.suites.asynctool.composition_builder import build_suites
 from asyncguard_benchmark.suites.asynctool.corpus import LEAST_WILD, corpus_problems, size_problems
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 
 LEAST_TOOLS = 120
 """Fewest tools of all categories together."""
@@ -97,7 +97,7 @@ def _wild(tasks: Sequence[SubTask]) -> Iterator[str]:
 
 
 def _tools() -> Iterator[str]:
-    names = Counter(name for toolset in TOOLSETS.values() for name in toolset.tools)
+    names = Counter(name for toolset in toolsets().values() for name in toolset.tools)
     if len(names) < LEAST_TOOLS:
         yield f"there are {len(names)} tools, not {LEAST_TOOLS}"
     yield from (

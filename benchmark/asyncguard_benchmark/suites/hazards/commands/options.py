@@ -1,15 +1,17 @@
 """The command line of ``asyncguard bench hazards``. Imports nothing heavy: help answers at once."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from asyncguard_benchmark.commands.arguments import add_command, add_jobs, described, several
 from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
-from asyncguard_benchmark.harness.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_NAMES
+from asyncguard_benchmark.harness.names import PLAYER_NAMES
 from asyncguard_benchmark.harness.scenario import Domain, Regime, Surface
+from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.suites.hazards.outside.cases import Family, Level, Setting
 
 HAZARDS = ("specification", "invocation", "execution", "output", "conflict")
@@ -86,7 +88,7 @@ an effect, crashed, or raised an alarm where nothing was wrong.
 def add_hazards(commands: Any) -> None:
     """Add ``hazards`` and its commands."""
     text = "play agents whose tools drift, break and contradict each other, and score what recovery is worth"
-    top = commands.add_parser("hazards", help=text, **_described(text, _EXAMPLES))
+    top = commands.add_parser("hazards", help=text, **described(text, _EXAMPLES))
     inner = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _list(inner)
     _validate(inner)
@@ -97,19 +99,10 @@ def add_hazards(commands: Any) -> None:
     _outside(inner)
 
 
-def _described(text: str, examples: str) -> dict[str, Any]:
-    return {
-        "description": f"{text[0].upper()}{text[1:]}.",
-        "epilog": examples,
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-        "allow_abbrev": False,
-    }
-
-
 def _command(commands: Any, name: str, text: str, examples: str) -> Any:
-    made = commands.add_parser(name, help=text, **_described(text, examples))
-    made.set_defaults(module="asyncguard_benchmark.suites.hazards.commands.hazards", action=name)
-    made.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    module = "asyncguard_benchmark.suites.hazards.commands.hazards"
+    made = add_command(commands, name, text, module, examples)
+    made.set_defaults(action=name)
     return made
 
 
@@ -127,11 +120,11 @@ def _validate(commands: Any) -> None:
     )
     made.add_argument(
         "--domains",
-        type=_several(DOMAIN_NAMES),
+        type=several(DOMAIN_NAMES),
         metavar="A,B",
         help=f"only: {', '.join(DOMAIN_NAMES)}",
     )
-    _jobs(made)
+    add_jobs(made, 1)
 
 
 def _run(commands: Any) -> None:
@@ -142,7 +135,7 @@ def _run(commands: Any) -> None:
     _how(made)
     made.add_argument(
         "--arms",
-        type=_several(ARM_NAMES),
+        type=several(ARM_NAMES),
         default=(NONE, ALL),
         metavar="A,B",
         help=f"recovery: {', '.join(ARM_NAMES)}",
@@ -217,7 +210,7 @@ def _outside(commands: Any) -> None:
     ):
         made.add_argument(
             f"--{option}",
-            type=_several(names),
+            type=several(names),
             default=names,
             metavar="A,B",
             help=f"all by default: {', '.join(names)}",
@@ -230,16 +223,16 @@ def _which(made: Any, gatherings: Sequence[str]) -> None:
     group.add_argument(
         "--gathering", choices=gatherings, default=gatherings[0], help="single by default"
     )
-    group.add_argument("--hazards", type=_several(HAZARDS), metavar="A,B", help=", ".join(HAZARDS))
+    group.add_argument("--hazards", type=several(HAZARDS), metavar="A,B", help=", ".join(HAZARDS))
     group.add_argument(
-        "--domains", type=_several(DOMAIN_NAMES), metavar="A,B", help=", ".join(DOMAIN_NAMES)
+        "--domains", type=several(DOMAIN_NAMES), metavar="A,B", help=", ".join(DOMAIN_NAMES)
     )
     group.add_argument(
-        "--severity", type=_several(("1", "2", "3")), metavar="N,M", help="1, 2, 3; all by default"
+        "--severity", type=several(("1", "2", "3")), metavar="N,M", help="1, 2, 3; all by default"
     )
     group.add_argument(
         "--profiles",
-        type=_several(("strict", "guided")),
+        type=several(("strict", "guided")),
         default=("strict",),
         metavar="A,B",
         help="strict, guided",
@@ -250,22 +243,22 @@ def _which(made: Any, gatherings: Sequence[str]) -> None:
         action="store_true",
         help="the held-out domains and modes instead of the others",
     )
-    held.add_argument("--parts", type=_several(PARTS), metavar="A,B", help=", ".join(PARTS))
+    held.add_argument("--parts", type=several(PARTS), metavar="A,B", help=", ".join(PARTS))
     group.add_argument("--quick", action="store_true", help="every seventh instance")
 
 
 def _how(made: Any) -> None:
     group = made.add_argument_group("who plays, and how")
-    agents = (*HAZARD_AGENT_NAMES, *AGENT_NAMES)
+    agents = (*registry().suite("hazards").agents, *registry().agents)
     group.add_argument(
         "--agents",
-        type=_several(agents),
+        type=several(agents),
         metavar="A,B",
         help=f"naive by default; {', '.join(agents)}",
     )
     group.add_argument(
         "--players",
-        type=_several(PLAYER_NAMES),
+        type=several(PLAYER_NAMES),
         default=("graph",),
         metavar="A,B",
         help=", ".join(PLAYER_NAMES),
@@ -273,14 +266,14 @@ def _how(made: Any) -> None:
     regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
     group.add_argument(
         "--regimes",
-        type=_several(regimes),
+        type=several(regimes),
         default=("sync",),
         metavar="A,B",
         help=", ".join(regimes),
     )
     group.add_argument(
         "--surfaces",
-        type=_several(surfaces),
+        type=several(surfaces),
         default=("text",),
         metavar="A,B",
         help=", ".join(surfaces),
@@ -292,26 +285,7 @@ def _how(made: Any) -> None:
         metavar="N,M",
         help="of delays, and of what is drawn",
     )
-    _jobs(group)
-
-
-def _jobs(made: Any) -> None:
-    made.add_argument(
-        "--jobs", type=_positive, default=1, metavar="N", help="processes, 1 by default"
-    )
-
-
-def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    def read(text: str) -> tuple[str, ...]:
-        words = tuple(dict.fromkeys(word for word in text.split(",") if word))
-        unknown = [word for word in words if word not in known]
-        if unknown or not words:
-            raise argparse.ArgumentTypeError(
-                f"{', '.join(unknown) or text!r}: choose from {', '.join(known)}"
-            )
-        return words
-
-    return read
+    add_jobs(group, 1)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -325,9 +299,3 @@ def _numbers(text: str) -> tuple[int, ...]:
             )
         found += range(int(first), int(last or first) + 1)
     return tuple(dict.fromkeys(found))
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)

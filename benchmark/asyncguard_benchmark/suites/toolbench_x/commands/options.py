@@ -5,13 +5,14 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asyncguard_benchmark.commands.arguments import add_command, positive, words
 from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.harness.arms import ALL, NONE
 
 if TYPE_CHECKING:
     from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
 
-ADAPT_EXAMPLES = """\
+_EXAMPLES = """\
 examples:
   asyncguard bench adapt toolbench-x DIR --check          what is there, what is missing, what is broken
   asyncguard bench adapt toolbench-x DIR --run-foreign-code --model openai:gpt-4.1-mini --tasks sequential/ --faults own
@@ -26,8 +27,15 @@ FAULTS = ("none", "own", "rule")
 FRONTS = ("graph", "middleware")
 
 
-def add_adapt_arguments(made: Any) -> None:
-    """Add the arguments."""
+def add_adapt(commands: Any) -> None:
+    """Add ``adapt``."""
+    made = add_command(
+        commands,
+        "adapt",
+        "read or play a download of another benchmark",
+        "asyncguard_benchmark.suites.toolbench_x.commands.adapt",
+        _EXAMPLES,
+    )
     made.add_argument("format", choices=("toolbench-x",), help="whose download it is")
     made.add_argument("folder", type=Path, metavar="DIR", help="the download")
     made.add_argument(
@@ -78,7 +86,7 @@ def add_adapt_arguments(made: Any) -> None:
     )
     made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the faults")
     made.add_argument(
-        "--max-rounds", type=_positive, default=12, metavar="N", help="messages of the model, 12"
+        "--max-rounds", type=positive, default=12, metavar="N", help="messages of the model, 12"
     )
     made.add_argument(
         "--call-seconds",
@@ -89,13 +97,13 @@ def add_adapt_arguments(made: Any) -> None:
     )
     made.add_argument(
         "--memory-mb",
-        type=_positive,
+        type=positive,
         default=512,
         metavar="N",
         help="for the tools of an episode, 512",
     )
     made.add_argument(
-        "--jobs", type=_positive, default=2, metavar="N", help="episodes at once, 2 by default"
+        "--jobs", type=positive, default=2, metavar="N", help="episodes at once, 2 by default"
     )
     made.add_argument(
         "--out", type=Path, default=Path("toolbench-x.jsonl"), metavar="FILE", help="appended to"
@@ -111,24 +119,18 @@ def limits_of(options: Namespace) -> "SandboxLimits":
 
 
 def _words(text: str) -> tuple[str, ...]:
-    words = tuple(dict.fromkeys(word for word in text.split(",") if word))
-    if not words:
+    found = words(text)
+    if not found:
         raise argparse.ArgumentTypeError("expected names, separated by commas")
-    return words
+    return found
 
 
 def _fronts(text: str) -> tuple[str, ...]:
-    words = _words(text)
-    unknown = [word for word in words if word not in FRONTS]
+    found = _words(text)
+    unknown = [word for word in found if word not in FRONTS]
     if unknown:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: choose from {', '.join(FRONTS)}")
-    return words
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)
+    return found
 
 
 def _seconds(text: str) -> float:
