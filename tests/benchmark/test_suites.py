@@ -201,7 +201,7 @@ def _references(suite: BenchmarkSuite) -> list[str]:
 
 
 def test_the_registry_loads_no_agent_and_no_tool() -> None:
-    """Whoever asks for names pays for names."""
+    """Help and checks of names import no part of a suite."""
     code = (
         "import sys; from asyncguard_benchmark.harness.suites import registry as r; r().all_agents; r().sets\n"
         "print([n for n in sys.modules if '.agents' in n or '.services.' in n or 'langchain_core' in n])"
