@@ -1,6 +1,7 @@
 """Toolset of each category, from the suite that has it. A new one is one file, and one line in its suite."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -23,9 +24,9 @@ def toolset_of(category: str) -> Toolset:
     return toolset
 
 
-def toolsets() -> dict[str, Toolset]:
+def toolsets() -> dict[StrEnum, Toolset]:
     """Return the toolsets of all suites, by category; all are loaded."""
-    return {category: toolset_of(category) for category in registry().categories}
+    return {each.category: each for each in map(toolset_of, registry().categories)}
 
 
 def names_of(category: str) -> set[str]:
