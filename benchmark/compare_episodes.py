@@ -25,7 +25,7 @@ from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode, digest_of
 from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
+from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.suites.hazards.instances import all_tasks
 from asyncguard_benchmark.suites.hazards.scorer import score_hazards
 

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
         Suite,
         Surface,
     )
-    from asyncguard_benchmark.suites.asynctool.metrics.summary import Summary, summarise
-    from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
+    from asyncguard_benchmark.harness.scoring.summary import Summary, summarise
+    from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 _HOMES = {
     "harness.episode": ("Episode", "Run", "episode_from_json", "episode_to_json"),
     "harness.loading": ("shipped_compositions", "shipped_sub_tasks"),
-    "suites.asynctool.metrics.summary": ("Summary", "summarise"),
+    "harness.scoring.summary": ("Summary", "summarise"),
     "harness.runner": ("Player", "run_episode"),
     "harness.scenario": ("Composition", "Regime", "Split", "SubTask", "Suite", "Surface"),
-    "suites.asynctool.scorers.verdict": ("Score", "score"),
+    "harness.scoring.verdict": ("Score", "score"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from asyncguard_benchmark.harness.fault_modes import Mode, Spot
+from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.scenario import Domain, GoldCall
 from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
 from asyncguard_benchmark.services.declarations import Tool
-from asyncguard_benchmark.suites.hazards.faults import Fault
 from asyncguard_benchmark.suites.hazards.mode_table import MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask, load_hazard_tasks
 
 TASKS: tuple[HazardTask, ...] = (

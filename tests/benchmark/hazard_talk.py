@@ -7,13 +7,13 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.protocol import entries
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed
 from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
 from asyncguard_benchmark.harness.scenario import Composition, Domain, Surface
 from asyncguard_benchmark.services.catalogue import fresh_executor
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import SpeakingAgent
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask, alone, load_hazard_tasks
 
 MOST_TURNS = 60

@@ -46,10 +46,10 @@ from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, play
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Split
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
+from asyncguard_benchmark.harness.scoring.verdict import score
+from asyncguard_benchmark.suites.asynctool.suite import PERSONA_NAMES
 from tests.benchmark.builders_findings import effect, setup, study
 
 SOME = shipped_compositions()[::100]

@@ -15,9 +15,8 @@ from asyncguard import GuardConfig, Timing
 from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, calls
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.models.spec import ModelSpec
-from asyncguard_benchmark.suites.hazards.common_tools import REPORT, SUBMIT
-from asyncguard_benchmark.suites.hazards.scorer import Ending
-from asyncguard_benchmark.suites.hazards.tasks import AnswerKind
+from asyncguard_benchmark.harness.scoring.answers import AnswerKind, Ending
+from asyncguard_benchmark.services.common_tools import REPORT, SUBMIT
 from asyncguard_benchmark.suites.toolbench_x.download import Instance, Layout, read_download
 from asyncguard_benchmark.suites.toolbench_x.play import (
     CannotPlayError,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.harness.scenario import Workflow
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
 from asyncguard_benchmark.suites.toolbench_x.decision_rule import Injector, canonical_json, fires
 from asyncguard_benchmark.suites.toolbench_x.download import (
     Download,

@@ -17,18 +17,18 @@ from asyncguard_benchmark import (
     shipped_compositions,
     summarise,
 )
+from asyncguard_benchmark.harness.agents.guesses import guess
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.harness.agents.transcript import read_transcript
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.pointers import covers, leaves, resolve
 from asyncguard_benchmark.harness.protocol.surfaces import native_tools
+from asyncguard_benchmark.harness.scoring.summary import Summary
+from asyncguard_benchmark.harness.scoring.verdict import Score
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
-from asyncguard_benchmark.suites.asynctool.agents.guesses import guess
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.suites.asynctool.agents.transcript import read_transcript
-from asyncguard_benchmark.suites.asynctool.metrics.summary import Summary
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 from tests.benchmark.builders import SUB_TASKS, compose
 from tests.benchmark.guarded_loop import GuardedLoop
 

@@ -18,7 +18,7 @@ from asyncguard_benchmark import (
     summarise,
 )
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED, Rates
@@ -31,7 +31,6 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     shipped_personas,
     to_json,
 )
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
 from asyncguard_benchmark.suites.asynctool.calibration.account import account_of
 from asyncguard_benchmark.suites.asynctool.calibration.delays import forecasts
 from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (
@@ -62,6 +61,7 @@ from asyncguard_benchmark.suites.asynctool.calibration.tables import (
     PublishedModel,
     published_models,
 )
+from asyncguard_benchmark.suites.asynctool.suite import PERSONA_NAMES
 from tests.benchmark.builders import compose
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))

@@ -11,8 +11,7 @@ import pytest
 
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.arms import ARMS
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
-from asyncguard_benchmark.harness.registry import AGENTS
+from asyncguard_benchmark.suites.asynctool.suite import AGENTS, PERSONA_NAMES
 from tests.benchmark.builders import LITE
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +105,7 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
     """Every list in JSON, and one as a table."""
     found = answer(capsys, "list")
     assert {name: len(rows) for name, rows in found.items()} == {
+        "suites": 3,
         "tasks": 358,
         "compositions": 712,
         "agents": len(AGENTS) + len(PERSONA_NAMES),

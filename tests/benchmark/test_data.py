@@ -15,12 +15,12 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Suite,
 )
+from asyncguard_benchmark.harness.task_quality import in_query, problems
 from asyncguard_benchmark.suites.asynctool.composition_builder import (
     build_compositions,
     build_suites,
 )
 from asyncguard_benchmark.suites.asynctool.corpus import corpus_problems
-from asyncguard_benchmark.suites.asynctool.task_quality import in_query, problems
 from tests.benchmark.builders import SUB_TASKS, changed, compose
 
 QUERY = Source(kind=SourceKind.QUERY)

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from asyncguard_benchmark.commands import demo, main
+from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.findings import Findings, Study, read_findings
 from asyncguard_benchmark.harness.arms import ALL, NONE
-from asyncguard_benchmark.harness.registry import AGENTS
-from asyncguard_benchmark.harness.report import sceptic
 from asyncguard_benchmark.harness.report.chapters.summary import SIMULATED
+from asyncguard_benchmark.suites.asynctool import sceptic
+from asyncguard_benchmark.suites.asynctool.commands import demo
+from asyncguard_benchmark.suites.asynctool.suite import AGENTS
 from tests.benchmark.builders import compose
 from tests.benchmark.pages import Element, data_of
 

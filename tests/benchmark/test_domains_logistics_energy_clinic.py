@@ -12,9 +12,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from asyncguard_benchmark.harness.pointers import leaves, put, resolve
+from asyncguard_benchmark.harness.task_quality import in_query
 from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
 from asyncguard_benchmark.services.service import Executor, Toolset
-from asyncguard_benchmark.suites.asynctool.task_quality import in_query
 from asyncguard_benchmark.suites.hazards.domains import clinic, energy, logistics
 
 TOOLSETS = {

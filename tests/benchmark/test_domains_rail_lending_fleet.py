@@ -15,11 +15,12 @@ from asyncguard_benchmark.harness.scenario import (
     SourceKind,
     Workflow,
 )
+from asyncguard_benchmark.harness.scoring.answers import AnswerKind
+from asyncguard_benchmark.harness.task_quality import in_query
 from asyncguard_benchmark.services.catalogue import toolset_of
 from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
 from asyncguard_benchmark.services.service import Executor
-from asyncguard_benchmark.suites.asynctool.task_quality import in_query
-from asyncguard_benchmark.suites.hazards.tasks import AnswerKind, HazardTask, load_hazard_tasks
+from asyncguard_benchmark.suites.hazards.tasks import HazardTask, load_hazard_tasks
 
 COMMON = {"submit_answer", "report_problem", "describe_tool"}
 COMPUTING = {

@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from asyncguard_benchmark.harness.pointers import leaves, put, resolve
 from asyncguard_benchmark.harness.scenario import Domain, Workflow
+from asyncguard_benchmark.harness.task_quality import in_query
 from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
 from asyncguard_benchmark.services.service import Executor, Toolset
-from asyncguard_benchmark.suites.asynctool.task_quality import in_query
 from asyncguard_benchmark.suites.hazards.domains import treasury, warehouse, weather
 from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks
 

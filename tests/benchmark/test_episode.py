@@ -13,9 +13,9 @@ from asyncguard_benchmark import (
     score,
 )
 from asyncguard_benchmark.errors import EpisodeFormatError
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.episode import as_example
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
 from tests.benchmark.builders import compose
 
 PAIR = compose("fs-11", "tb-03")

@@ -11,7 +11,7 @@ from jsonschema import SchemaError
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import SubTask
-from asyncguard_benchmark.services.catalogue import TOOLSETS, fresh_executor, toolset_of
+from asyncguard_benchmark.services.catalogue import fresh_executor, toolset_of, toolsets
 from asyncguard_benchmark.services.declarations import (
     Effect,
     Tool,
@@ -26,10 +26,10 @@ TASKS = list(SUB_TASKS.values())
 Invocation = tuple[str, dict[str, Any]]
 
 
-@pytest.mark.parametrize("category", list(TOOLSETS), ids=str)
+@pytest.mark.parametrize("category", list(toolsets()), ids=str)
 def test_every_schema_of_arguments_is_valid(category: Any) -> None:
     """A schema is checked when it is first used; here all are."""
-    for tool in TOOLSETS[category].tools.values():
+    for tool in toolsets()[category].tools.values():
         assert tool.validator.schema == tool.parameters
 
 
@@ -304,5 +304,5 @@ def test_a_declaration_cannot_contradict_itself() -> None:
 
 def test_tool_names_are_unique_over_all_categories() -> None:
     """The API list of a cross composition is a union by name."""
-    names = [name for toolset in TOOLSETS.values() for name in toolset.tools]
+    names = [name for toolset in toolsets().values() for name in toolset.tools]
     assert len(names) == len(set(names))

@@ -13,7 +13,7 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.report.chrome_trace import trace_of
 from asyncguard_benchmark.harness.report.spreadsheet import COLUMNS, write_csv
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
+from asyncguard_benchmark.harness.scoring.verdict import score
 from tests.benchmark.builders_findings import findings
 from tests.benchmark.pages import data_of, episodes
 

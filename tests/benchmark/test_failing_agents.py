@@ -15,21 +15,21 @@ from asyncguard_benchmark import (
     shipped_compositions,
 )
 from asyncguard_benchmark.errors import UnknownNameError
-from asyncguard_benchmark.harness.names import AGENT_NAMES
-from asyncguard_benchmark.harness.registry import AGENTS, AgentSpec, player_of
-from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
-from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.slips import Slip, slipped
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import rank
-from asyncguard_benchmark.suites.asynctool.agents.transcript import (
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.tool_match import rank
+from asyncguard_benchmark.harness.agents.transcript import (
     UNREADABLE,
     read_transcript,
     reminders,
 )
+from asyncguard_benchmark.harness.registry import AgentSpec, agent_class, player_of
+from asyncguard_benchmark.harness.scoring.verdict import Score
+from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
+from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
+from asyncguard_benchmark.suites.asynctool.agents.slips import Slip, slipped
 from asyncguard_benchmark.suites.asynctool.agents.value_candidates import candidates
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 from tests.benchmark.builders import compose
 
 EVERY = shipped_compositions()
@@ -248,8 +248,9 @@ def test_only_an_objection_is_a_reminder() -> None:
 
 
 def test_agents_have_the_names_that_the_command_line_knows() -> None:
-    """Agents have the names of the command line; a foreign class is named by its place."""
-    assert tuple(AGENTS) == AGENT_NAMES
+    """Every name that a suite gives leads to a class; a foreign class is named by its place."""
+    for name in registry().all_agents:
+        assert agent_class(name).__name__.endswith("Agent")
     composition = SOME[0]
     own = AgentSpec(kind="asyncguard_benchmark.suites.asynctool.agents.keyword:KeywordAgent").make(
         composition, 0

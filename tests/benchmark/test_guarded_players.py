@@ -23,6 +23,10 @@ from asyncguard_benchmark import (
     shipped_compositions,
     summarise,
 )
+from asyncguard_benchmark.harness.agents.message_reader import Standing, read_message
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.environment import Environment
 from asyncguard_benchmark.harness.players import guarded
@@ -33,12 +37,8 @@ from asyncguard_benchmark.harness.players.guarded import (
     play_middleware,
 )
 from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.harness.scoring.summary import Summary
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing, read_message
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.suites.asynctool.metrics.summary import Summary
 from tests.benchmark.builders import LITE, SAMPLE, compose
 
 SOME = SAMPLE[::6]

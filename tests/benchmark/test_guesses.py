@@ -16,12 +16,12 @@ from asyncguard_benchmark import (
     score,
     shipped_compositions,
 )
+from asyncguard_benchmark.harness.agents.guesses import foreseen, recalled
+from asyncguard_benchmark.harness.agents.message_reader import read_questions
+from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.players.guarded import play_graph
 from asyncguard_benchmark.harness.protocol.prompts import first_user_message
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
-from asyncguard_benchmark.suites.asynctool.agents.guesses import foreseen, recalled
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import read_questions
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
 from tests.benchmark.builders import compose
 
 EVERY = shipped_compositions()

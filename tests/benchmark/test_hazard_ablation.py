@@ -9,12 +9,13 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES
 from asyncguard_benchmark.harness.arms import ARMS, RECOVER, RECOVERY_ARMS, ArmKind, arm_of
 from asyncguard_benchmark.harness.campaign import Cell, Condition, play
 from asyncguard_benchmark.harness.episode import Episode, episode_from_json, episode_to_json
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.players.second_run import EARLIER, answered
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.harness.scoring.answers import Ending
 from asyncguard_benchmark.suites.hazards.analysis import studies_of
 from asyncguard_benchmark.suites.hazards.fault_sites import with_faults
-from asyncguard_benchmark.suites.hazards.faults import Hazard
 from asyncguard_benchmark.suites.hazards.findings import ArmFigures, HazardStudy
 from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
@@ -25,7 +26,6 @@ from asyncguard_benchmark.suites.hazards.instances import (
 )
 from asyncguard_benchmark.suites.hazards.metrics import Facet
 from asyncguard_benchmark.suites.hazards.observations import Observed, observed
-from asyncguard_benchmark.suites.hazards.scorer import Ending
 
 
 def _instance(hazard: Hazard, mode: str, severity: int = 1) -> Instance:

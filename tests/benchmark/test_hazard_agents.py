@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from asyncguard_benchmark import Regime, Surface
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.episode import Run
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.pointers import PointerError
@@ -16,11 +19,8 @@ from asyncguard_benchmark.harness.protocol import entries
 from asyncguard_benchmark.harness.protocol.actions import Action, CallAction, Idle
 from asyncguard_benchmark.harness.protocol.surfaces import TextSpeech
 from asyncguard_benchmark.harness.scenario import Composition, Kind
+from asyncguard_benchmark.harness.scoring.answers import is_right
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.scorers.answers import is_right
 from asyncguard_benchmark.suites.hazards.agents.answers import Answer, read_answers
 from asyncguard_benchmark.suites.hazards.agents.argument_pairs import carried_over
 from asyncguard_benchmark.suites.hazards.agents.competent import CompetentAgent

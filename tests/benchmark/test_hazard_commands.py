@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.commands.hazard_options import ARM_NAMES, GATHERINGS, HAZARDS, PARTS
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.journal import read_lines
-from asyncguard_benchmark.harness.names import HAZARD_AGENT_NAMES
-from asyncguard_benchmark.harness.registry import HAZARD_AGENTS
 from asyncguard_benchmark.suites.hazards.chapter import hazard_chapters
-from asyncguard_benchmark.suites.hazards.faults import Hazard
+from asyncguard_benchmark.suites.hazards.commands.options import (
+    ARM_NAMES,
+    GATHERINGS,
+    HAZARDS,
+    PARTS,
+)
 from asyncguard_benchmark.suites.hazards.findings import (
     HazardFindingsError,
     read_hazard_findings,
@@ -48,7 +51,6 @@ def test_the_command_line_knows_what_there_is() -> None:
     assert tuple(each.value for each in Hazard) == HAZARDS
     assert tuple(each.value for each in Gathering) == GATHERINGS
     assert tuple(each.value for each in Part) == PARTS
-    assert tuple(HAZARD_AGENTS) == HAZARD_AGENT_NAMES
     assert {"none", "all", "hint-only", "scaling", "only-retry", "without-retry"} <= set(ARM_NAMES)
 
 

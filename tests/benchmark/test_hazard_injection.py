@@ -12,22 +12,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.environment import Environment
 from asyncguard_benchmark.harness.episode import digest_of, episode_from_json, episode_to_json
-from asyncguard_benchmark.harness.loading import (
-    composition_from_json,
-    composition_to_json,
-    sub_task_to_json,
-)
-from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime
-from asyncguard_benchmark.services.service import serialise
-from asyncguard_benchmark.suites.hazards.breakdown_modes import HTTPStatusError
-from asyncguard_benchmark.suites.hazards.common_tools import (
-    ANSWER_KEY,
-    DESCRIBE,
-    PROBLEM_KEY,
-    REPORT,
-    SUBMIT,
-)
-from asyncguard_benchmark.suites.hazards.faults import (
+from asyncguard_benchmark.harness.fault_modes import HTTPStatusError, Mode
+from asyncguard_benchmark.harness.fault_pipeline import Outcome, Pipeline
+from asyncguard_benchmark.harness.faults import (
     Failpoint,
     Fault,
     Hazard,
@@ -35,10 +22,22 @@ from asyncguard_benchmark.suites.hazards.faults import (
     draw,
     taken,
 )
+from asyncguard_benchmark.harness.loading import (
+    composition_from_json,
+    composition_to_json,
+    sub_task_to_json,
+)
+from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime
+from asyncguard_benchmark.services.common_tools import (
+    ANSWER_KEY,
+    DESCRIBE,
+    PROBLEM_KEY,
+    REPORT,
+    SUBMIT,
+)
+from asyncguard_benchmark.services.service import serialise
 from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES, MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode
-from asyncguard_benchmark.suites.hazards.pipeline import Outcome, Pipeline
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask, alone, hazard_task_from_json
 from tests.benchmark.builders import compose, played
 from tests.benchmark.builders_hazards import TASKS, bound, fault_on, gold_results, spots, tool_of

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.faults import Failpoint, Fault, Hazard, Profile
 from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Domain, Workflow
 from asyncguard_benchmark.suites.hazards.composition_sets import benign, broken_effects, in_company
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign, acts, sign_of, with_faults
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Fault, Hazard, Profile
 from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
     Part,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent
 from asyncguard_benchmark.suites.hazards.instances import all_tasks
 from asyncguard_benchmark.suites.hazards.tasks import alone

@@ -8,12 +8,12 @@ import pytest
 
 from asyncguard import GuardConfig
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.harness.players.outside import play
 from asyncguard_benchmark.suites.hazards.outside.cases import Family, Level, Scenario, Setting
 from asyncguard_benchmark.suites.hazards.outside.collection import scenarios
 from asyncguard_benchmark.suites.hazards.outside.judge import MARK, Ending, Heard, Seen, Told, judge
 from asyncguard_benchmark.suites.hazards.outside.tally import Played
 from asyncguard_benchmark.suites.hazards.outside.world import World
+from asyncguard_benchmark.suites.hazards.outside_player import play
 
 GUARDED = [each for each in Setting if each.guarded]
 PAID = '{"paid": 30}'
@@ -248,9 +248,9 @@ def test_the_command_fails_if_something_ran_twice(
     def unguarded(scenario: Any, setting: Any, *, faulty: bool) -> Any:
         return play(scenario, setting, faulty=faulty, config=GuardConfig.none())
 
-    monkeypatch.setattr("asyncguard_benchmark.commands.hazard_outside.play", unguarded)
+    monkeypatch.setattr("asyncguard_benchmark.suites.hazards.commands.outside.play", unguarded)
     monkeypatch.setattr(
-        "asyncguard_benchmark.commands.hazard_outside.scenarios", lambda _: [scenario]
+        "asyncguard_benchmark.suites.hazards.commands.outside.scenarios", lambda _: [scenario]
     )
     assert main(["hazards", "outside", "--settings", "graph", "--json"]) == 1
     fault = json.loads(capsys.readouterr().out)["faults"][0]

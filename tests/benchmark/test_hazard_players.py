@@ -17,7 +17,11 @@ from asyncguard.core.records import CallRecord as RuntimeRecord
 from asyncguard.core.results import Failure, Success
 from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard_benchmark import Composition, Episode, Regime, Run, Surface
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.harness.environment import CallRecord, Environment
+from asyncguard_benchmark.harness.faults import Failpoint, Fault, Hazard, Profile
 from asyncguard_benchmark.harness.players.answers import AnswerBook
 from asyncguard_benchmark.harness.players.declarations import specs_of
 from asyncguard_benchmark.harness.players.guarded import (
@@ -31,12 +35,8 @@ from asyncguard_benchmark.harness.players.ticks import TickClock, TickExecutor
 from asyncguard_benchmark.harness.players.translation import Translation
 from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech
 from asyncguard_benchmark.harness.scenario import Kind
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.services.common_tools import DESCRIBE, SUBMIT
 from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent, RetryHappyAgent
-from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE, SUBMIT
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Fault, Hazard, Profile
 from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.builders import SUB_TASKS
 from tests.benchmark.builders_hazards import TASKS, fault_on, tool_of

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark import Regime, Surface
+from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.episode import Run
+from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.players.declarations import specs_of
 from asyncguard_benchmark.harness.players.guarded import Setting, play_graph
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.registry import AgentSpec, player_of
 from asyncguard_benchmark.harness.scenario import Composition, Domain
 from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.scorers.effects import compare_effects
 from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent
 from asyncguard_benchmark.suites.hazards.campaign import Experiment
 from asyncguard_benchmark.suites.hazards.composition_sets import anywhere
+from asyncguard_benchmark.suites.hazards.effects import compare_effects
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign, matters, sign_of, witness_of
-from asyncguard_benchmark.suites.hazards.faults import Hazard, Profile
 from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
     Part,

@@ -9,12 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncguard_benchmark import Regime, Surface
+from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.episode import Episode, Run, episode_from_json, episode_to_json
+from asyncguard_benchmark.harness.faults import Failpoint, Fault, Hazard, Profile
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.scenario import Composition, Domain, Kind, Workflow
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.scorers.answers import canonical_answer, is_right
-from asyncguard_benchmark.suites.asynctool.scorers.effects import EffectsVerdict, compare_effects
+from asyncguard_benchmark.harness.scoring.answers import (
+    Answer,
+    AnswerKind,
+    Ending,
+    canonical_answer,
+    is_right,
+)
 from asyncguard_benchmark.suites.hazards.agents.competent import CompetentAgent
 from asyncguard_benchmark.suites.hazards.agents.plan_follower import HazardAgent
 from asyncguard_benchmark.suites.hazards.agents.simple import (
@@ -23,7 +29,7 @@ from asyncguard_benchmark.suites.hazards.agents.simple import (
     OverTrustingAgent,
     RetryHappyAgent,
 )
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Fault, Hazard, Profile
+from asyncguard_benchmark.suites.hazards.effects import EffectsVerdict, compare_effects
 from asyncguard_benchmark.suites.hazards.metrics import (
     CLEAN,
     Facet,
@@ -33,8 +39,8 @@ from asyncguard_benchmark.suites.hazards.metrics import (
     gain_of,
     kept_of,
 )
-from asyncguard_benchmark.suites.hazards.scorer import Ending, HazardScore, score_hazards
-from asyncguard_benchmark.suites.hazards.tasks import Answer, AnswerKind, alone
+from asyncguard_benchmark.suites.hazards.scorer import HazardScore, score_hazards
+from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.builders import SUB_TASKS, played
 from tests.benchmark.hazard_talk import TASKS
 

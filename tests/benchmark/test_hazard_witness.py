@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from asyncguard_benchmark.harness.fault_modes import Way
 from asyncguard_benchmark.harness.scenario import Domain, Regime, Workflow
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign, matters, solves, with_faults
 from asyncguard_benchmark.suites.hazards.instances import (
@@ -14,7 +15,6 @@ from asyncguard_benchmark.suites.hazards.instances import (
     all_tasks,
     shipped_instances,
 )
-from asyncguard_benchmark.suites.hazards.modes import Way
 from asyncguard_benchmark.suites.hazards.restore import (
     NoWayBackError,
     carried_back,

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from asyncguard_benchmark.harness.fault_modes import Mode, Spot, Way
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.harness.pointers import put, resolve
 from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS
 from asyncguard_benchmark.services.catalogue import toolset_of
+from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import Executor
-from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
 from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot, Way
 from asyncguard_benchmark.suites.hazards.result_modes import SMALLER
 from asyncguard_benchmark.suites.hazards.shapes import field_at, renamed
 from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks

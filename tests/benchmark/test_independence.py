@@ -9,21 +9,26 @@ import asyncguard_benchmark
 
 ROOT = Path(asyncguard_benchmark.__file__).parent
 FOLDERS = (
+    "harness/agents",
     "harness/protocol",
+    "harness/scoring",
     "services",
     "suites/asynctool/agents",
-    "suites/asynctool/metrics",
     "suites/asynctool/scorers",
     "suites/hazards/agents",
 )
 FILES = (
     "harness/environment",
     "harness/episode",
+    "harness/fault_modes",
+    "harness/fault_pipeline",
+    "harness/faults",
     "harness/loading",
     "harness/scenario",
+    "harness/task_quality",
     "suites/asynctool/composition_builder",
     "suites/asynctool/corpus",
-    "suites/asynctool/task_quality",
+    "suites/hazards/effects",
     "suites/hazards/metrics",
     "suites/hazards/scorer",
 )

@@ -1,8 +1,8 @@
 import pytest
 
-from asyncguard_benchmark.suites.asynctool.metrics import f1
-from asyncguard_benchmark.suites.asynctool.metrics.summary import rate, summarise
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
+from asyncguard_benchmark.harness.scoring import f1
+from asyncguard_benchmark.harness.scoring.summary import rate, summarise
+from asyncguard_benchmark.harness.scoring.verdict import Score, score
 from tests.benchmark.builders import Call, compose, gold, played
 
 PAIR = compose("fs-07", "tb-07")

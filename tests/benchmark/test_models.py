@@ -10,15 +10,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from asyncguard_benchmark import Composition, Suite, shipped_compositions
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.harness.campaign import EpisodeKey
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.models.quota import Quota
 from asyncguard_benchmark.harness.models.spec import ModelError, ModelSpec
 from asyncguard_benchmark.harness.models.usage import Price, PriceError, Usage, read_prices
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
 from tests.support.openai_policy import Call, Failure, Message, ModelRequest, Policy, Reply, Role
 from tests.support.openai_policy import Usage as Tokens
 from tests.support.openai_server import OpenAIServer

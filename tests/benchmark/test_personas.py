@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
+import asyncguard_benchmark.harness.agents
 import asyncguard_benchmark.suites.asynctool.agents
 from asyncguard_benchmark import Composition, Regime, Run, Surface, run_episode, score
+from asyncguard_benchmark.harness.agents.guesses import worked_out
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.transcript import Attempt
 from asyncguard_benchmark.harness.players.guarded import play_graph
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.agents.guesses import worked_out
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
 from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
 from asyncguard_benchmark.suites.asynctool.agents.personas.draws import Draws, deviation_of_task
 from asyncguard_benchmark.suites.asynctool.agents.personas.policy import Mind
@@ -28,9 +31,7 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.rates import (
     Rates,
     RatesError,
 )
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt
 from asyncguard_benchmark.suites.asynctool.calibration.rehearsal import Stage, stages_of
 from tests.benchmark.builders import SUB_TASKS, compose
 
@@ -261,8 +262,9 @@ GUARD_WORDS = ("GuardConfig", "scoreboard", "guard=", "ledger")
 
 def test_no_agent_can_see_ground_truth_or_guards() -> None:
     """The code of agents names no gold, no episode, no environment and nothing of the library."""
-    folder = Path(asyncguard_benchmark.suites.asynctool.agents.__file__).parent
-    for path in folder.rglob("*.py"):
+    packages = (asyncguard_benchmark.harness.agents, asyncguard_benchmark.suites.asynctool.agents)
+    folders = [Path(package.__file__).parent for package in packages]
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         # The plan is made from the ground truth, in one place that leaves out what results say.

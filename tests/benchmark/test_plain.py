@@ -10,10 +10,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from asyncguard_benchmark import Episode, Regime, Surface, run_episode, score
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.episode import Run, as_example
 from asyncguard_benchmark.harness.players.plain import play_plain
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
 from tests.benchmark.builders import compose
 
 PAIR = compose("fs-07", "tb-07")

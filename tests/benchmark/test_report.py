@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from asyncguard.config import GUARD_NAMES
 from asyncguard_benchmark import Regime, run_episode
 from asyncguard_benchmark.harness.ablation.findings import Interval
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.arms import ALL, LEAVE_ONE_OUT, NONE
 from asyncguard_benchmark.harness.campaign import Cell, Condition, play
 from asyncguard_benchmark.harness.episode import Episode
@@ -41,13 +43,11 @@ from asyncguard_benchmark.harness.report.number_format import (
     span,
 )
 from asyncguard_benchmark.harness.report.observations import Observations, compare, played_of
+from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
 from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAgent
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 from tests.benchmark.builders import compose, gold, played
 from tests.benchmark.builders_findings import findings
 

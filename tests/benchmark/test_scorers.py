@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.harness.scoring.canonical import canonical, freeze, same
+from asyncguard_benchmark.harness.scoring.checks import state
+from asyncguard_benchmark.harness.scoring.evidence import evidence_of
+from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore, score
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import canonical, freeze, same
-from asyncguard_benchmark.suites.asynctool.scorers.checks import state
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import evidence_of
 from asyncguard_benchmark.suites.asynctool.scorers.explain import Finding, FindingKind, findings
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, SubTaskScore, score
 from tests.benchmark.builders import SUB_TASKS, Call, compose, gold, played
 
 PAIR = compose("fs-07", "tb-07")

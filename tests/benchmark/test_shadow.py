@@ -19,10 +19,10 @@ from asyncguard_benchmark.harness.arms import NONE, SHADOW
 from asyncguard_benchmark.harness.campaign import Cell, Condition, play
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.loading import shipped_compositions
-from asyncguard_benchmark.harness.names import AGENT_NAMES
 from asyncguard_benchmark.harness.players.plain import NAME as PLAIN
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.suites.asynctool.suite import AGENTS
 from tests.benchmark.builders import SUB_TASKS, compose, gold, played
 from tests.benchmark.builders_findings import setup
 
@@ -44,7 +44,7 @@ def episode(
         pytest.param(
             agent, player, marks=[pytest.mark.slow] if number > 1 and player != "graph" else []
         )
-        for number, agent in enumerate(AGENT_NAMES)
+        for number, agent in enumerate(AGENTS)
         for player in PLAYERS
     ],
 )

@@ -28,10 +28,10 @@ from langchain_core.tools import StructuredTool
 from asyncguard.testing import run_virtual
 from asyncguard_benchmark.harness.loading import category_sub_tasks
 from asyncguard_benchmark.harness.scenario import Domain, SubTask
-from asyncguard_benchmark.services.catalogue import TOOLSETS
+from asyncguard_benchmark.services.catalogue import toolsets
+from asyncguard_benchmark.services.common_tools import common_tools
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import Executor
-from asyncguard_benchmark.suites.hazards.common_tools import common_tools
 from asyncguard_benchmark.suites.hazards.tasks import load_hazard_tasks
 
 WATCHED = (
@@ -200,7 +200,7 @@ class Told:
 
 def _worlds() -> Iterator[tuple[Mapping[str, Tool], list[SubTask]]]:
     """Every toolset with the tasks that are played in it."""
-    for category, toolset in TOOLSETS.items():
+    for category, toolset in toolsets().items():
         if isinstance(category, Domain):
             tasks = [task.sub_task for task in load_hazard_tasks(category)]
             yield {**toolset.tools, **common_tools(toolset.tools.values())}, tasks

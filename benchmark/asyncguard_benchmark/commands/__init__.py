@@ -24,11 +24,12 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         SystemExit: after help, or a wrong command line.
     """
-    options = parser().parse_args(argv)
-    options.argv = tuple(argv)
-    # Loaded by name, so that help and mistakes cost nothing.
-    command = import_module(f"asyncguard_benchmark.commands.{options.module}")
+    options = argparse.Namespace()
     try:
+        options = parser().parse_args(argv)
+        options.argv = tuple(argv)
+        # Loaded by name, so that help and mistakes cost nothing.
+        command = import_module(options.module)
         return int(command.execute(options))
     except (BenchmarkError, OSError) as error:
         # Their texts quote files. Here, so that help and mistakes do not load what commands print with.

@@ -6,11 +6,9 @@ from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
 from asyncguard_benchmark.harness.arms import ARMS, SWITCHES, Arm
-from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
 from asyncguard_benchmark.harness.players import guarded, plain
-from asyncguard_benchmark.harness.registry import AGENTS
-from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.harness.registry import agent_class
+from asyncguard_benchmark.harness.suites import BenchmarkSuite, registry
 
 Rows = list[dict[str, Any]]
 
@@ -37,6 +35,24 @@ def _shown(value: Any) -> str:
     return ", ".join(value) or "-" if isinstance(value, list) else str(value)
 
 
+def _suites() -> Rows:
+    return [
+        {
+            "name": suite.name,
+            "what it is": suite.summary,
+            "sets": list(suite.sets),
+            "categories": list(suite.toolsets),
+            "agents": list(suite.agents),
+        }
+        for suite in registry().suites.values()
+    ]
+
+
+def _playable() -> list[BenchmarkSuite]:
+    """Return the suites whose compositions `bench run` plays."""
+    return [suite for suite in registry().suites.values() if suite.sets]
+
+
 def _tasks() -> Rows:
     return [
         {
@@ -46,7 +62,8 @@ def _tasks() -> Rows:
             "tools": len(task.tools),
             "narration": task.narration.value,
         }
-        for task in shipped_sub_tasks()
+        for suite in _playable()
+        for task in (suite.load(suite.tasks)() if suite.tasks else ())
     ]
 
 
@@ -58,7 +75,8 @@ def _compositions() -> Rows:
             "calls": each.gold_calls,
             "sub_tasks": list(each.task_ids),
         }
-        for each in shipped_compositions()
+        for suite in _playable()
+        for each in suite.load(suite.compositions)(suite.sets[0])
     ]
 
 
@@ -67,9 +85,8 @@ def _first_line(thing: Any) -> str:
 
 
 def _agents() -> Rows:
-    scripted = [{"name": name, "what it does": _first_line(kind)} for name, kind in AGENTS.items()]
-    fitted = [{"name": name, "what it does": _first_line(PersonaAgent)} for name in PERSONA_NAMES]
-    return [*scripted, *fitted]
+    names = (*registry().agents, *registry().personas)
+    return [{"name": name, "what it does": _first_line(agent_class(name))} for name in names]
 
 
 def _players() -> Rows:
@@ -104,6 +121,7 @@ def _beyond_switches(arm: Arm) -> list[str]:
 
 
 _LISTS: Mapping[str, Callable[[], Rows]] = {
+    "suites": _suites,
     "tasks": _tasks,
     "compositions": _compositions,
     "agents": _agents,

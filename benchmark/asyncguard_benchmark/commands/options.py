@@ -1,22 +1,25 @@
 """The command line of ``asyncguard bench``. Imports nothing heavy: help answers at once."""
 
 import argparse
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.adapt_options import ADAPT_EXAMPLES, add_adapt_arguments
-from asyncguard_benchmark.commands.hazard_options import add_hazards
+from asyncguard_benchmark.commands.arguments import (
+    add_command,
+    add_jobs,
+    described,
+    number,
+    positive,
+    several,
+    words,
+)
 from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
-from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
-from asyncguard_benchmark.harness.scenario import Category, Regime, Suite, Surface
-
-DEMO_EVERY = 30
-"""Compositions of the suite `lite` for one of the demo: one of each kind is left; its message is
-that of every tenth."""
+from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
+from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
+from asyncguard_benchmark.harness.suites import registry
 
 _EXAMPLES = """\
 examples:
@@ -73,26 +76,16 @@ chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is o
 """
 _OTHER_AGENTS = "persona:MODEL (`bench list agents`; `personas` for all), package.module:Class"
 _ALL_PERSONAS = "personas"
-_CALIBRATE_EXAMPLES = """\
-examples:
-  asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
-  asyncguard bench calibrate --check             the same, and the best fit of every model is played anew
-  asyncguard bench calibrate --fit --out personas.json --work calibration.jsonl
-
-An interrupted fit goes on where it stopped if it is given the same --work.
-"""
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the whole command line."""
-    top = _parser(
-        "asyncguard bench", "Plays and scores agents on several tasks at once.", _EXAMPLES
+    top = argparse.ArgumentParser(
+        prog="asyncguard bench",
+        **described("plays and scores agents on several tasks at once", _EXAMPLES),
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _demo(commands)
     _list(commands)
-    _validate(commands)
-    _calibrate(commands)
     _run(commands)
     _resume(commands)
     _score(commands)
@@ -101,109 +94,25 @@ def parser() -> argparse.ArgumentParser:
     _report(commands)
     _results(commands)
     _export(commands)
-    add_hazards(commands)
-    add_adapt_arguments(
-        _command(commands, "adapt", "read or play a download of another benchmark", ADAPT_EXAMPLES)
-    )
+    for suite in registry().suites.values():
+        for add in suite.commands:
+            suite.load(add)(commands)
     return top
-
-
-def _parser(program: str, description: str, examples: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(
-        prog=program,
-        description=description,
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
 
 
 def _command(
     commands: Any, name: str, text: str, examples: str = "", module: str | None = None
 ) -> Any:
-    made = commands.add_parser(
-        name,
-        help=text,
-        description=f"{text[0].upper()}{text[1:]}.",
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    return add_command(
+        commands, name, text, f"asyncguard_benchmark.commands.{module or name}", examples
     )
-    made.set_defaults(module=module or name)
-    made.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    return made
-
-
-def _demo(commands: Any) -> None:
-    made = _command(
-        commands,
-        "demo",
-        "show agents without and with guards, offline, in about a minute on two cores",
-    )
-    made.add_argument(
-        "--every",
-        type=_positive,
-        default=DEMO_EVERY,
-        metavar="N",
-        help=f"play every Nth composition of the suite lite ({DEMO_EVERY}); 10 for narrower intervals",
-    )
-    made.add_argument(
-        "--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes"
-    )
-    _jobs(made)
 
 
 def _list(commands: Any) -> None:
     made = _command(commands, "list", "say what there is", module="listing")
     made.add_argument(
-        "what", nargs="?", choices=("tasks", "compositions", "agents", "players", "arms")
+        "what", nargs="?", choices=("suites", "tasks", "compositions", "agents", "players", "arms")
     )
-
-
-def _validate(commands: Any) -> None:
-    made = _command(
-        commands,
-        "validate",
-        "execute every task and composition and prove that they meet the quality bar",
-    )
-    codes = tuple(each.value for each in Category)
-    made.add_argument(
-        "--category",
-        type=_several(codes),
-        metavar="A,B",
-        help=f"only the tasks of these, both splits: {_of(codes)}",
-    )
-    _jobs(made)
-
-
-def _calibrate(commands: Any) -> None:
-    made = _command(
-        commands, "calibrate", "show or fit the personas of published models", _CALIBRATE_EXAMPLES
-    )
-    what = made.add_mutually_exclusive_group()
-    what.add_argument(
-        "--check", action="store_true", help="play the best fit of every model again and compare"
-    )
-    what.add_argument(
-        "--fit",
-        action="store_true",
-        help="fit everything again; some ten minutes on two free processors",
-    )
-    made.add_argument(
-        "--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes"
-    )
-    made.add_argument(
-        "--work",
-        type=Path,
-        default=Path("calibration.jsonl"),
-        metavar="FILE",
-        help="what a fit has played so far",
-    )
-    made.add_argument("--seed", type=_number, default=0, metavar="N", help="seed of the search")
-    made.add_argument(
-        "--quick", action="store_true", help="a tenth of the search, to see that it works"
-    )
-    _jobs(made)
 
 
 def _run(commands: Any) -> None:
@@ -214,53 +123,52 @@ def _run(commands: Any) -> None:
         "--agents",
         type=_agents,
         metavar="A,B",
-        help=f"simulated: {_of(AGENT_NAMES)}, {_OTHER_AGENTS}",
+        help=f"simulated: {_of(registry().agents)}, {_OTHER_AGENTS}",
     )
     made.add_argument(
         "--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said"
     )
     made.add_argument(
         "--players",
-        type=_several(PLAYER_NAMES),
+        type=several(PLAYER_NAMES),
         default=("graph",),
         metavar="A,B",
         help=_of(PLAYER_NAMES),
     )
     made.add_argument(
         "--arms",
-        type=_several(tuple(ARMS)),
+        type=several(tuple(ARMS)),
         default=(NONE, ALL),
         metavar="A,B",
         help="guards; see `bench list arms`",
     )
     regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
     made.add_argument(
-        "--regimes", type=_several(regimes), default=("fixed1",), metavar="A,B", help=_of(regimes)
+        "--regimes", type=several(regimes), default=("fixed1",), metavar="A,B", help=_of(regimes)
     )
     made.add_argument(
-        "--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=_of(surfaces)
+        "--surfaces", type=several(surfaces), default=("text",), metavar="A,B", help=_of(surfaces)
     )
     tools = ("declared", "undeclared")
     made.add_argument(
-        "--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools)
+        "--tools", type=several(tools), default=("declared",), metavar="A,B", help=_of(tools)
     )
     seeds = made.add_mutually_exclusive_group()
     seeds.add_argument(
         "--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses"
     )
     seeds.add_argument(
-        "--repeats", type=_positive, metavar="K", help="every episode K times: the seeds 0 to K-1"
+        "--repeats", type=positive, metavar="K", help="every episode K times: the seeds 0 to K-1"
     )
-    suites = tuple(each.value for each in Suite)
     made.add_argument(
         "--suite",
-        choices=suites,
+        choices=registry().sets,
         default=Suite.MAIN.value,
         help="712 of two or three tasks by default",
     )
     made.add_argument(
         "--compositions",
-        type=_words,
+        type=words,
         default=None,
         metavar="ID,ID",
         help="ids or beginnings of ids",
@@ -282,7 +190,7 @@ def _run(commands: Any) -> None:
     )
     made.add_argument(
         "--member",
-        type=_number,
+        type=number,
         metavar="N",
         help="personas: set of rates, from 0; the best fit first",
     )
@@ -296,7 +204,7 @@ def _run(commands: Any) -> None:
         "--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to"
     )
     add_model_arguments(made)
-    _jobs(made)
+    add_jobs(made)
     add_worker_arguments(made)
 
 
@@ -305,7 +213,7 @@ def _resume(commands: Any) -> None:
         commands, "resume", "play what a file was asked for and does not hold yet", _RESUME_EXAMPLES
     )
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
-    made.add_argument("--jobs", type=_positive, metavar="N", help="processes, as before by default")
+    made.add_argument("--jobs", type=positive, metavar="N", help="processes, as before by default")
     add_worker_arguments(made)
     group = made.add_argument_group(
         "what the file may ask for",
@@ -344,23 +252,23 @@ def _ablate(commands: Any) -> None:
         "--agents",
         type=_agents,
         metavar="A,B",
-        help=f"eager by default; {_of(AGENT_NAMES)}, {_OTHER_AGENTS}",
+        help=f"eager by default; {_of(registry().agents)}, {_OTHER_AGENTS}",
     )
     guarded = tuple(name for name in PLAYER_NAMES if name != PLAIN)
     made.add_argument(
-        "--players", type=_several(guarded), default=("graph",), metavar="A,B", help=_of(guarded)
+        "--players", type=several(guarded), default=("graph",), metavar="A,B", help=_of(guarded)
     )
     regimes = tuple(each.value for each in Regime)
     made.add_argument(
         "--regimes",
-        type=_several(regimes),
+        type=several(regimes),
         default=("sync", "fixed1"),
         metavar="A,B",
         help=_of(regimes),
     )
     tools = ("declared", "undeclared")
     made.add_argument(
-        "--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools)
+        "--tools", type=several(tools), default=("declared",), metavar="A,B", help=_of(tools)
     )
     made.add_argument("--surface", choices=tuple(each.value for each in Surface), default="text")
     made.add_argument(
@@ -375,14 +283,14 @@ def _ablate(commands: Any) -> None:
     )
     made.add_argument(
         "--compositions",
-        type=_words,
+        type=words,
         default=None,
         metavar="ID,ID",
         help="ids or beginnings of ids",
     )
     made.add_argument(
         "--members",
-        type=_positive,
+        type=positive,
         default=1,
         metavar="N",
         help="personas: sets of rates, for ranges",
@@ -403,7 +311,7 @@ def _ablate(commands: Any) -> None:
         help="do not sweep how far personas heed refusals",
     )
     made.add_argument(
-        "--resamples", type=_positive, default=2000, metavar="N", help="draws behind adjusted p"
+        "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
     )
     made.add_argument(
         "--out",
@@ -413,7 +321,7 @@ def _ablate(commands: Any) -> None:
         help="where episodes and findings go",
     )
     add_model_arguments(made)
-    _jobs(made)
+    add_jobs(made)
     add_worker_arguments(made)
 
 
@@ -462,20 +370,10 @@ def _export(commands: Any) -> None:
     made.add_argument("file", type=Path, metavar="EPISODES", help="what `run` wrote")
     made.add_argument("--format", choices=("chrome-trace", "csv", "markdown"), required=True)
     made.add_argument(
-        "--compositions", type=_words, default=(), metavar="ID,ID", help="ids or beginnings of ids"
+        "--compositions", type=words, default=(), metavar="ID,ID", help="ids or beginnings of ids"
     )
     made.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="overwritten if it is there"
-    )
-
-
-def _jobs(made: Any) -> None:
-    made.add_argument(
-        "--jobs",
-        type=_positive,
-        default=min(2, os.cpu_count() or 1),
-        metavar="N",
-        help="processes, 2 by default",
     )
 
 
@@ -483,44 +381,27 @@ def _of(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for word in text.split(",") if word))
-
-
 def _agents(text: str) -> tuple[str, ...]:
     """Names of agents; one with a colon is a persona, or a class of one's own that is looked for when it is played."""
     if text == _ALL_PERSONAS:
-        return PERSONA_NAMES
+        return registry().personas
     unknown = [
         name
-        for name in _words(text)
-        if name not in (*AGENT_NAMES, *PERSONA_NAMES)
+        for name in words(text)
+        if name not in (*registry().agents, *registry().personas)
         and (":" not in name or name.startswith("persona:"))
     ]
-    if unknown or not _words(text):
-        known = _of((*AGENT_NAMES, *PERSONA_NAMES))
+    if unknown or not words(text):
+        known = _of((*registry().agents, *registry().personas))
         raise argparse.ArgumentTypeError(
             f"{', '.join(unknown) or text!r}: choose from {known}, or package.module:Class"
         )
-    return _words(text)
-
-
-def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    def read(text: str) -> tuple[str, ...]:
-        words = _words(text)
-        unknown = [word for word in words if word not in known]
-        if unknown or not words:
-            raise argparse.ArgumentTypeError(
-                f"{', '.join(unknown) or text!r}: choose from {_of(known)}"
-            )
-        return words
-
-    return read
+    return words(text)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(word) for word in _words(text)) or (0,)
+        return tuple(int(word) for word in words(text)) or (0,)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a list of whole numbers, not {text!r}") from None
 
@@ -533,15 +414,3 @@ def _rate(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
     return value
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)

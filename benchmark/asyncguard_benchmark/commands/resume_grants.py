@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
+from asyncguard_benchmark.harness.suites import registry
 
 HARMLESS = frozenset(
     {
@@ -96,7 +96,7 @@ def _outside(asked: Namespace, standard: Namespace) -> Iterator[tuple[str, Any]]
         if name in HARMLESS or name in REPLACED or value == getattr(standard, name, None):
             continue
         for item in value if isinstance(value, list | tuple) else [value]:
-            bundled = name == "agents" and (":" not in item or item in PERSONA_NAMES)
+            bundled = name == "agents" and (":" not in item or item in registry().personas)
             if not bundled and not (name == "model_option" and item[0] in SAMPLING):
                 yield name, item
 

@@ -16,13 +16,12 @@ from asyncguard_benchmark.commands.worker_options import fleet_of, without_optio
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid, Played, key_of, play_all
 from asyncguard_benchmark.harness.journal import Journal, read_lines
-from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.models.play import Failed, play_models
 from asyncguard_benchmark.harness.models.spec import ModelSpec
-from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Surface
+from asyncguard_benchmark.harness.suites import registry
 
 if TYPE_CHECKING:
     from asyncguard_benchmark.harness.fanout.pool import Fleet
@@ -173,7 +172,7 @@ def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
 
 def _grid(options: Namespace) -> Grid:
     return Grid(
-        compositions=chosen(options.compositions, Suite(options.suite)),
+        compositions=chosen(options.compositions, options.suite),
         agents=_contestants(options),
         players=options.players,
         arms=options.arms,
@@ -187,14 +186,14 @@ def _grid(options: Namespace) -> Grid:
 
 def _contestants(options: Namespace) -> list[Contestant]:
     """Return the contestants that were named (simulated agents, a model, a replay), or all simulated agents."""
-    from asyncguard_benchmark.suites.asynctool.agents.replay import replay_spec  # noqa: PLC0415 - only here
+    from asyncguard_benchmark.harness.agents.replay import replay_spec  # noqa: PLC0415 - only here
 
     model = model_of(options)
     found: list[Contestant] = [] if model is None else [model]
     if options.replay is not None:
         episodes = [line.episode for line in read_lines(options.replay) if line.episode is not None]
         found.append(replay_spec(options.replay, episodes))
-    names = options.agents or (() if found else AGENT_NAMES)
+    names = options.agents or (() if found else registry().suite_of_set(options.suite).agents)
     return [*found, *(_agent(kind, options) for kind in names)]
 
 
@@ -202,23 +201,25 @@ def _agent(kind: str, options: Namespace) -> AgentSpec:
     given: dict[str, float | None] = {}
     if kind == "eager":
         given = {"distractor_rate": options.distractor_rate, "lucky_rate": options.lucky_rate}
-    elif kind in PERSONA_NAMES:
+    elif kind in registry().personas:
         given = {"member": options.member, "compliance": options.compliance}
     return AgentSpec(
         kind=kind, settings={name: value for name, value in given.items() if value is not None}
     )
 
 
-def chosen(beginnings: Sequence[str] | None, suite: Suite = Suite.MAIN) -> list[Composition]:
-    """Return the compositions of a suite whose ids begin so, or all.
+def chosen(beginnings: Sequence[str] | None, name: str = Suite.MAIN) -> list[Composition]:
+    """Return the compositions of a set whose ids begin so, or all.
 
     Raises:
+        UnknownNameError: no suite has the set.
         NothingToPlayError: a beginning fits none.
     """
-    known = shipped_compositions(suite)
+    suite = registry().suite_of_set(name)
+    known: Sequence[Composition] = suite.load(suite.compositions)(name)
     for beginning in beginnings or ():
         if not any(each.id.startswith(beginning) for each in known):
             raise NothingToPlayError(
-                f"no composition of {suite} has an id that begins with {beginning!r}; see `bench list compositions`"
+                f"no composition of {name} has an id that begins with {beginning!r}; see `bench list compositions`"
             )
     return [each for each in known if beginnings is None or each.id.startswith(tuple(beginnings))]

@@ -8,7 +8,7 @@ from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.campaign import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Line, read_lines
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
+from asyncguard_benchmark.harness.scoring.verdict import Score
 
 
 class UnscorableError(BenchmarkError):

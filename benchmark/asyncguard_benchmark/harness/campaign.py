@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
 
+from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.episode import FORMAT, Episode
 from asyncguard_benchmark.harness.loading import composition_to_json
@@ -19,7 +20,7 @@ from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.registry import player_of
 from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
-from asyncguard_benchmark.suites.asynctool.few_shot import example_of
+from asyncguard_benchmark.harness.suites import registry
 
 
 class Contestant(Protocol):
@@ -192,7 +193,7 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
-    example = example_of(condition.regime, condition.surface) if condition.few_shot else None
+    example = _example(cell) if condition.few_shot else None
     episode = run_episode(
         composition,
         agent or condition.agent.make(composition, condition.seed),
@@ -211,6 +212,19 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     messages = episode.messages if keep_messages else ()
     whole = replace(episode, agent=condition.agent_name, settings=settings, messages=messages)
     return Played(episode=whole, seconds=time.perf_counter() - started)
+
+
+def _example(cell: Cell) -> str:
+    """Return a successful trajectory from the suite of a composition.
+
+    Raises:
+        UnknownNameError: the suite has none.
+    """
+    suite = registry().suite_of(cell.composition.sub_tasks[0].category)
+    if not suite.example:
+        raise UnknownNameError(f"the suite {suite.name} has no example for a prompt")
+    example: str = suite.load(suite.example)(cell.condition.regime, cell.condition.surface)
+    return example
 
 
 def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:

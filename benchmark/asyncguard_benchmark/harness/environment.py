@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from asyncguard_benchmark.errors import UnknownSubTaskError
+from asyncguard_benchmark.harness.fault_pipeline import Pipeline
+from asyncguard_benchmark.harness.faults import Firing
 from asyncguard_benchmark.harness.scenario import Composition, Regime
 from asyncguard_benchmark.services.service import copy_json
-from asyncguard_benchmark.suites.hazards.faults import Firing
-from asyncguard_benchmark.suites.hazards.pipeline import Pipeline
 
 _FIXED_DELAY = {Regime.SYNC: 0, Regime.FIXED1: 1, Regime.FIXED2: 2}
 _LEAST_RANDOM_DELAY = {Regime.RANDOM01: 0, Regime.RANDOM12: 1}

@@ -11,9 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from asyncguard_benchmark.errors import DataError, EpisodeFormatError
 from asyncguard_benchmark.harness.environment import CallRecord, Counters, Environment
+from asyncguard_benchmark.harness.faults import FIRING_SCHEMA, Firing, firing_from_json
 from asyncguard_benchmark.harness.loading import check, composition_from_json, composition_to_json
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
-from asyncguard_benchmark.suites.hazards.faults import FIRING_SCHEMA, Firing, firing_from_json
 
 FORMAT = 1
 """Version of the saved form."""

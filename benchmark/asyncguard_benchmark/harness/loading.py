@@ -9,11 +9,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.errors import DataError, UnknownNameError
+from asyncguard_benchmark.harness.faults import FAULT_SCHEMA, fault_from_json, fault_to_json
 from asyncguard_benchmark.harness.scenario import (
     Category,
     Composition,
-    Domain,
     GoldCall,
     Kind,
     Narration,
@@ -24,7 +24,6 @@ from asyncguard_benchmark.harness.scenario import (
     Suite,
 )
 from asyncguard_benchmark.services.catalogue import names_of, toolset_of
-from asyncguard_benchmark.suites.hazards.faults import FAULT_SCHEMA, fault_from_json, fault_to_json
 
 _SOURCE = {
     "anyOf": [
@@ -68,7 +67,7 @@ _SUB_TASK = {
     "properties": {
         # The id is shown to agents between single quotes.
         "id": {"type": "string", "pattern": "^[A-Za-z0-9*_-]+$"},
-        "category": {"enum": [each.value for each in (*Category, *Domain)]},
+        "category": {"type": "string"},
         "query": {"type": "string", "minLength": 1},
         "narration": {"enum": [each.value for each in Narration]},
         "tools": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
@@ -121,7 +120,7 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
     check(value, _SUB_TASK, where)
     where = f"{where} ({value['id']})"
     try:
-        toolset = toolset_of(category_of(value["category"]))
+        toolset = toolset_of(value["category"])
         unknown = sorted(set(value["tools"]) - names_of(toolset.category))
         if unknown:
             raise ValueError(f"category {value['category']} has no tools {unknown}")
@@ -134,19 +133,10 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
             gold=tuple(_gold_call(call) for call in value["gold"]),
             narration=Narration(value["narration"]),
         )
-    except ValueError as problem:
+    except (ValueError, UnknownNameError) as problem:
         raise DataError(where, str(problem)) from problem
     check(value["initial_state"], toolset.state_schema, f"{where}.initial_state")
     return task
-
-
-def category_of(code: str) -> Category | Domain:
-    """Return the category or domain with this code.
-
-    Raises:
-        ValueError: there is none.
-    """
-    return Domain(code) if code in {each.value for each in Domain} else Category(code)
 
 
 def _gold_call(value: Mapping[str, Any]) -> GoldCall:

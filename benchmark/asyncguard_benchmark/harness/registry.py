@@ -7,52 +7,18 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
-from asyncguard_benchmark.harness.names import PERSONA_NAMES, PLAIN
+from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.players.guarded import Setting, play_graph, play_middleware
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.players.second_run import play_again
 from asyncguard_benchmark.harness.players.sham import play_sham
 from asyncguard_benchmark.harness.runner import Player
 from asyncguard_benchmark.harness.scenario import Composition
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import SpeakingAgent
-from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
-from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
-from asyncguard_benchmark.suites.asynctool.agents.forgetful import ForgetfulAgent
-from asyncguard_benchmark.suites.asynctool.agents.keyword import KeywordAgent
-from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
-from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAgent
-from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaAgent
-from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
-from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import PREFIX, shipped_personas
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.suites.hazards.agents.competent import CompetentAgent
-from asyncguard_benchmark.suites.hazards.agents.simple import (
-    GivesUpEarlyAgent,
-    NaiveAgent,
-    OverTrustingAgent,
-    RetryHappyAgent,
-)
+from asyncguard_benchmark.harness.suites import registry
 
-AGENTS: Mapping[str, type[SpeakingAgent]] = {
-    "oracle": OracleAgent,
-    "serial": SerialAgent,
-    "eager": EagerAgent,
-    "neglectful": NeglectfulAgent,
-    "confused": ConfusedAgent,
-    "forgetful": ForgetfulAgent,
-    "malformed": MalformedAgent,
-    "keyword-and-copy": KeywordAgent,
-}
-HAZARD_AGENTS: Mapping[str, type[SpeakingAgent]] = {
-    "naive": NaiveAgent,
-    "retry-happy": RetryHappyAgent,
-    "gives-up-early": GivesUpEarlyAgent,
-    "over-trusting": OverTrustingAgent,
-    "competent": CompetentAgent,
-}
-"""Agents that differ in what they do about faults of tools."""
 _GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
 
 _NOT_MADE = "The call was not made."
@@ -64,7 +30,7 @@ class AgentSpec:
     """A simulated agent, before it is made for a composition."""
 
     kind: str
-    """A name in `AGENTS`, `HAZARD_AGENTS` or `PERSONA_NAMES`, or a class of one's own as ``package.module:Class``."""
+    """Name of an agent or a persona of a suite, or a class of one's own as ``package.module:Class``."""
     settings: Mapping[str, float] = field(default_factory=dict)
     """Fields of the agent that differ from their defaults; of a persona its `member` and its `compliance`."""
 
@@ -82,13 +48,8 @@ class AgentSpec:
             composition: Composition whose plan it is given, if it works by one.
             seed: Seed of what it draws, if it draws anything.
         """
-        settings: dict[str, Any] = dict(self.settings)
-        if self.kind in PERSONA_NAMES:
-            maker: type[SpeakingAgent] = PersonaAgent
-            settings = {"rates": self._rates(**settings)}
-        else:
-            maker = _maker(self.kind)
-        fields: dict[str, Any] = {"name": self.label, **settings}
+        maker = agent_class(self.kind)
+        fields: dict[str, Any] = {"name": self.label, **maker.fields_of(self.kind, self.settings)}
         if "plan" in maker.model_fields:
             fields["plan"] = plan_of(composition)
         if "seed" in maker.model_fields:
@@ -98,23 +59,27 @@ class AgentSpec:
             raise UnknownNameError(f"the agent {self.kind} has no {', '.join(unknown)}")
         return maker(**fields)
 
-    def _rates(self, member: float = 0, compliance: float = 1.0, **unknown: float) -> Rates:
-        if unknown:
-            raise UnknownNameError(
-                f"a persona has member and compliance, not {', '.join(sorted(unknown))}"
-            )
-        return shipped_personas().rates(self.kind.removeprefix(PREFIX), int(member), compliance)
 
+def agent_class(kind: str) -> type[SpeakingAgent]:
+    """Return the class of an agent: by its name in a suite, or by where it stands.
 
-def _maker(kind: str) -> type[SpeakingAgent]:
-    """Return the class of an agent: by its name here, or by where it stands."""
+    Raises:
+        UnknownNameError: there is none, or it is not a `SpeakingAgent`.
+        BrokenSuiteError: its suite names a class that cannot be loaded.
+    """
     module, colon, name = kind.partition(":")
-    if not colon:
-        return _named({**AGENTS, **HAZARD_AGENTS}, kind, "agent")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as problem:
-        raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
+    suite = registry().all_agents.get(kind)
+    if suite is not None:
+        found = suite.load({**suite.agents, **suite.personas}[kind])
+    elif colon:
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as problem:
+            raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
+    else:
+        raise UnknownNameError(
+            f"there is no agent {kind!r}; there are {', '.join(registry().all_agents)}"
+        )
     if not (isinstance(found, type) and issubclass(found, SpeakingAgent)):
         raise UnknownNameError(f"{kind} is not a SpeakingAgent")
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from asyncguard_benchmark.suites.hazards.faults import Fault
+from asyncguard_benchmark.harness.faults import Fault
 
 
 class Category(StrEnum):
@@ -185,7 +185,8 @@ class SubTask:
     """One user goal with its own hidden state."""
 
     id: str
-    category: Category | Domain
+    category: StrEnum
+    """A member of its suite's own enum; its value is the code that files hold."""
     query: str
     tools: tuple[str, ...]
     """The API list: what the gold calls need, and distractors."""

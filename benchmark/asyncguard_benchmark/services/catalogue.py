@@ -1,76 +1,38 @@
-"""Toolset of each category and domain. A new one is one file and one line here."""
+"""Toolset of each category, from the suite that has it. A new one is one file, and one line in its suite."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
-from asyncguard_benchmark.harness.scenario import Category, Composition, Domain, SubTask
-from asyncguard_benchmark.services import (
-    box_office,
-    data_format,
-    data_generation,
-    data_management,
-    filesystem,
-    machine,
-    messaging,
-    number_operations,
-    social,
-    string_manipulation,
-    trading,
-    travel,
-)
+from asyncguard_benchmark.harness.scenario import Composition, SubTask
+from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES, common_tools
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import Executor, Toolset
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES, common_tools
-from asyncguard_benchmark.suites.hazards.domains import (
-    clinic,
-    energy,
-    fleet,
-    lending,
-    logistics,
-    rail,
-    treasury,
-    warehouse,
-    weather,
-)
-
-TOOLSETS: Mapping[Category | Domain, Toolset] = {
-    each.category: each
-    for each in (
-        data_management.TOOLSET,
-        filesystem.TOOLSET,
-        data_generation.TOOLSET,
-        messaging.TOOLSET,
-        number_operations.TOOLSET,
-        social.TOOLSET,
-        string_manipulation.TOOLSET,
-        box_office.TOOLSET,
-        trading.TOOLSET,
-        travel.TOOLSET,
-        data_format.TOOLSET,
-        machine.TOOLSET,
-        logistics.TOOLSET,
-        energy.TOOLSET,
-        clinic.TOOLSET,
-        treasury.TOOLSET,
-        warehouse.TOOLSET,
-        weather.TOOLSET,
-        rail.TOOLSET,
-        lending.TOOLSET,
-        fleet.TOOLSET,
-    )
-}
-"""Of a domain, without the tools that all hazard tasks have."""
 
 
-def toolset_of(category: Category | Domain) -> Toolset:
-    """Return the toolset of a category or domain."""
-    return TOOLSETS[category]
+def toolset_of(category: str) -> Toolset:
+    """Return the toolset of a category, without the tools that all tasks of its suite have.
+
+    Raises:
+        UnknownNameError: no suite has the category.
+        BrokenSuiteError: its suite names a toolset that cannot be loaded.
+    """
+    suite = registry().suite_of(category)
+    toolset: Toolset = suite.load(suite.toolsets[category])
+    return toolset
 
 
-def names_of(category: Category | Domain) -> set[str]:
-    """Return the tools that may be on an API list: of a domain, also those that all hazard tasks have."""
-    return {*toolset_of(category).tools, *(COMMON_NAMES if isinstance(category, Domain) else ())}
+def toolsets() -> dict[StrEnum, Toolset]:
+    """Return the toolsets of all suites, by category; all are loaded."""
+    return {each.category: each for each in map(toolset_of, registry().categories)}
+
+
+def names_of(category: str) -> set[str]:
+    """Return the tools that may be on an API list, those that all tasks of the suite have among them."""
+    common = COMMON_NAMES if registry().suite_of(category).closing else ()
+    return {*toolset_of(category).tools, *common}
 
 
 def tools_of(task: SubTask) -> Mapping[str, Tool]:
@@ -79,10 +41,10 @@ def tools_of(task: SubTask) -> Mapping[str, Tool]:
 
 
 @lru_cache(maxsize=4096)
-def tools_named(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, Tool]:
+def tools_named(category: str, names: tuple[str, ...]) -> Mapping[str, Tool]:
     """Return the API list; made once for each, as the tool that tells contracts is made for its list."""
     tools = toolset_of(category).tools
-    if isinstance(category, Domain):
+    if registry().suite_of(category).closing:
         tools = {**tools, **common_tools(tools[name] for name in names if name in tools)}
     return MappingProxyType({name: tools[name] for name in names})
 

@@ -8,12 +8,12 @@ nothing; a result is turned into text at once, so later changes of the state can
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from jsonschema import ValidationError
 
 from asyncguard_benchmark.errors import RefusedCall, ToolFailure
-from asyncguard_benchmark.harness.scenario import Category, Domain
 from asyncguard_benchmark.services.declarations import State, Tool
 
 _LONGEST_PROBLEM = 300
@@ -26,17 +26,15 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Toolset:
-    """All tools of one category or domain."""
+    """All tools of one category."""
 
-    category: Category | Domain
+    category: StrEnum
     tools: Mapping[str, Tool]
     state_schema: Mapping[str, Any]
     """JSON schema of a state."""
 
 
-def toolset(
-    category: Category | Domain, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]
-) -> Toolset:
+def toolset(category: StrEnum, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
     """Put the tools of a category or domain under their names.
 
     Raises:

@@ -22,6 +22,7 @@ from asyncguard_benchmark.harness.ablation.findings import (
 from asyncguard_benchmark.harness.ablation.outcomes import Outcome
 from asyncguard_benchmark.harness.ablation.units import Game, UnitResult
 from asyncguard_benchmark.harness.arms import ALL, ARMS, FEATURES, LEAVE_ONE_OUT, NONE, SHAM, arm_of
+from asyncguard_benchmark.harness.scoring.summary import mean
 from asyncguard_benchmark.harness.statistics.clustered import Sources, mean_of, share_of
 from asyncguard_benchmark.harness.statistics.families import max_t
 from asyncguard_benchmark.harness.statistics.paired import (
@@ -31,7 +32,6 @@ from asyncguard_benchmark.harness.statistics.paired import (
     mcnemar,
     paired_difference,
 )
-from asyncguard_benchmark.suites.asynctool.metrics.summary import mean
 
 AGAINST_NONE = "each arm against none"
 AGAINST_ALL = "each arm with something left out against all"

@@ -8,9 +8,9 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
 from asyncguard_benchmark.harness.ablation.units import Game, Unit
 from asyncguard_benchmark.harness.arms import ALL, FAMILIES, LEAVE_ONE_OUT, NONE, ONE_IN, SHAM
 from asyncguard_benchmark.harness.campaign import Condition, Contestant
-from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
+from asyncguard_benchmark.harness.suites import registry
 
 FAMILY_ARMS = (NONE, ALL, *FAMILIES)
 """Played in every regime."""
@@ -126,7 +126,10 @@ def is_repeatable(agent: Contestant) -> bool:
 
     The simulated agents of this package do. For models and classes from elsewhere it is not known.
     """
-    return isinstance(agent, AgentSpec) and agent.kind in (*AGENT_NAMES, *PERSONA_NAMES)
+    return isinstance(agent, AgentSpec) and agent.kind in (
+        *registry().agents,
+        *registry().personas,
+    )
 
 
 def is_further_member(agent: Contestant) -> bool:
@@ -136,7 +139,7 @@ def is_further_member(agent: Contestant) -> bool:
 
 def members(kind: str, count: int) -> list[AgentSpec]:
     """Return an agent by name; of a persona so many members of its ensemble, the best first."""
-    if kind not in PERSONA_NAMES:
+    if kind not in registry().personas:
         return [AgentSpec(kind=kind)]
     return [
         AgentSpec(kind=kind, settings={"member": number} if number else {})
@@ -146,7 +149,7 @@ def members(kind: str, count: int) -> list[AgentSpec]:
 
 def complying(agent: Contestant) -> list[AgentSpec]:
     """Return a persona at every rate of compliance with feedback; other agents have no such rate."""
-    if not isinstance(agent, AgentSpec) or agent.kind not in PERSONA_NAMES:
+    if not isinstance(agent, AgentSpec) or agent.kind not in registry().personas:
         return []
     return [replace(agent, settings={**agent.settings, "compliance": rate}) for rate in COMPLIANCE]
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
+from asyncguard_benchmark.harness.scoring import checks
+from asyncguard_benchmark.harness.scoring.canonical import CanonicalCall, canonical
+from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, replay
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers import checks
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import CanonicalCall, canonical
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, Replay, replay
 
 
 def wrong(task: SubTask, records: Sequence[CallRecord]) -> list[bool]:

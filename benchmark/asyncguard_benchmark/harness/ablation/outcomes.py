@@ -9,7 +9,7 @@ from typing import Any
 from asyncguard.config import FEATURE_NAMES
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
+from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 _FEATURES = frozenset(FEATURE_NAMES)
 

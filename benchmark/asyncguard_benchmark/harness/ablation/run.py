@@ -49,9 +49,9 @@ from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.models.metered import BudgetExhaustedError
 from asyncguard_benchmark.harness.models.play import Asking
 from asyncguard_benchmark.harness.models.spec import ModelSpec
-from asyncguard_benchmark.harness.names import PERSONA_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.harness.suites import registry
 
 if TYPE_CHECKING:
     from asyncguard_benchmark.harness.fanout.pool import Fleet
@@ -218,7 +218,7 @@ def _ensembles(
     found: dict[tuple[str, Setup], list[Study]] = {}
     for condition, study in zip(conditions, studies, strict=True):
         agent = condition.agent
-        if isinstance(agent, AgentSpec) and agent.kind in PERSONA_NAMES:
+        if isinstance(agent, AgentSpec) and agent.kind in registry().personas:
             found.setdefault((agent.kind, replace(study.setup, agent=agent.kind)), []).append(study)
     for (name, setup), members in found.items():
         if len(members) > 1:

@@ -14,8 +14,8 @@ from asyncguard_benchmark.harness.ablation.findings import (
 from asyncguard_benchmark.harness.ablation.labels import irrecoverable, wrong
 from asyncguard_benchmark.harness.arms import DROPPED
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.harness.statistics.clustered import Sources, share_among
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
 
 _CALL_GUARDS = tuple(name for name in GUARD_NAMES if name != "completion")
 """Completion judges the end of a run and no call."""

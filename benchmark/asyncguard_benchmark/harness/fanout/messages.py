@@ -14,11 +14,12 @@ from asyncguard_benchmark.errors import BenchmarkError, DataError, WorkersError
 from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of, key_of_episode
 from asyncguard_benchmark.harness.episode import digest_of, episode_from_json, episode_to_json
 from asyncguard_benchmark.harness.loading import check, composition_from_json, composition_to_json
-from asyncguard_benchmark.harness.names import PERSONA_NAMES, PLAYER_NAMES
-from asyncguard_benchmark.harness.registry import AGENTS, HAZARD_AGENTS, AgentSpec
+from asyncguard_benchmark.harness.names import PLAYER_NAMES
+from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Regime, Surface
+from asyncguard_benchmark.harness.suites import registry
 
-KNOWN_AGENTS = (*AGENTS, *HAZARD_AGENTS, *PERSONA_NAMES)
+KNOWN_AGENTS = tuple(registry().all_agents)
 """The agents that workers have."""
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _CELL: dict[str, Any] = {

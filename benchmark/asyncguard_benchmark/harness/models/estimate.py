@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.harness.campaign import Cell, play
 from asyncguard_benchmark.harness.models.usage import Price, Usage, tokens_in
 from asyncguard_benchmark.harness.protocol.surfaces import native_tools
 from asyncguard_benchmark.harness.scenario import Surface
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import SimulatedAgent
 
 _KINDS: Mapping[str, type[SimulatedAgent]] = {"oracle": OracleAgent, "serial": SerialAgent}
 

@@ -12,10 +12,10 @@ from asyncguard_benchmark.harness.players.translation import (
     UNKNOWN_TOOL,
     UNREADABLE_TOOL,
 )
-from asyncguard_benchmark.harness.scenario import Category, Composition, Domain
+from asyncguard_benchmark.harness.scenario import Composition
 from asyncguard_benchmark.services.catalogue import composition_tools, tools_named
+from asyncguard_benchmark.services.common_tools import DESCRIBE
 from asyncguard_benchmark.services.declarations import Alternative, Tool
-from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE
 
 
 def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
@@ -45,7 +45,7 @@ def own_specs(composition: Composition) -> list[ToolSpec]:
     return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode_of(composition))]
 
 
-_Api = tuple[str, Category | Domain, tuple[str, ...]]
+_Api = tuple[str, str, tuple[str, ...]]
 """A sub-task's id, its category, and the names of its tools."""
 
 

@@ -14,8 +14,9 @@ from typing_extensions import override
 from asyncguard_benchmark.harness.chat_model import DelegatingChatModel
 from asyncguard_benchmark.harness.episode import Episode, Run, as_example
 from asyncguard_benchmark.harness.players.guarded import Setting
-from asyncguard_benchmark.harness.scenario import Composition, Domain
-from asyncguard_benchmark.suites.hazards.common_tools import SUBMIT
+from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.services.common_tools import SUBMIT
 
 EARLIER = "earlier"
 """The setting of an episode that says what the run before it has cost."""
@@ -63,7 +64,7 @@ def play_again(
     setting: Setting,
     play: Callable[..., Episode],
 ) -> Episode:
-    """Play an episode, and another one if a task of the hazard suite was left without an answer.
+    """Play an episode, and another one if a task that ends by an answer was left without one.
 
     Args:
         composition: The tasks.
@@ -94,7 +95,11 @@ def play_again(
 
 def answered(episode: Episode) -> bool:
     """Return True if an answer was submitted for every task that ends by one."""
-    own = [task.id for task in episode.composition.sub_tasks if isinstance(task.category, Domain)]
+    own = [
+        task.id
+        for task in episode.composition.sub_tasks
+        if registry().suite_of(task.category).closing
+    ]
     return all(
         any(record.tool == SUBMIT for record in episode.calls_of(task_id)) for task_id in own
     )

@@ -12,13 +12,13 @@ from asyncguard.core.results import Failure, Result, Success
 from asyncguard.errors import ToolFault
 from asyncguard.runtime.executors.port import Completion, Health, Job
 from asyncguard_benchmark.errors import BenchmarkError, ToolFailure
+from asyncguard_benchmark.harness import fault_modes
 from asyncguard_benchmark.harness.environment import CallRecord, Environment
 from asyncguard_benchmark.harness.players.translation import (
     IDLE_TOOL,
     UNKNOWN_TOOL,
     UNREADABLE_TOOL,
 )
-from asyncguard_benchmark.suites.hazards import breakdown_modes
 
 LONGEST_BACK_OFF = 2
 """Ticks: a back-off of more seconds lasts no longer, for a tick is a whole message."""
@@ -106,7 +106,7 @@ class TickExecutor:
                 return Success(content=record.response)
             case ToolFailure():
                 return result_of(ToolMessage(str(raised), tool_call_id="", status="error"))
-            case breakdown_modes.NotSentError():
+            case fault_modes.NotSentError():
                 return Failure(
                     symptom=symptom_of(NotSentError(str(raised), transient=True, started=False))
                 )

@@ -20,6 +20,7 @@ from asyncguard_benchmark.harness.report.explorer import Explorer
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Figures, cells
 from asyncguard_benchmark.harness.report.number_format import count
 from asyncguard_benchmark.harness.report.observations import Observations, compare
+from asyncguard_benchmark.harness.suites import registry
 
 _TITLE = "What the guards are worth"
 
@@ -75,9 +76,20 @@ def chapters_of(
         behaviour.chapter(side.observed, _telling(side.findings)),
         _between(side, against),
         *further,
+        *_of_suites(side),
     ]
     found += [costs.method_chapter(side.findings)] if side.findings is not None else []
     return [chapter for chapter in found if chapter is not None]
+
+
+def _of_suites(side: Side) -> list[Chapter | None]:
+    """Return what the suites of the observed episodes say of them."""
+    found = {
+        suite.name: suite
+        for composition in side.observed.compositions.values()
+        for suite in [registry().suite_of(composition.sub_tasks[0].category)]
+    }
+    return [suite.load(each)(side) for suite in found.values() for each in suite.chapters]
 
 
 def _found(whole: Findings) -> list[Chapter | None]:

@@ -11,7 +11,7 @@ from typing import Any
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.figures import Group
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import score
+from asyncguard_benchmark.harness.scoring.verdict import score
 
 _GUARDS = 0
 """Thread of what guards did to no sub-task; sub-tasks follow."""

@@ -11,8 +11,8 @@ from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.ablation.outcomes import outcome_of
 from asyncguard_benchmark.harness.arms import ARMS, NONE, Arm, ArmKind, arm_of
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.harness.names import AGENT_NAMES, PERSONA_NAMES
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
+from asyncguard_benchmark.harness.scoring.verdict import Score
+from asyncguard_benchmark.harness.suites import registry
 
 _UNSHOWN = (ArmKind.COALITION, ArmKind.CONTROL)
 """Arms that are played here and there, to share an effect out or to judge guards."""
@@ -65,4 +65,4 @@ def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
 
 def _does_the_same_again(episode: Episode) -> bool:
     """Return True if the agent is a simulated one, which says the same in the same conversation."""
-    return episode.agent.partition(",")[0] in (*AGENT_NAMES, *PERSONA_NAMES)
+    return episode.agent.partition(",")[0] in (*registry().agents, *registry().personas)

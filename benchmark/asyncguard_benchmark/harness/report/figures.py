@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.suites.asynctool.metrics.summary import Rate, Summary, summarise
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
+from asyncguard_benchmark.harness.scoring.summary import Rate, Summary, summarise
+from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

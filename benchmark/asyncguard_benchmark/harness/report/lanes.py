@@ -7,10 +7,10 @@ from typing import Any
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scenario import SubTask
+from asyncguard_benchmark.harness.scoring.canonical import canonical
+from asyncguard_benchmark.harness.scoring.evidence import replay
+from asyncguard_benchmark.harness.scoring.verdict import Score
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import canonical
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import replay
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score
 
 _LONGEST_QUERY, _LONGEST_VALUE = 700, 180
 """Characters; what is longer is cut, and says so by an ellipsis."""

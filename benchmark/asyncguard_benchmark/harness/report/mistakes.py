@@ -6,10 +6,9 @@ from typing import Any
 
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scenario import SubTask
+from asyncguard_benchmark.harness.scoring.canonical import CanonicalCall, canonical
+from asyncguard_benchmark.harness.scoring.verdict import FindingKind, Score, SubTaskScore
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import CanonicalCall, canonical
-from asyncguard_benchmark.suites.asynctool.scorers.explain import FindingKind
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, SubTaskScore
 
 
 class Mistake(StrEnum):

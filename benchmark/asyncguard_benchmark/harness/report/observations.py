@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +13,8 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.covering_arms import arm_name, arms_told
 from asyncguard_benchmark.harness.report.lanes import packed_episode
 from asyncguard_benchmark.harness.report.mistakes import Mistake, mistakes_of
-from asyncguard_benchmark.harness.scenario import Category, Composition, Domain, SourceKind
-from asyncguard_benchmark.suites.asynctool.scorers.verdict import Score, score
+from asyncguard_benchmark.harness.scenario import Composition, SourceKind
+from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 TOLD = (NONE, ALL)
 """The arms whose episodes are looked at one by one; of the others verdicts alone are kept."""
@@ -51,7 +52,7 @@ class Share:
 class Conduct:
     """Performance of an arm in a setup, over all seeds."""
 
-    by_category: dict[tuple[Category | Domain, int], Share] = field(default_factory=dict)
+    by_category: dict[tuple[StrEnum, int], Share] = field(default_factory=dict)
     """Sub-tasks by category and by the number of tasks in their composition."""
     by_streak: dict[int, Share] = field(default_factory=dict)
     """Compositions by their longest run of calls for one task."""

@@ -2,12 +2,12 @@
 
 from functools import cache
 
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.episode import Run, as_example
 from asyncguard_benchmark.harness.loading import by_id, shipped_sub_tasks
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, Split, Surface
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
 
 EXAMPLE_TASKS = ("fs-w01", "tb-w01")
 """Of the wild split: the example gives nothing away of any task that is scored."""

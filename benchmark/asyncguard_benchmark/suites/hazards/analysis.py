@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.names import PLAIN
+from asyncguard_benchmark.harness.scoring.answers import Ending
 from asyncguard_benchmark.harness.statistics.clustered import share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign
-from asyncguard_benchmark.suites.hazards.faults import Hazard
 from asyncguard_benchmark.suites.hazards.findings import (
     UNDIAGNOSED,
     ArmFigures,
@@ -30,7 +31,7 @@ from asyncguard_benchmark.suites.hazards.metrics import (
 )
 from asyncguard_benchmark.suites.hazards.mode_table import MODES
 from asyncguard_benchmark.suites.hazards.observations import Observed
-from asyncguard_benchmark.suites.hazards.scorer import Ending, HazardScore
+from asyncguard_benchmark.suites.hazards.scorer import HazardScore
 
 BUDGETS = (1.5, 2.0, 3.0)
 """Budgets of calls, as multiples of the ground truth."""

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.fault_modes import Mode, Spot, Way, siblings
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
+from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import Tool
-from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
 from asyncguard_benchmark.suites.hazards.field_names import new_name
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot, Way, siblings
 from asyncguard_benchmark.suites.hazards.shapes import (
     closed,
     renamed,

@@ -5,35 +5,22 @@ The caller sees the same exception in both cases, unless the client knows that n
 """
 
 import errno
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.fault_modes import (
+    HTTPStatusError,
+    Mode,
+    NotSentError,
+    Response,
+    Spot,
+    Way,
+    siblings,
+)
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.services.declarations import Effect, Tool
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot, Way, siblings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Response:
-    """The parts of a response that an HTTP client keeps."""
-
-    status_code: int
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-class HTTPStatusError(Exception):
-    """A server answered with a status that says no; carries its answer, as HTTP clients have it."""
-
-    def __init__(self, reason: str, response: Response) -> None:
-        super().__init__(reason)
-        self.response = response
-
-
-class NotSentError(Exception):
-    """The client could not send the request: nothing has happened, and it knows that."""
 
 
 class Breakdown(Mode):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from asyncguard_benchmark.harness.arms import NONE, RECOVER
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid
+from asyncguard_benchmark.harness.faults import Profile
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.scenario import Composition, Domain, Regime, Suite, Surface
 from asyncguard_benchmark.suites.hazards.composition_sets import (
@@ -15,7 +16,6 @@ from asyncguard_benchmark.suites.hazards.composition_sets import (
     in_company,
 )
 from asyncguard_benchmark.suites.hazards.fault_sites import with_faults
-from asyncguard_benchmark.suites.hazards.faults import Profile
 from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
     Instance,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.report.blocks import (
     PERCENT,
     Block,
@@ -26,7 +27,6 @@ from asyncguard_benchmark.harness.report.number_format import (
     signed_span,
     span,
 )
-from asyncguard_benchmark.suites.hazards.faults import Hazard
 from asyncguard_benchmark.suites.hazards.findings import (
     UNDIAGNOSED,
     ArmFigures,

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+from asyncguard_benchmark.harness.fault_modes import Mode
+from asyncguard_benchmark.harness.faults import Fault, Hazard, draw
 from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.harness.pointers import covers
 from asyncguard_benchmark.harness.scenario import Composition, Kind, SubTask, Suite
 from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES
 from asyncguard_benchmark.services.declarations import Effect
 from asyncguard_benchmark.suites.hazards.benign_modes import BENIGN_MODES
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES
 from asyncguard_benchmark.suites.hazards.fault_sites import (
     Place,
     Sign,
@@ -26,10 +28,8 @@ from asyncguard_benchmark.suites.hazards.fault_sites import (
     taken_from,
     with_faults,
 )
-from asyncguard_benchmark.suites.hazards.faults import Fault, Hazard, draw
 from asyncguard_benchmark.suites.hazards.instances import Instance
 from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask
 
 BENIGN = "~benign."

@@ -15,14 +15,14 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.fault_modes import Mode
+from asyncguard_benchmark.harness.faults import MOST_SEVERE, Fault, Hazard
 from asyncguard_benchmark.harness.pointers import PointerError, covers, resolve
 from asyncguard_benchmark.harness.scenario import Composition, Kind, SubTask
+from asyncguard_benchmark.harness.scoring.canonical import freeze
 from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES
 from asyncguard_benchmark.services.declarations import Tool
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES
-from asyncguard_benchmark.suites.hazards.faults import MOST_SEVERE, Fault, Hazard
-from asyncguard_benchmark.suites.hazards.modes import Mode
 from asyncguard_benchmark.suites.hazards.restore import NoWayBackError, read
 from asyncguard_benchmark.suites.hazards.scorer import score_hazards
 from asyncguard_benchmark.suites.hazards.solvability_proof import (

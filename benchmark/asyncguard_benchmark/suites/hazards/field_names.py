@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from asyncguard_benchmark.suites.hazards.modes import Spot
+from asyncguard_benchmark.harness.fault_modes import Spot
 
 
 def new_name(old: str, taken: Collection[str], spot: Spot, aliases: Collection[str] = ()) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign
-from asyncguard_benchmark.suites.hazards.faults import Hazard, Profile
 from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
 from asyncguard_benchmark.suites.hazards.metrics import Endings, Facet, Gain, Kept
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.fault_modes import Spot, Way, siblings
+from asyncguard_benchmark.harness.faults import Failpoint
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.suites.hazards.conflict_modes import Conflict
-from asyncguard_benchmark.suites.hazards.faults import Failpoint
-from asyncguard_benchmark.suites.hazards.modes import Spot, Way, siblings
 from asyncguard_benchmark.suites.hazards.output_modes import OutputDrift
 from asyncguard_benchmark.suites.hazards.shapes import (
     Schema,

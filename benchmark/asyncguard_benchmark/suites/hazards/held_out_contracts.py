@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.fault_modes import Spot, Way, siblings
+from asyncguard_benchmark.services.contracts import Contract, declared
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.suites.hazards.argument_modes import ArgumentDrift
-from asyncguard_benchmark.suites.hazards.contracts import Contract, declared
-from asyncguard_benchmark.suites.hazards.modes import Spot, Way, siblings
 from asyncguard_benchmark.suites.hazards.result_modes import SMALLER, ResultDrift, returns_of
 from asyncguard_benchmark.suites.hazards.shapes import (
     Schema,

@@ -1,5 +1,6 @@
 """Held out: a third of all modes, written apart from diagnosis and recovery, which are measured on them unseen."""
 
+from asyncguard_benchmark.harness.fault_modes import Mode
 from asyncguard_benchmark.suites.hazards.held_out_answers import (
     ArgumentRespelled,
     DeprecationNoted,
@@ -15,7 +16,6 @@ from asyncguard_benchmark.suites.hazards.held_out_contracts import (
     ResultPaged,
     WordNumbered,
 )
-from asyncguard_benchmark.suites.hazards.modes import Mode
 
 HELD_OUT_MODES: tuple[Mode, ...] = (
     ArgumentListed(),

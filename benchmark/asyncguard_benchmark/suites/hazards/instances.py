@@ -10,10 +10,8 @@ from functools import cache
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.harness.loading import check, read_list
-from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Composition, Domain
-from asyncguard_benchmark.suites.hazards.fault_sites import Sign, with_faults
-from asyncguard_benchmark.suites.hazards.faults import (
+from asyncguard_benchmark.harness.fault_modes import Way
+from asyncguard_benchmark.harness.faults import (
     FAULT_SCHEMA,
     Fault,
     Hazard,
@@ -21,7 +19,9 @@ from asyncguard_benchmark.suites.hazards.faults import (
     fault_from_json,
     fault_to_json,
 )
-from asyncguard_benchmark.suites.hazards.modes import Way
+from asyncguard_benchmark.harness.loading import check, read_list
+from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Composition, Domain
+from asyncguard_benchmark.suites.hazards.fault_sites import Sign, with_faults
 from asyncguard_benchmark.suites.hazards.solvability_proof import Plan
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask, load_hazard_tasks
 

@@ -3,10 +3,10 @@
 from functools import lru_cache
 
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.faults import Profile
 from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Composition, Domain
 from asyncguard_benchmark.suites.hazards.composition_sets import ANYWHERE, BENIGN, DRAWN
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign, sign_of
-from asyncguard_benchmark.suites.hazards.faults import Profile
 from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
 

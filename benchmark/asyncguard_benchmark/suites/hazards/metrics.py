@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS
+from asyncguard_benchmark.harness.scoring.answers import Ending
+from asyncguard_benchmark.harness.scoring.summary import mean
 from asyncguard_benchmark.harness.statistics.clustered import share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.harness.statistics.paired import Pair, mcnemar, paired_difference
-from asyncguard_benchmark.suites.asynctool.metrics.summary import mean
-from asyncguard_benchmark.suites.hazards.scorer import Ending, HazardScore
+from asyncguard_benchmark.suites.hazards.scorer import HazardScore
 
 CLEAN = "clean"
 """Value of a facet of the fault where there is no fault."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from asyncguard_benchmark.harness.fault_modes import Mode
 from asyncguard_benchmark.suites.hazards.argument_modes import ArgumentNested, ArgumentRenamed
 from asyncguard_benchmark.suites.hazards.benign_modes import BENIGN_MODES
 from asyncguard_benchmark.suites.hazards.breakdown_modes import (
@@ -14,7 +15,6 @@ from asyncguard_benchmark.suites.hazards.breakdown_modes import (
 )
 from asyncguard_benchmark.suites.hazards.conflict_modes import DisagreeingValue, StaleValue
 from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode
 from asyncguard_benchmark.suites.hazards.output_modes import (
     AliasInstead,
     Explained,

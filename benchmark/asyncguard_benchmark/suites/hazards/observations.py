@@ -7,11 +7,11 @@ from typing import Any
 
 from asyncguard_benchmark.harness.arms import RECOVER
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.faults import Profile
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.players.second_run import EARLIER
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign
-from asyncguard_benchmark.suites.hazards.faults import Profile
 from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
 from asyncguard_benchmark.suites.hazards.metadata import (
     gathering_of,

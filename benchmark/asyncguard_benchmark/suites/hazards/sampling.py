@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from asyncguard_benchmark.harness.fault_modes import Mode
+from asyncguard_benchmark.harness.faults import Fault, Hazard, draw
 from asyncguard_benchmark.suites.hazards.fault_sites import (
     Place,
     Sign,
@@ -24,7 +26,6 @@ from asyncguard_benchmark.suites.hazards.fault_sites import (
     with_faults,
     witness_of,
 )
-from asyncguard_benchmark.suites.hazards.faults import Fault, Hazard, draw
 from asyncguard_benchmark.suites.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.suites.hazards.instances import (
     Gathering,
@@ -33,7 +34,6 @@ from asyncguard_benchmark.suites.hazards.instances import (
     instance_to_json,
 )
 from asyncguard_benchmark.suites.hazards.mode_table import DEVELOPMENT_MODES
-from asyncguard_benchmark.suites.hazards.modes import Mode
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask, load_hazard_tasks
 
 SHIPPED_SEED = 7

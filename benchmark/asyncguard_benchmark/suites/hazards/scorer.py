@@ -7,32 +7,16 @@ about itself are not used.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from asyncguard_benchmark.harness.episode import Episode, Run
+from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.scenario import Domain, SubTask, Workflow
-from asyncguard_benchmark.suites.asynctool.scorers.answers import is_right
-from asyncguard_benchmark.suites.asynctool.scorers.effects import EffectsVerdict, compare_effects
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, evidence_of
-from asyncguard_benchmark.suites.hazards.common_tools import ANSWER_KEY, PROBLEM_KEY
-from asyncguard_benchmark.suites.hazards.faults import Fault
+from asyncguard_benchmark.harness.scoring.answers import Ending, is_right
+from asyncguard_benchmark.harness.scoring.evidence import Evidence, evidence_of
+from asyncguard_benchmark.services.common_tools import ANSWER_KEY, PROBLEM_KEY
+from asyncguard_benchmark.suites.hazards.effects import EffectsVerdict, compare_effects
 from asyncguard_benchmark.suites.hazards.tasks import HazardTask
-
-
-class Ending(StrEnum):
-    """Ending of a task; each task ends in exactly one way."""
-
-    SUCCESS = "success"
-    """The right answer, and exactly the effects of the ground truth."""
-    WRONG_ANSWER = "wrong_answer"
-    """Silently wrong: another answer was submitted, whatever the effects."""
-    WRONG_EFFECTS = "wrong_effects"
-    """The right answer, with effects missing, too many or others."""
-    HONEST_FAILURE = "honest_failure"
-    """A problem was reported and nothing submitted."""
-    UNFINISHED = "unfinished"
-    """Neither."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,15 +16,15 @@ from jsonschema import Draft202012Validator
 
 from asyncguard_benchmark.harness.environment import CallRecord, Environment
 from asyncguard_benchmark.harness.episode import Episode, Run, finished
+from asyncguard_benchmark.harness.fault_modes import Way
+from asyncguard_benchmark.harness.fault_pipeline import injection
+from asyncguard_benchmark.harness.faults import MOST_SEVERE
 from asyncguard_benchmark.harness.pointers import PointerError, resolve
 from asyncguard_benchmark.harness.scenario import Composition, GoldCall, Regime, SubTask, Surface
+from asyncguard_benchmark.harness.scoring.canonical import freeze
 from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.services.common_tools import DESCRIBE
 from asyncguard_benchmark.services.declarations import Alternative, Effect, Tool
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze
-from asyncguard_benchmark.suites.hazards.common_tools import DESCRIBE
-from asyncguard_benchmark.suites.hazards.faults import MOST_SEVERE
-from asyncguard_benchmark.suites.hazards.modes import Way
-from asyncguard_benchmark.suites.hazards.pipeline import injection
 from asyncguard_benchmark.suites.hazards.restore import (
     NoWayBackError,
     carried_back,

@@ -1,11 +1,11 @@
 """The tasks of the hazard suite: ordinary sub-tasks, each with a workflow and one canonical answer."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.loading import by_id, check, read_list, sub_task_from_json
 from asyncguard_benchmark.harness.scenario import (
     Composition,
@@ -15,28 +15,8 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Workflow,
 )
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES, SUBMIT
-from asyncguard_benchmark.suites.hazards.faults import Fault
-
-
-class AnswerKind(StrEnum):
-    """Kind of an answer: how it is read."""
-
-    NUMBER = "number"
-    DATE = "date"
-    """ISO 8601, a day."""
-    CODE = "code"
-    """An id; case does not matter."""
-    ENUM = "enum"
-    """One of several words; case does not matter."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """The canonical answer of a task."""
-
-    kind: AnswerKind
-    value: str | int | float
+from asyncguard_benchmark.harness.scoring.answers import Answer, AnswerKind
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES, SUBMIT
 
 
 @dataclass(frozen=True, kw_only=True)

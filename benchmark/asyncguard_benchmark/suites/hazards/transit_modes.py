@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.fault_modes import Mode, Spot, Way
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import serialise
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
-from asyncguard_benchmark.suites.hazards.modes import Mode, Spot, Way
 from asyncguard_benchmark.suites.hazards.shapes import changed, field_at
 
 

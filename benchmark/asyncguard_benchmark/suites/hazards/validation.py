@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.players.plain import play_plain
 from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Composition, Domain, Regime, Workflow
+from asyncguard_benchmark.harness.task_quality import problems as task_problems
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.declarations import Effect, Tool
-from asyncguard_benchmark.suites.asynctool.agents.plan import plan_of
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.task_quality import problems as task_problems
 from asyncguard_benchmark.suites.hazards.composition_sets import benign
 from asyncguard_benchmark.suites.hazards.fault_sites import matters, sign_of, solves, with_faults
 from asyncguard_benchmark.suites.hazards.instances import (

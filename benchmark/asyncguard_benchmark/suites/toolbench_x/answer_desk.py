@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.tools import BaseTool, StructuredTool
 
 from asyncguard import EffectClass, ToolSpec
-from asyncguard_benchmark.suites.hazards.common_tools import REPORT, SUBMIT
+from asyncguard_benchmark.services.common_tools import REPORT, SUBMIT
 
 _ANSWER = {
     "type": "object",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, draw
+from asyncguard_benchmark.harness.faults import Failpoint, draw
 from asyncguard_benchmark.suites.toolbench_x.drift import bend
 from asyncguard_benchmark.suites.toolbench_x.hazards import Control
 from asyncguard_benchmark.suites.toolbench_x.terms import EXCEPTIONS

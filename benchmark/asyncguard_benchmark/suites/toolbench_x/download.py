@@ -49,7 +49,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError
-from asyncguard_benchmark.suites.hazards.faults import Hazard
+from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.suites.toolbench_x.drift import NEEDS_MEANING
 from asyncguard_benchmark.suites.toolbench_x.hazards import (
     Control,

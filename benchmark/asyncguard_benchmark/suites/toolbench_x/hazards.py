@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.suites.toolbench_x.drift import DRIFT_MODES
 from asyncguard_benchmark.suites.toolbench_x.terms import (
     EXCEPTIONS,

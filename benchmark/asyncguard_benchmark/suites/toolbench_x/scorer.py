@@ -5,9 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from asyncguard_benchmark.suites.asynctool.scorers.answers import canonical_answer, is_right
-from asyncguard_benchmark.suites.hazards.scorer import Ending
-from asyncguard_benchmark.suites.hazards.tasks import Answer, AnswerKind
+from asyncguard_benchmark.harness.scoring.answers import (
+    Answer,
+    AnswerKind,
+    Ending,
+    canonical_answer,
+    is_right,
+)
 from asyncguard_benchmark.suites.toolbench_x.download import Instance
 from asyncguard_benchmark.suites.toolbench_x.play import Outcome, Playing, settings_of
 

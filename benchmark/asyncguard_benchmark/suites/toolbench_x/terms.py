@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.faults import Failpoint, Hazard
 from asyncguard_benchmark.harness.scenario import Workflow
-from asyncguard_benchmark.suites.hazards.faults import Failpoint, Hazard
 
 T = TypeVar("T")
 

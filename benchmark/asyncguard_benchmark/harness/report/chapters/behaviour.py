@@ -1,6 +1,7 @@
 """Failures by kind of mistake, by category, and by the agent's way of working."""
 
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 
 from asyncguard_benchmark.harness.ablation.findings import Setup
 from asyncguard_benchmark.harness.report.blocks import (
@@ -17,9 +18,9 @@ from asyncguard_benchmark.harness.report.chapters.names import bar, namer, tone_
 from asyncguard_benchmark.harness.report.mistakes import Mistake
 from asyncguard_benchmark.harness.report.number_format import NO_DATA, count, number, share, span
 from asyncguard_benchmark.harness.report.observations import TOLD, Conduct, Observations, Share
-from asyncguard_benchmark.harness.scenario import Category
+from asyncguard_benchmark.harness.scoring.summary import Rate, rate
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.suites.asynctool.metrics.summary import Rate, rate
+from asyncguard_benchmark.harness.suites import registry
 
 _LONGEST = 8
 """Streaks from here on stand in one line."""
@@ -106,14 +107,13 @@ def _heat(found: dict[str, Conduct]) -> HeatMap:
                 _name(category),
                 [_cell(found[arm].by_category.get((category, size))) for arm, size in columns],
             )
-            for category in Category
-            if any(each is category for each, _ in played)
+            for category in sorted({each for each, _ in played}, key=registry().categories.index)
         ],
         note="In per cent, with the number of sub-tasks.",
     )
 
 
-def _name(category: Category) -> str:
+def _name(category: StrEnum) -> str:
     return f"{category.value} {category.name.lower().replace('_', ' ')}"
 
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import Decision
 from asyncguard_benchmark.harness.protocol.actions import CallAction
 from asyncguard_benchmark.suites.asynctool.agents.mixups import foreign_call
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision
 
 
 class ConfusedAgent(OracleAgent):

@@ -7,11 +7,11 @@ from typing import Any
 from pydantic import Field
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.guesses import foreseen, guess, recalled
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.simulated import Decision, SimulatedAgent, call_of
 from asyncguard_benchmark.harness.pointers import parts
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
-from asyncguard_benchmark.suites.asynctool.agents.guesses import foreseen, guess, recalled
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision, SimulatedAgent, call_of
 
 
 class EagerAgent(SimulatedAgent):

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import Decision
 from asyncguard_benchmark.harness.protocol.actions import CallAction
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision
 
 
 class ForgetfulAgent(OracleAgent):

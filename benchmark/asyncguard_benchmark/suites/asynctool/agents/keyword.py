@@ -8,11 +8,11 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from pydantic import Field
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.message_reader import Standing, read_questions
+from asyncguard_benchmark.harness.agents.speaking import Decision, SpeakingAgent
+from asyncguard_benchmark.harness.agents.tool_match import rank
+from asyncguard_benchmark.harness.agents.transcript import Attempt, read_transcript
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import Decision, SpeakingAgent
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing, read_questions
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import rank
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt, read_transcript
 from asyncguard_benchmark.suites.asynctool.agents.value_candidates import Copied, candidates
 
 _LIST_HEAD = "Functions:\n"

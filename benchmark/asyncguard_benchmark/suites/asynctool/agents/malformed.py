@@ -6,12 +6,12 @@ from random import Random
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import Decision
+from asyncguard_benchmark.harness.agents.speaking import Garbled
 from asyncguard_benchmark.harness.protocol.actions import CallAction
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import Garbled
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision
 from asyncguard_benchmark.suites.asynctool.agents.slips import SLIPS, Slip, slipped
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
 from asyncguard_benchmark.harness.protocol.actions import CallAction
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
 
 
 def foreign_call(task: TaskProgress, tasks: Sequence[TaskProgress]) -> CallAction | None:

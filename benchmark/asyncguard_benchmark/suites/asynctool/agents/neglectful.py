@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import Decision
+from asyncguard_benchmark.harness.agents.transcript import reminders
 from asyncguard_benchmark.harness.protocol.actions import Completed, Idle
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision
-from asyncguard_benchmark.suites.asynctool.agents.transcript import reminders
 
 
 class NeglectfulAgent(OracleAgent):

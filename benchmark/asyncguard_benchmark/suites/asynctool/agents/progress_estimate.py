@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import TaskPlan
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
-from asyncguard_benchmark.suites.asynctool.agents.transcript import UNREADABLE, Attempt
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import TaskPlan
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.transcript import UNREADABLE, Attempt
 
 _ERROR = '{"error":'
 """Beginning of the result of a failed call."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from asyncguard_benchmark.harness.agents.tool_match import placed_words, telling, words
 from asyncguard_benchmark.harness.pointers import leaves, parts
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import placed_words, telling, words
 
 _NUMBER = re.compile(
     r"(?<![\w.-])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-]|\.\d)"

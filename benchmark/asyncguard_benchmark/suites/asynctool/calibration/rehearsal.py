@@ -9,17 +9,17 @@ completed ends the run.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import Plan, TaskPlan, plan_of
+from asyncguard_benchmark.harness.agents.speaking import Garbled
+from asyncguard_benchmark.harness.agents.transcript import UNREADABLE, Attempt
 from asyncguard_benchmark.harness.environment import delay, most_rounds
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
 from asyncguard_benchmark.harness.scenario import Composition, Regime
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import Garbled
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
 from asyncguard_benchmark.suites.asynctool.agents.personas.draws import Draws
 from asyncguard_benchmark.suites.asynctool.agents.personas.policy import Mind, Sight
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
-from asyncguard_benchmark.suites.asynctool.agents.plan import Plan, TaskPlan, plan_of
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
-from asyncguard_benchmark.suites.asynctool.agents.transcript import UNREADABLE, Attempt
 from asyncguard_benchmark.suites.asynctool.calibration.world import Node, World
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.scenario import SubTask
+from asyncguard_benchmark.harness.scoring import checks
+from asyncguard_benchmark.harness.scoring.canonical import canonical
+from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, replay
+from asyncguard_benchmark.harness.scoring.verdict import CallLabels
 from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
 from asyncguard_benchmark.services.service import Executor, copy_json
-from asyncguard_benchmark.suites.asynctool.scorers import checks
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import canonical
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, Replay, replay
-from asyncguard_benchmark.suites.asynctool.scorers.labels import CallLabels, labels
+from asyncguard_benchmark.suites.asynctool.scorers.labels import labels
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from asyncguard_benchmark.harness.environment import CallRecord
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence
+from asyncguard_benchmark.harness.scoring.evidence import Evidence
 
 
 def same_task_streak(trajectory: Sequence[CallRecord]) -> int:

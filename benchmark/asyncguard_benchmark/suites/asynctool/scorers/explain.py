@@ -3,48 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.pointers import child, leaves
 from asyncguard_benchmark.harness.scenario import GoldCall
+from asyncguard_benchmark.harness.scoring.canonical import freeze, same
+from asyncguard_benchmark.harness.scoring.checks import contained
+from asyncguard_benchmark.harness.scoring.evidence import Evidence
+from asyncguard_benchmark.harness.scoring.verdict import Finding, FindingKind
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze, same
-from asyncguard_benchmark.suites.asynctool.scorers.checks import contained
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence
-
-
-class FindingKind(StrEnum):
-    """Kind of a finding."""
-
-    MISSING_CALL = "missing_call"
-    """A gold call was not made, nor one of the same tool in its stead."""
-    DIFFERING_ARGUMENT = "differing_argument"
-    """The tool was called with another value."""
-    MISSING_RESULT = "missing_result"
-    """The call was made, but at a time when its result was another."""
-    DIFFERING_STATE = "differing_state"
-    """A part of the final state is not that of the ground truth."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One reason; values are JSON text, None where there is none."""
-
-    kind: FindingKind
-    place: str
-    """A tool, ``tool.argument``, or a JSON pointer into the state."""
-    expected: str | None
-    found: str | None
-
-    def __str__(self) -> str:
-        """Return one line for a report."""
-        expected, found = (
-            "nothing" if side is None else side for side in (self.expected, self.found)
-        )
-        return f"{self.kind.value} at {self.place}: expected {expected}, found {found}"
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:

@@ -2,25 +2,16 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
+from asyncguard_benchmark.harness.scoring.verdict import CallLabels
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.service import plain_numbers
 
 _MISSING = object()
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallLabels:
-    """One call as labels."""
-
-    function: str
-    parameters: tuple[str, ...]
-    """``argument = value``, without arguments that equal their default."""
 
 
 def labels(task: SubTask, calls: Iterable[GoldCall | CallRecord]) -> tuple[CallLabels, ...]:

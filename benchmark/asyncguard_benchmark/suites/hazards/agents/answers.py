@@ -13,12 +13,12 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import (
+from asyncguard_benchmark.harness.agents.message_reader import (
     Outcome,
     Standing,
     read_message,
 )
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt
+from asyncguard_benchmark.harness.agents.transcript import Attempt
 
 _RESPONSE, _NOTE, _ERROR, _WAIT = "response", "note", "error", "wait"
 

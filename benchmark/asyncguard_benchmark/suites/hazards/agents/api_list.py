@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import BoundTools
+from asyncguard_benchmark.harness.agents.speaking import BoundTools
 
 ApiList = Mapping[str, Mapping[str, Any]]
 """Tool -> its name, description and parameters."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import telling, words
+from asyncguard_benchmark.harness.agents.tool_match import telling, words
 from asyncguard_benchmark.suites.hazards.agents.hasty import fits, json_types
 
 Schema = Mapping[str, Any]

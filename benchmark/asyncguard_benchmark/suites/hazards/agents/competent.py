@@ -6,9 +6,10 @@ from typing import Any
 from pydantic import Field
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.plan import Operand
 from asyncguard_benchmark.harness.pointers import PointerError
-from asyncguard_benchmark.suites.asynctool.agents.plan import Operand
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze
+from asyncguard_benchmark.harness.scoring.canonical import freeze
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES, DESCRIBE
 from asyncguard_benchmark.suites.hazards.agents.answers import Answer
 from asyncguard_benchmark.suites.hazards.agents.argument_pairs import carried_over
 from asyncguard_benchmark.suites.hazards.agents.course import Course, Made, Move, Purpose
@@ -31,7 +32,6 @@ from asyncguard_benchmark.suites.hazards.agents.suspicions import (
     suspect,
 )
 from asyncguard_benchmark.suites.hazards.agents.value_search import find_value
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES, DESCRIBE
 
 _LOOKS = 2
 """Tries at reading a contract."""

@@ -12,9 +12,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
-from asyncguard_benchmark.suites.asynctool.agents.plan import Operand, TaskPlan
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import Operand, TaskPlan
+from asyncguard_benchmark.harness.agents.transcript import Attempt
 from asyncguard_benchmark.suites.hazards.agents.answers import Answer, answer_of
 from asyncguard_benchmark.suites.hazards.agents.api_list import ApiList
 

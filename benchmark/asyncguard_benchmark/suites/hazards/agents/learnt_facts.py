@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asyncguard_benchmark.suites.asynctool.scorers.canonical import freeze
+from asyncguard_benchmark.harness.scoring.canonical import freeze
 from asyncguard_benchmark.suites.hazards.agents.course import Course, Made, Purpose
 
 

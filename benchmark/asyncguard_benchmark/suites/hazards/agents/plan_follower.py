@@ -8,19 +8,19 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.message_reader import MessageReader
+from asyncguard_benchmark.harness.agents.plan import Operand, TaskPlan
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
+from asyncguard_benchmark.harness.agents.simulated import Decision
+from asyncguard_benchmark.harness.agents.transcript import Attempt, read_transcript
 from asyncguard_benchmark.harness.pointers import PointerError, put
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import MessageReader
-from asyncguard_benchmark.suites.asynctool.agents.plan import Operand, TaskPlan
-from asyncguard_benchmark.suites.asynctool.agents.progress import TaskProgress
-from asyncguard_benchmark.suites.asynctool.agents.schedulers import OracleAgent
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision
-from asyncguard_benchmark.suites.asynctool.agents.transcript import Attempt, read_transcript
+from asyncguard_benchmark.services.common_tools import REPORT, SUBMIT
 from asyncguard_benchmark.suites.hazards.agents.answers import read_answers
 from asyncguard_benchmark.suites.hazards.agents.api_list import ApiList, api_list
 from asyncguard_benchmark.suites.hazards.agents.course import Course, Made, Move, Purpose, course_of
 from asyncguard_benchmark.suites.hazards.agents.hasty import read_hastily
-from asyncguard_benchmark.suites.hazards.common_tools import REPORT, SUBMIT
 
 
 class HazardAgent(OracleAgent):

@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import telling, words
+from asyncguard_benchmark.harness.agents.tool_match import telling, words
+from asyncguard_benchmark.services.common_tools import COMMON_NAMES
 from asyncguard_benchmark.suites.hazards.agents.api_list import ApiList, parameters_of
 from asyncguard_benchmark.suites.hazards.agents.argument_pairs import carried_over, likeness
-from asyncguard_benchmark.suites.hazards.common_tools import COMMON_NAMES
 
 _TELLS = re.compile(
     r"(?:tell|show|list|read|find|look|check|quote|say|state|comput|calculat|compar|convert|estimat|count|sum|"

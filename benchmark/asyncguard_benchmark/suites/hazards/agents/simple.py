@@ -5,9 +5,9 @@ from typing import Any
 from pydantic import Field
 from typing_extensions import override
 
+from asyncguard_benchmark.harness.agents.guesses import guess
+from asyncguard_benchmark.harness.agents.plan import Operand
 from asyncguard_benchmark.harness.pointers import PointerError, parts, resolve
-from asyncguard_benchmark.suites.asynctool.agents.guesses import guess
-from asyncguard_benchmark.suites.asynctool.agents.plan import Operand
 from asyncguard_benchmark.suites.hazards.agents.course import Course, Made, Move, Purpose
 from asyncguard_benchmark.suites.hazards.agents.hasty import fits
 from asyncguard_benchmark.suites.hazards.agents.plan_follower import HazardAgent

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from asyncguard_benchmark.harness.agents.tool_match import telling, words
 from asyncguard_benchmark.harness.pointers import PointerError, leaves, parts, resolve
 from asyncguard_benchmark.harness.protocol.actions import first_object
-from asyncguard_benchmark.suites.asynctool.agents.tool_match import telling, words
 from asyncguard_benchmark.suites.hazards.agents.argument_pairs import (
     converted,
     likeness,

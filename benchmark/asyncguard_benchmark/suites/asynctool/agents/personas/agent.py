@@ -1,17 +1,19 @@
 """The chat model that plays a persona."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 from typing_extensions import override
 
+from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.agents.simulated import Decision, PlanningAgent
+from asyncguard_benchmark.harness.agents.transcript import reminders
 from asyncguard_benchmark.suites.asynctool.agents.personas.draws import Draws
 from asyncguard_benchmark.suites.asynctool.agents.personas.policy import Mind, Sight
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
-from asyncguard_benchmark.suites.asynctool.agents.simulated import Decision, PlanningAgent
-from asyncguard_benchmark.suites.asynctool.agents.transcript import reminders
+from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import PREFIX, shipped_personas
 
 
 class PersonaAgent(PlanningAgent):
@@ -28,6 +30,22 @@ class PersonaAgent(PlanningAgent):
     seed: int = 0
     """Seed of all its draws."""
     _mind: Mind = PrivateAttr()
+
+    @classmethod
+    @override
+    def fields_of(cls, kind: str, settings: Mapping[str, float]) -> dict[str, Any]:
+        """Return the rates of a member of the ensemble that the name stands for, at a compliance.
+
+        Raises:
+            UnknownNameError: there are other settings than `member` and `compliance`.
+            UnknownPersonaError: the ensemble has no such member.
+        """
+        unknown = sorted(set(settings) - {"member", "compliance"})
+        if unknown:
+            raise UnknownNameError(f"a persona has member and compliance, not {', '.join(unknown)}")
+        member, compliance = int(settings.get("member", 0)), settings.get("compliance", 1.0)
+        model = kind.removeprefix(PREFIX)
+        return {"rates": shipped_personas().rates(model, member, compliance)}
 
     @override
     def model_post_init(self, context: Any, /) -> None:

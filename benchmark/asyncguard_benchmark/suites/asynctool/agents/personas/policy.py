@@ -15,16 +15,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from asyncguard_benchmark.harness.pointers import parts
-from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
-from asyncguard_benchmark.suites.asynctool.agents.chat_model import Decision, Garbled
-from asyncguard_benchmark.suites.asynctool.agents.guesses import (
+from asyncguard_benchmark.harness.agents.guesses import (
     foreseen,
     guess,
     recalled,
     worked_out,
 )
-from asyncguard_benchmark.suites.asynctool.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.message_reader import Standing
+from asyncguard_benchmark.harness.agents.plan import Plan, TaskPlan, schema_at
+from asyncguard_benchmark.harness.agents.speaking import Decision, Garbled
+from asyncguard_benchmark.harness.agents.transcript import UNREADABLE, Attempt
+from asyncguard_benchmark.harness.pointers import parts
+from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
 from asyncguard_benchmark.suites.asynctool.agents.mixups import foreign_call
 from asyncguard_benchmark.suites.asynctool.agents.personas.draws import (
     Draws,
@@ -32,10 +34,8 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.draws import (
     logit,
 )
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
-from asyncguard_benchmark.suites.asynctool.agents.plan import Plan, TaskPlan, schema_at
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief, failed
 from asyncguard_benchmark.suites.asynctool.agents.slips import Slip, slipped
-from asyncguard_benchmark.suites.asynctool.agents.transcript import UNREADABLE, Attempt
 
 _MOST_VAIN = 8
 """Attempts at one step that came to nothing, after which it gives the sub-task up."""

@@ -1,0 +1,87 @@
+"""Types of arguments and forms of commands that the command line of every suite uses. Imports nothing heavy."""
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def described(text: str, examples: str) -> dict[str, Any]:
+    """Return the arguments of a parser that shows examples.
+
+    Args:
+        text: What the command does, in one line.
+        examples: Shown after its help.
+    """
+    return {
+        "description": f"{text[0].upper()}{text[1:]}.",
+        "epilog": examples,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+
+
+def add_command(commands: Any, name: str, text: str, module: str, examples: str = "") -> Any:
+    """Add a command that can print JSON.
+
+    Args:
+        commands: The subparsers of the command above.
+        name: Its name.
+        text: What it does, in one line.
+        module: The module whose `execute(options) -> int` is called; imported then.
+        examples: Shown after its help.
+    """
+    made = commands.add_parser(name, help=text, **described(text, examples))
+    made.set_defaults(module=module)
+    made.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    return made
+
+
+def add_jobs(made: Any, most: int = 2) -> None:
+    """Add the number of processes.
+
+    Args:
+        made: The command.
+        most: The default, on a machine with as many processors.
+    """
+    made.add_argument(
+        "--jobs",
+        type=positive,
+        default=min(most, os.cpu_count() or 1),
+        metavar="N",
+        help=f"processes, {most} by default",
+    )
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a list, each once."""
+    return tuple(dict.fromkeys(word for word in text.split(",") if word))
+
+
+def several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """Return the type of a list of known words."""
+
+    def read(text: str) -> tuple[str, ...]:
+        found = words(text)
+        unknown = [word for word in found if word not in known]
+        if unknown or not found:
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(unknown) or text!r}: choose from {', '.join(known)}"
+            )
+        return found
+
+    return read
+
+
+def number(text: str) -> int:
+    """Return a whole number from 0 on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 on."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Parts that the simulated agents of all suites share."""

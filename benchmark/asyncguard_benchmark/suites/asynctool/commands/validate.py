@@ -1,0 +1,126 @@
+"""``bench validate``: proves the data by executing it."""
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from asyncguard_benchmark.commands.output import console, print_json, with_progress
+from asyncguard_benchmark.harness.campaign import Grid, play_all
+from asyncguard_benchmark.harness.loading import (
+    category_sub_tasks,
+    shipped_compositions,
+    shipped_sub_tasks,
+)
+from asyncguard_benchmark.harness.names import PLAIN
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import (
+    Category,
+    Composition,
+    Regime,
+    Split,
+    SubTask,
+    Suite,
+)
+from asyncguard_benchmark.harness.scoring.verdict import score
+from asyncguard_benchmark.harness.task_quality import problems
+from asyncguard_benchmark.services.catalogue import toolsets
+from asyncguard_benchmark.suites.asynctool.composition_builder import build_suites
+from asyncguard_benchmark.suites.asynctool.corpus import LEAST_WILD, corpus_problems, size_problems
+
+LEAST_TOOLS = 120
+"""Fewest tools of all categories together."""
+
+
+def execute(options: Namespace) -> int:
+    """Run the command; exit code 1 if anything is wrong."""
+    if options.category:
+        return _categories([Category(each) for each in options.category], as_json=options.json)
+    main, wild = shipped_sub_tasks(), shipped_sub_tasks(Split.WILD)
+    suites = {suite: shipped_compositions(suite) for suite in Suite}
+    found = [*_single(main, wild, list(Category)), *_wild(wild), *_tools(), *_built(main, suites)]
+    found += _solved(suites[Suite.MAIN], options.jobs)
+    categories = dict(Counter(task.category.value for task in main))
+    counts = {suite.value: len(compositions) for suite, compositions in suites.items()}
+    if options.json:
+        print_json(
+            {"tasks": categories, "wild": len(wild), "compositions": counts, "problems": found}
+        )
+        return 1 if found else 0
+    out = console()
+    for problem in found:
+        out.print(problem, markup=False, highlight=False)
+    counted = ", ".join(f"{count} {category}" for category, count in categories.items())
+    out.print(f"{len(main)} tasks ({counted}), {len(wild)} of the wild split,")
+    out.print(f"compositions: {', '.join(f'{count} {suite}' for suite, count in counts.items())}:")
+    out.print(
+        f"{len(found)} problems"
+        if found
+        else "executed, grounded, strictly ordered, solved by the oracle"
+    )
+    return 1 if found else 0
+
+
+def _categories(categories: Sequence[Category], *, as_json: bool) -> int:
+    """Both splits of some categories, without compositions."""
+    main = [task for each in categories for task in category_sub_tasks(each)]
+    wild = [task for each in categories for task in category_sub_tasks(each, Split.WILD)]
+    found = _single(main, wild, categories)
+    if as_json:
+        print_json({"main": len(main), "wild": len(wild), "problems": found})
+        return 1 if found else 0
+    out = console()
+    for problem in found:
+        out.print(problem, markup=False, highlight=False)
+    out.print(f"{len(main)} tasks and {len(wild)} of the wild split: {len(found) or 'no'} problems")
+    return 1 if found else 0
+
+
+def _single(
+    main: Sequence[SubTask], wild: Sequence[SubTask], categories: Sequence[Category]
+) -> list[str]:
+    return [
+        *_tasks(main, Split.MAIN),
+        *_tasks(wild, Split.WILD),
+        *size_problems(main, categories),
+        *corpus_problems([*main, *wild]),
+    ]
+
+
+def _tasks(tasks: Sequence[SubTask], split: Split) -> Iterator[str]:
+    for task in tasks:
+        yield from (f"{task.id}: {problem}" for problem in problems(task, split))
+
+
+def _wild(tasks: Sequence[SubTask]) -> Iterator[str]:
+    if len(tasks) < LEAST_WILD:
+        yield f"the wild split has {len(tasks)} tasks, not {LEAST_WILD}"
+
+
+def _tools() -> Iterator[str]:
+    names = Counter(name for toolset in toolsets().values() for name in toolset.tools)
+    if len(names) < LEAST_TOOLS:
+        yield f"there are {len(names)} tools, not {LEAST_TOOLS}"
+    yield from (
+        f"two categories have a tool {name!r}" for name, count in names.items() if count > 1
+    )
+
+
+def _built(tasks: Sequence[SubTask], suites: dict[Suite, tuple[Composition, ...]]) -> Iterator[str]:
+    if build_suites(tasks) != suites:
+        yield "the compositions are not those that the tasks and the seed give"
+
+
+def _solved(compositions: Sequence[Composition], jobs: int) -> Iterator[str]:
+    """Yield the compositions and regimes that the oracle does not solve."""
+    grid = Grid(
+        compositions=compositions,
+        agents=[AgentSpec(kind="oracle")],
+        players=[PLAIN],
+        arms=["none"],
+        regimes=list(Regime),
+    )
+    cells = grid.cells()
+    for played in with_progress(play_all(cells, jobs, keep_messages=False), len(cells)):
+        episode = played.episode
+        if not score(episode).overall:
+            yield f"{episode.composition.id}: the oracle does not solve it under {episode.run.regime.value}"

@@ -1,1 +1,0 @@
-"""Metrics: figures over many scores."""
