@@ -16,8 +16,9 @@ _DIGITS = 14
 """Decimal digits that binary arithmetic keeps over a few steps; a float holds between 15 and 17."""
 
 
-def echoes(argument: str, field: str) -> Invariant:
-    """Return the rule that the result repeats what was asked: `field` equals `argument`."""
+def echoes(argument: str, field: str = "") -> Invariant:
+    """Return the rule that the result repeats what was asked: `field`, or the field of its name, equals `argument`."""
+    field = field or argument
 
     def rule(arguments: Mapping[str, Any], result: Any) -> str | None:
         said = _field(result, field)
