@@ -29,6 +29,7 @@ from asyncguard_benchmark.services.box_office_state import (
 )
 from asyncguard_benchmark.services.content_ids import content_id
 from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import fields_of
 from asyncguard_benchmark.services.service import toolset
 
 Booking = Annotated[Text, "Number of a booking, as B-53120."]
@@ -58,7 +59,7 @@ def file_case(
 def case_thread(state: State, case_id: Case) -> Any:
     """Shows what was written in a case."""
     case = own(state, "cases", case_id)
-    return {"case_id": case_id, **{key: case[key] for key in ("subject", "messages", "status")}}
+    return {"case_id": case_id, **fields_of(case, "subject", "messages", "status")}
 
 
 def _open_case(state: State, case_id: str) -> dict[str, Any]:
@@ -178,7 +179,7 @@ def event_sheet(state: State, event_id: Event) -> Any:
     """Shows venue, times and terms of an event."""
     event = event_of(state, event_id)
     shown = ("title", "genre", "city", "venue", "date", "doors", "starts", "refundable")
-    return {"event_id": event_id, **{key: event[key] for key in shown}}
+    return {"event_id": event_id, **fields_of(event, *shown)}
 
 
 def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
@@ -327,7 +328,7 @@ def booking_sheet(state: State, booking_id: Booking) -> Any:
     booking = own(state, "bookings", booking_id)
     return {
         "booking_id": booking_id,
-        **{key: booking[key] for key in ("event_id", "seats", "paid", "case_id")},
+        **fields_of(booking, "event_id", "seats", "paid", "case_id"),
     }
 
 

@@ -26,13 +26,13 @@ from asyncguard_benchmark.services.machine_state import (
     ROUTE,
     STATE_SCHEMA,
     TYRES,
-    entry,
     litres_for,
     range_km,
     require_parked,
     require_running,
     require_stopped,
 )
+from asyncguard_benchmark.services.records import entry, fields_of
 from asyncguard_benchmark.services.service import toolset
 
 Doors = Annotated[
@@ -262,7 +262,7 @@ def place_sheet(state: State, place: Place) -> Any:
     sheet = entry(state, "places", place, "place")
     return {
         "place": place,
-        **{key: sheet[key] for key in ("opens", "closes", "litre_price", "phone")},
+        **fields_of(sheet, "opens", "closes", "litre_price", "phone"),
     }
 
 

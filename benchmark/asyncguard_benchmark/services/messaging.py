@@ -13,6 +13,7 @@ from asyncguard_benchmark.harness.scenario import Category
 from asyncguard_benchmark.services.arguments import Distinct, Text, one_of
 from asyncguard_benchmark.services.content_ids import content_id
 from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import fields_of, require
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import FLAG, WORD, optional, record, rows, table
 
@@ -53,12 +54,9 @@ Address = Annotated[Text, "An address.", {"pattern": r"^[^@\s]+@[^@\s]+$"}]
 Recipients = Annotated[Distinct[Address], "Addresses of the recipients."]
 
 
-def _me(state: State) -> str:
+def _me(state: State) -> Any:
     """Return the address of the mailbox that is signed in to."""
-    if state["session"] is None:
-        raise ToolFailure("No mailbox is signed in to.")
-    address: str = state["session"]
-    return address
+    return require(state["session"], "No mailbox is signed in to.")
 
 
 def _mine(state: State) -> dict[str, dict[str, Any]]:
@@ -70,20 +68,14 @@ def _mine(state: State) -> dict[str, dict[str, Any]]:
     return dict(sorted(mine, key=lambda item: (item[1]["date"], item[0])))
 
 
-def _message(state: State, message_id: str) -> dict[str, Any]:
-    found = _mine(state).get(message_id)
-    if found is None:
-        raise ToolFailure(f"This mailbox has no message {message_id!r}.")
-    return found
+def _message(state: State, message_id: str) -> Any:
+    return require(_mine(state).get(message_id), f"This mailbox has no message {message_id!r}.")
 
 
 def _rows(messages: dict[str, dict[str, Any]]) -> Any:
     """Return one line a message, newest first."""
     shown = ("folder", "date", "sender", "to", "subject", "labels", "unread")
-    return [
-        {"message_id": key, **{name: messages[key][name] for name in shown}}
-        for key in reversed(messages)
-    ]
+    return [{"message_id": key, **fields_of(messages[key], *shown)} for key in reversed(messages)]
 
 
 def _prefixed(prefix: str, subject: str) -> str:
@@ -123,7 +115,7 @@ def _receipt(state: State, message_id: str) -> Any:
         "attachments",
         "labels",
     )
-    return {"message_id": message_id, **{name: message[name] for name in shown}}
+    return {"message_id": message_id, **fields_of(message, *shown)}
 
 
 @tool(effect=Effect.IDEMPOTENT, reads=(_MAIL,), writes=(_SESSION,))
@@ -160,9 +152,8 @@ def find_person(state: State, name: Annotated[Text, "First and last name."]) -> 
 def list_group(state: State, group: Annotated[Text, "Its name."]) -> Any:
     """Tells owner and members of a group, by address."""
     _me(state)
-    if group not in state["groups"]:
-        raise ToolFailure(f"The directory has no group {group!r}.")
-    return {"group": group, **state["groups"][group]}
+    found = require(state["groups"].get(group), f"The directory has no group {group!r}.")
+    return {"group": group, **found}
 
 
 @tool(reads=(_SESSION, _MAIL))
@@ -204,7 +195,7 @@ def read_message(state: State, message_id: MessageId) -> Any:
         "attachments",
         "unread",
     )
-    return {"message_id": message_id, **{name: message[name] for name in shown}}
+    return {"message_id": message_id, **fields_of(message, *shown)}
 
 
 @tool(reads=(_SESSION, _MAIL))

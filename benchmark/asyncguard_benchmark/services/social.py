@@ -12,6 +12,7 @@ from asyncguard_benchmark.harness.scenario import Category
 from asyncguard_benchmark.services.arguments import Text
 from asyncguard_benchmark.services.content_ids import content_id
 from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import entry, fields_of, require
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, WORD, optional, record, rows, table
 
@@ -53,28 +54,19 @@ GroupId = Annotated[Text, "Id of a group, as G-100."]
 Place = Annotated[Text, "Where it appears: the id of a group, as G-100, or wall for the own wall."]
 
 
-def _me(state: State) -> str:
+def _me(state: State) -> Any:
     """Return the handle of the member who is logged on."""
-    if state["session"] is None:
-        raise ToolFailure("Nobody is logged on.")
-    handle: str = state["session"]
-    return handle
+    return require(state["session"], "Nobody is logged on.")
 
 
-def _member(state: State, handle: str) -> dict[str, Any]:
+def _member(state: State, handle: str) -> Any:
     _me(state)
-    if handle not in state["members"]:
-        raise ToolFailure(f"Nobody has the handle {handle!r}.")
-    found: dict[str, Any] = state["members"][handle]
-    return found
+    return require(state["members"].get(handle), f"Nobody has the handle {handle!r}.")
 
 
-def _group(state: State, group_id: str) -> dict[str, Any]:
+def _group(state: State, group_id: str) -> Any:
     _me(state)
-    if group_id not in state["groups"]:
-        raise ToolFailure(f"There is no group {group_id!r}.")
-    found: dict[str, Any] = state["groups"][group_id]
-    return found
+    return entry(state, "groups", group_id, "group")
 
 
 def _sees(state: State, post: dict[str, Any]) -> bool:
@@ -87,18 +79,18 @@ def _visible(state: State) -> dict[str, dict[str, Any]]:
     return dict(sorted(seen, key=lambda item: (item[1]["date"], item[0]), reverse=True))
 
 
-def _post(state: State, post_id: str) -> dict[str, Any]:
-    found = _visible(state).get(post_id)
-    if found is None:
-        raise ToolFailure(f"There is no post {post_id!r}, or it is for the members of a group.")
-    return found
+def _post(state: State, post_id: str) -> Any:
+    return require(
+        _visible(state).get(post_id),
+        f"There is no post {post_id!r}, or it is for the members of a group.",
+    )
 
 
 def _rows(posts: dict[str, dict[str, Any]]) -> Any:
     """Return one line a post, in the order given."""
     shown = ("author", "date", "text", "tags", "likes")
     return [
-        {"post_id": key, **{name: post[name] for name in shown}, "comments": len(post["comments"])}
+        {"post_id": key, **fields_of(post, *shown), "comments": len(post["comments"])}
         for key, post in posts.items()
     ]
 
@@ -127,7 +119,7 @@ def find_member(state: State, name: Annotated[Text, "First and last name."]) -> 
     _me(state)
     shown = ("name", "town", "trade")
     found = [
-        {"handle": handle, **{part: member[part] for part in shown}}
+        {"handle": handle, **fields_of(member, *shown)}
         for handle, member in sorted(state["members"].items())
         if member["name"].lower() == name.lower()
     ]
@@ -180,7 +172,7 @@ def list_mentions(state: State) -> Any:
     """Lists posts and comments of others that name the member with @, newest first."""
     me, found = _me(state), []
     for key, post in _visible(state).items():
-        said = {"comment_id": None, **{name: post[name] for name in ("author", "date", "text")}}
+        said = {"comment_id": None, **fields_of(post, "author", "date", "text")}
         found += [
             {"post_id": key, **each}
             for each in (said, *post["comments"])
@@ -201,7 +193,7 @@ def find_groups(state: State, topic: Annotated[Text, "One word."]) -> Any:
     ]
     shown = ("title", "town", "owner")
     listed = [
-        {"group_id": key, **{name: group[name] for name in shown}, "members": len(group["members"])}
+        {"group_id": key, **fields_of(group, *shown), "members": len(group["members"])}
         for key, group in found
     ]
     return {"groups": listed}
@@ -214,7 +206,7 @@ def browse_group(state: State, group_id: GroupId) -> Any:
     _check_place(state, group_id)
     posts = {key: each for key, each in _visible(state).items() if each["place"] == group_id}
     shown = ("title", "owner", "members")
-    return {"group_id": group_id, **{name: group[name] for name in shown}, "posts": _rows(posts)}
+    return {"group_id": group_id, **fields_of(group, *shown), "posts": _rows(posts)}
 
 
 @tool(effect=Effect.IDEMPOTENT, reads=(_SESSION, _GROUPS), writes=(_GROUPS,))
@@ -226,7 +218,7 @@ def join_group(state: State, group_id: GroupId) -> Any:
     shown = ("title", "town", "owner")
     return {
         "group_id": group_id,
-        **{name: group[name] for name in shown},
+        **fields_of(group, *shown),
         "members": len(group["members"]),
     }
 
@@ -254,7 +246,7 @@ def _store(state: State, place: str, shared_from: str | None, text: str, tags: l
     key = content_id("P", post, state["posts"])
     state["posts"][key] = post
     shown = ("author", "place", "tags", "shared_from")
-    return {"post_id": key, **{name: post[name] for name in shown}}
+    return {"post_id": key, **fields_of(post, *shown)}
 
 
 @tool(reads=(_SESSION, _GROUPS, _POSTS), writes=(_POSTS,))

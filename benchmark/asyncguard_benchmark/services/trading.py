@@ -11,6 +11,7 @@ from asyncguard_benchmark.harness.scenario import Category
 from asyncguard_benchmark.services.arguments import Amount, Count, Text
 from asyncguard_benchmark.services.content_ids import numbers
 from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import fields_of, require
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 
@@ -45,21 +46,15 @@ Card = Annotated[Text, "Number of the linked card, as the account shows it."]
 OrderId = Annotated[Count, "Number of an order."]
 
 
-def _stock(state: State, symbol: str) -> dict[str, Any]:
-    if symbol not in state["stocks"]:
-        raise ToolFailure(f"No stock has the symbol {symbol!r}.")
-    found: dict[str, Any] = state["stocks"][symbol]
-    return found
+def _stock(state: State, symbol: str) -> Any:
+    return require(state["stocks"].get(symbol), f"No stock has the symbol {symbol!r}.")
 
 
-def _order(state: State, order_id: int) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["orders"].get(str(order_id))
-    if found is None:
-        raise ToolFailure(f"There is no order {order_id}.")
-    return found
+def _order(state: State, order_id: int) -> Any:
+    return require(state["orders"].get(str(order_id)), f"There is no order {order_id}.")
 
 
-def _open_order(state: State, order_id: int) -> dict[str, Any]:
+def _open_order(state: State, order_id: int) -> Any:
     order = _order(state, order_id)
     if order["status"] != "open":
         raise ToolFailure(f"Order {order_id} is {order['status']} and cannot be changed.")
@@ -83,7 +78,7 @@ def find_symbol(state: State, company: Annotated[Text, "Its name."]) -> Any:
 def get_quote(state: State, symbol: Symbol) -> Any:
     """Tells price, change and low of the day."""
     stock = _stock(state, symbol)
-    return {"symbol": symbol, **{key: stock[key] for key in ("price", "day_change", "day_low")}}
+    return {"symbol": symbol, **fields_of(stock, "price", "day_change", "day_low")}
 
 
 @tool(reads=(_MARKET,))
@@ -268,9 +263,8 @@ def resize_order(
 @tool(reads=(f"{_ALERTS}:{{symbol}}",))
 def get_alert(state: State, symbol: Symbol) -> Any:
     """Tells the price of an alert."""
-    if symbol not in state["alerts"]:
-        raise ToolFailure(f"There is no alert for {symbol}.")
-    return {"symbol": symbol, "price": state["alerts"][symbol]}
+    price = require(state["alerts"].get(symbol), f"There is no alert for {symbol}.")
+    return {"symbol": symbol, "price": price}
 
 
 @tool(effect=Effect.IDEMPOTENT, reads=(_MARKET,), writes=(f"{_ALERTS}:{{symbol}}",))

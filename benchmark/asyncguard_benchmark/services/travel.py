@@ -11,6 +11,7 @@ from asyncguard_benchmark.harness.scenario import Category
 from asyncguard_benchmark.services.arguments import Amount, Count, Text
 from asyncguard_benchmark.services.content_ids import content_id
 from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import entry, fields_of
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.travel_state import (
     BUDGET,
@@ -23,7 +24,6 @@ from asyncguard_benchmark.services.travel_state import (
     active_flight,
     active_trip,
     charge,
-    entry,
 )
 
 City = Annotated[Text, "Name of the city."]
@@ -68,7 +68,7 @@ def search_flights(
     """Lists connections of a day by departure, with fares of both cabins."""
     shown = ("departs", "arrives", "economy", "business")
     found = [
-        {"flight": number, **{key: flight[key] for key in shown}}
+        {"flight": number, **fields_of(flight, *shown)}
         for number, flight in state["flights"].items()
         if (flight["origin"], flight["destination"], flight["date"]) == (origin, destination, date)
     ]
@@ -80,7 +80,7 @@ def flight_terms(state: State, flight: Flight) -> Any:
     """Shows route, day, baggage allowance and percentage refunded on cancelling."""
     terms = entry(state, "flights", flight, "flight")
     shown = ("origin", "destination", "date", "bag_kg", "refund_percent")
-    return {"flight": flight, **{key: terms[key] for key in shown}}
+    return {"flight": flight, **fields_of(terms, *shown)}
 
 
 def _unassigned(state: State, flight: str) -> dict[str, str]:
@@ -181,7 +181,7 @@ def hotel_offers(state: State, city: City) -> Any:
     """Lists hotels by name, with price per night."""
     shown = ("name", "area", "stars", "nightly")
     found = [
-        {"hotel_id": key, **{name: hotel[name] for name in shown}}
+        {"hotel_id": key, **fields_of(hotel, *shown)}
         for key, hotel in state["hotels"].items()
         if hotel["city"].lower() == city.lower()
     ]
@@ -270,9 +270,7 @@ def list_trips(state: State) -> Any:
     """Lists booking references with kind, day and status."""
     shown = ("kind", "date", "status")
     trips = sorted(state["trips"].items())
-    return {
-        "trips": [{"reference": key, **{name: trip[name] for name in shown}} for key, trip in trips]
-    }
+    return {"trips": [{"reference": key, **fields_of(trip, *shown)} for key, trip in trips]}
 
 
 @tool(reads=(TRIPS,))
@@ -281,7 +279,7 @@ def trip_details(state: State, reference: Reference) -> Any:
     trip = entry(state, "trips", reference, "booking")
     return {
         "reference": reference,
-        **{name: trip[name] for name in ("item", "nights", "cabin", "seat", "card", "paid")},
+        **fields_of(trip, "item", "nights", "cabin", "seat", "card", "paid"),
     }
 
 

@@ -12,7 +12,8 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Count, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.dates import days_after, not_before
@@ -101,9 +102,7 @@ _VALUES = Question(
 )
 def open_file(state: State, file_number: Annotated[Text, "Number of the file, as F-00000."]) -> Any:
     """Tells patient, ward and weight by the number of the file."""
-    if file_number not in state["files"]:
-        raise ToolFailure(f"There is no file {file_number!r}.")
-    return {"file_number": file_number, **state["files"][file_number]}
+    return {"file_number": file_number, **entry(state, "files", file_number, "file")}
 
 
 def _doses(patient_id: str, medicine: str, doses: list[Any], total: Any) -> Any:
@@ -118,27 +117,30 @@ def _doses(patient_id: str, medicine: str, doses: list[Any], total: Any) -> Any:
 @tool(reads=(_REGISTER,), remedies=_MEDICATION.remedies)
 def prescribed_dose(state: State, patient_id: Patient, medicine: Medicine) -> Any:
     """Tells a daily dose by the register of prescriptions."""
-    entry = state["register"].get(patient_id, {}).get(medicine)
-    if entry is None:
-        raise ToolFailure(f"No {medicine} is prescribed to {patient_id!r}.")
+    entry = require(
+        state["register"].get(patient_id, {}).get(medicine),
+        f"No {medicine} is prescribed to {patient_id!r}.",
+    )
     return _doses(patient_id, medicine, entry["doses"], entry["daily"])
 
 
 @tool(reads=(_PHARMACY,), remedies=_MEDICATION.remedies)
 def dispensed_dose(state: State, handed_to: Patient, drug: Medicine) -> Any:
     """Tells a daily dose by what the pharmacy handed out."""
-    for entry in state["pharmacy"]:
-        if (entry["handed_to"], entry["drug"]) == (handed_to, drug):
-            return _doses(handed_to, drug, entry["doses"], entry["per_day"])
-    raise ToolFailure(f"The pharmacy handed no {drug} to {handed_to!r}.")
+    entry = require(
+        row_with(state["pharmacy"], handed_to=handed_to, drug=drug),
+        f"The pharmacy handed no {drug} to {handed_to!r}.",
+    )
+    return _doses(handed_to, drug, entry["doses"], entry["per_day"])
 
 
 @tool(reads=(_CHARTS,), remedies=_MEDICATION.remedies)
 def charted_dose(state: State, chart_of: Patient, substance: Medicine) -> Any:
     """Works out a daily dose from the ward's medication chart."""
-    entries = state["charts"].get(chart_of, {}).get(substance)
-    if entries is None:
-        raise ToolFailure(f"The chart of {chart_of!r} shows no {substance}.")
+    entries = require(
+        state["charts"].get(chart_of, {}).get(substance),
+        f"The chart of {chart_of!r} shows no {substance}.",
+    )
     doses = [entry["tablets"] * exact(entry["tablet_mg"]) for entry in entries]
     return _doses(
         chart_of,
@@ -151,7 +153,7 @@ def charted_dose(state: State, chart_of: Patient, substance: Medicine) -> Any:
 def _finding(patient_id: str, test: str, found: Any) -> Any:
     if found is None:
         raise ToolFailure(f"No {test} of {patient_id!r} was measured.")
-    return {"patient_id": patient_id, "test": test, **{name: found[name] for name in _MEASURED}}
+    return {"patient_id": patient_id, "test": test, **fields_of(found, *_MEASURED)}
 
 
 @tool(reads=(_LAB,), remedies=_VALUES.remedies)
@@ -195,7 +197,7 @@ def plan_course(
 ) -> Any:
     """Adds up daily doses, works out a course of some days, and tells how heavy a day's dose is."""
     rules = state["rules"]
-    total = sum(map(exact, daily_mg), Fraction())
+    total = exact_sum(daily_mg)
     grade = sum(total > exact(rules[limit]) for limit in ("usual_above_mg", "heavy_above_mg"))
     return {
         "daily_mg": daily_mg,
@@ -207,8 +209,7 @@ def plan_course(
 
 
 def _known(state: State, patient_id: str) -> None:
-    if patient_id not in state["rooms"]:
-        raise ToolFailure(f"There is no patient {patient_id!r}.")
+    entry(state, "rooms", patient_id, "patient")
 
 
 @tool(

@@ -14,7 +14,8 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.dates import days_after, not_before
@@ -116,9 +117,10 @@ _OFFERS = Question(
 )
 def find_supply(state: State, contract_number: Contract) -> Any:
     """Tells meter, tariff and monthly advance of a contract."""
-    if contract_number not in state["contracts"]:
-        raise ToolFailure(f"There is no contract {contract_number!r}.")
-    return {"contract_number": contract_number, **state["contracts"][contract_number]}
+    return {
+        "contract_number": contract_number,
+        **entry(state, "contracts", contract_number, "contract"),
+    }
 
 
 def _usage(meter_id: str, month: str, weeks: list[Any], total: Any) -> Any:
@@ -128,27 +130,30 @@ def _usage(meter_id: str, month: str, weeks: list[Any], total: Any) -> Any:
 @tool(reads=(_OPERATOR,), remedies=_USES.remedies)
 def operator_usage(state: State, meter_id: Meter, month: Month) -> Any:
     """Tells the use of a month as the grid operator has it."""
-    counted = state["operator"].get(meter_id, {}).get(month)
-    if counted is None:
-        raise ToolFailure(f"The operator counted nothing on {meter_id!r} in {month}.")
+    counted = require(
+        state["operator"].get(meter_id, {}).get(month),
+        f"The operator counted nothing on {meter_id!r} in {month}.",
+    )
     return _usage(meter_id, month, counted["weeks"], counted["month_kwh"])
 
 
 @tool(reads=(_PORTAL,), remedies=_USES.remedies)
 def portal_usage(state: State, meter: Meter, period: Month) -> Any:
     """Tells the use of a month as the customers' portal has it."""
-    for shown in state["portal"]:
-        if (shown["meter"], shown["period"]) == (meter, period):
-            return _usage(meter, period, shown["weeks"], shown["shown_kwh"])
-    raise ToolFailure(f"The portal shows nothing of {meter!r} for {period}.")
+    shown = require(
+        row_with(state["portal"], meter=meter, period=period),
+        f"The portal shows nothing of {meter!r} for {period}.",
+    )
+    return _usage(meter, period, shown["weeks"], shown["shown_kwh"])
 
 
 @tool(reads=(_REGISTERS,), remedies=_USES.remedies)
 def register_usage(state: State, metering_point: Meter, read_in: Month) -> Any:
     """Works out the use of a month from the weekly readings of the meter's register."""
-    readings = state["registers"].get(metering_point, {}).get(read_in)
-    if readings is None:
-        raise ToolFailure(f"The registers of {metering_point!r} were not read in {read_in}.")
+    readings = require(
+        state["registers"].get(metering_point, {}).get(read_in),
+        f"The registers of {metering_point!r} were not read in {read_in}.",
+    )
     weeks = [exact(later) - exact(earlier) for earlier, later in pairwise(readings)]
     return _usage(
         metering_point,
@@ -161,7 +166,7 @@ def register_usage(state: State, metering_point: Meter, read_in: Month) -> Any:
 def _terms(tariff: str, found: Any) -> Any:
     if found is None:
         raise ToolFailure(f"There are no terms of tariff {tariff!r}.")
-    return {"tariff": tariff, **{name: found[name] for name in _TERMS}}
+    return {"tariff": tariff, **fields_of(found, *_TERMS)}
 
 
 @tool(reads=(_SHEETS,), remedies=_OFFERS.remedies)
@@ -199,7 +204,7 @@ def cost_usage(
 ) -> Any:
     """Adds up uses, prices them, and tells whether that is a small, a household or a large use."""
     rules = state["rules"]
-    total = sum(map(exact, usages_kwh), Fraction())
+    total = exact_sum(usages_kwh)
     grade = sum(total > exact(rules[limit]) for limit in ("household_above_kwh", "large_above_kwh"))
     return {
         "usages_kwh": usages_kwh,
@@ -211,8 +216,7 @@ def cost_usage(
 
 
 def _known(state: State, meter_id: str) -> None:
-    if meter_id not in state["rounds"]:
-        raise ToolFailure(f"There is no meter {meter_id!r}.")
+    entry(state, "rounds", meter_id, "meter")
 
 
 @tool(
@@ -232,8 +236,7 @@ def switch_tariff(
 ) -> Any:
     """Orders the switch of a meter to a tariff; orders it again when called again."""
     _known(state, meter_id)
-    if tariff not in state["sheets"]:
-        raise ToolFailure(f"There is no tariff {tariff!r}.")
+    entry(state, "sheets", tariff, "tariff")
     revocable_until = days_after(state["today"], state["rules"]["withdrawal_days"])
     content = {
         "meter_id": meter_id,
@@ -291,8 +294,7 @@ def send_statement(
     amount_eur: Annotated[Amount, "Euros to pay.", {"unit": "EUR"}],
 ) -> Any:
     """Sends a customer a statement of what is to be paid, and tells until when."""
-    if contract_number not in state["contracts"]:
-        raise ToolFailure(f"There is no contract {contract_number!r}.")
+    entry(state, "contracts", contract_number, "contract")
     due_on = days_after(state["today"], state["rules"]["payment_days"])
     content = {"contract_number": contract_number, "amount_eur": amount_eur, "due_on": due_on}
     return perform(state, "send_statement", "statement_id", "ST", content)

@@ -7,11 +7,11 @@ packs; a trip by its sheet, by the route planner, which counts metres, and by th
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import Amount, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.dates import days_after
@@ -127,7 +127,7 @@ _TRIPS = Question(
 
 
 def _total(parts: list[Any], name: str) -> Any:
-    return rounded(sum((exact(part[name]) for part in parts), exact(0)), 2)
+    return rounded(exact_sum(part[name] for part in parts), 2)
 
 
 def _charge(vehicle: str, known: tuple[str, str, Any], packs: list[Any], charge: Any) -> Any:
@@ -136,16 +136,14 @@ def _charge(vehicle: str, known: tuple[str, str, Any], packs: list[Any], charge:
     return {**said, "read_on": read_on, "packs": packs}
 
 
-def _unknown_vehicle(vehicle: str) -> ToolFailure:
-    return ToolFailure(f"Nothing is known of vehicle {vehicle!r}.")
+def _unknown_vehicle(vehicle: str) -> str:
+    return f"Nothing is known of vehicle {vehicle!r}."
 
 
 @tool(reads=(_TELEMATICS,), remedies=_CHARGES.remedies)
 def telematics_charge(state: State, vehicle: Vehicle) -> Any:
     """Tells a charge as the vehicle sends it."""
-    row = state["telematics"].get(vehicle)
-    if row is None:
-        raise _unknown_vehicle(vehicle)
+    row = require(state["telematics"].get(vehicle), _unknown_vehicle(vehicle))
     return _charge(
         vehicle, (row["status"], row["read_on"], row["consumption"]), row["packs"], row["kwh"]
     )
@@ -154,14 +152,10 @@ def telematics_charge(state: State, vehicle: Vehicle) -> Any:
 @tool(reads=(_CHARGERS,), remedies=_CHARGES.remedies)
 def charger_charge(state: State, unit: Vehicle) -> Any:
     """Tells a charge as the last charger saw it."""
-    for row in state["chargers"]:
-        if row["unit"] == unit:
-            packs = [
-                {"pack": pack, "energy": _thousandth(wh)} for pack, wh in row["packs_wh"].items()
-            ]
-            known = (row["lamp"], row["seen_on"], rounded(exact(row["wh_per_km"]) / 10, 2))
-            return _charge(unit, known, packs, _thousandth(row["wh"]))
-    raise _unknown_vehicle(unit)
+    row = require(row_with(state["chargers"], unit=unit), _unknown_vehicle(unit))
+    packs = [{"pack": pack, "energy": _thousandth(wh)} for pack, wh in row["packs_wh"].items()]
+    known = (row["lamp"], row["seen_on"], rounded(exact(row["wh_per_km"]) / 10, 2))
+    return _charge(unit, known, packs, _thousandth(row["wh"]))
 
 
 def _thousandth(count: int) -> Any:
@@ -171,9 +165,7 @@ def _thousandth(count: int) -> Any:
 @tool(reads=(_METERS,), remedies=_CHARGES.remedies)
 def metered_charge(state: State, car: Vehicle) -> Any:
     """Works a vehicle's charge out from the meters."""
-    row = state["meters"].get(car)
-    if row is None:
-        raise _unknown_vehicle(car)
+    row = require(state["meters"].get(car), _unknown_vehicle(car))
     packs = [
         {
             "pack": each["pack"],
@@ -191,43 +183,35 @@ def metered_charge(state: State, car: Vehicle) -> Any:
 def _trip(trip: str, known: Mapping[str, Any], legs: list[Any], distance: Any) -> Any:
     return {
         "trip": trip,
-        **{name: known[name] for name in _TRIP},
+        **fields_of(known, *_TRIP),
         "distance": distance,
         "legs": legs,
     }
 
 
-def _unknown_trip(trip: str) -> ToolFailure:
-    return ToolFailure(f"There is no trip {trip!r}.")
+def _unknown_trip(trip: str) -> str:
+    return f"There is no trip {trip!r}."
 
 
 @tool(reads=(_SHEETS,), remedies=_TRIPS.remedies)
 def trip_sheet(state: State, trip: Trip) -> Any:
     """Tells vehicle, driver and length of a trip by its sheet."""
-    row = state["sheets"].get(trip)
-    if row is None:
-        raise _unknown_trip(trip)
+    row = require(state["sheets"].get(trip), _unknown_trip(trip))
     return _trip(trip, row, row["legs"], row["total"])
 
 
 @tool(reads=(_PLANS,), remedies=_TRIPS.remedies)
 def route_plan(state: State, journey: Trip) -> Any:
     """Tells vehicle, driver and length of a trip by the planner."""
-    for row in state["plans"]:
-        if row["journey"] == journey:
-            legs = [
-                {"to": stage["to"], "km": _thousandth(stage["metres"])} for stage in row["stages"]
-            ]
-            return _trip(journey, row, legs, _thousandth(row["metres"]))
-    raise _unknown_trip(journey)
+    row = require(row_with(state["plans"], journey=journey), _unknown_trip(journey))
+    legs = [{"to": stage["to"], "km": _thousandth(stage["metres"])} for stage in row["stages"]]
+    return _trip(journey, row, legs, _thousandth(row["metres"]))
 
 
 @tool(reads=(_ODOMETERS,), remedies=_TRIPS.remedies)
 def odometer_trip(state: State, run: Trip) -> Any:
     """Works a trip's length out from the odometer."""
-    row = state["odometers"].get(run)
-    if row is None:
-        raise _unknown_trip(run)
+    row = require(state["odometers"].get(run), _unknown_trip(run))
     readings = [row["start"], *(stop["reading"] for stop in row["stops"])]
     legs = [
         {"to": stop["at"], "km": rounded(exact(stop["reading"]) - exact(before), 2)}
@@ -275,8 +259,7 @@ def charge_gap(_state: State, charge: Kwh, needed: Kwh) -> Any:
 )
 def reserve_charger(state: State, vehicle: Vehicle, energy: Kwh) -> Any:
     """Reserves a charger for a vehicle; reserves it once more when called again."""
-    if vehicle not in state["bays"]:
-        raise _unknown_vehicle(vehicle)
+    require(state["bays"].get(vehicle), _unknown_vehicle(vehicle))
     content = {"vehicle": vehicle, "energy": energy, **state["bays"][vehicle]}
     return perform(state, "reserve_charger", "slot", "SL", content)
 
@@ -298,10 +281,8 @@ def find_charging_slot(state: State, vehicle: Vehicle) -> Any:
 )
 def assign_vehicle(state: State, trip: Trip, vehicle: Vehicle) -> Any:
     """Gives a vehicle to a trip; gives it once more when called again."""
-    if vehicle not in state["keys"]:
-        raise _unknown_vehicle(vehicle)
-    if trip not in state["sheets"]:
-        raise _unknown_trip(trip)
+    require(state["keys"].get(vehicle), _unknown_vehicle(vehicle))
+    require(state["sheets"].get(trip), _unknown_trip(trip))
     content = {"trip": trip, "vehicle": vehicle, "key": state["keys"][vehicle]}
     content["return_by"] = days_after(state["sheets"][trip]["due_back"], 1)
     return perform(state, "assign_vehicle", "assignment", "AS", content)
@@ -326,9 +307,7 @@ def report_defect(
     urgency: Annotated[Literal["routine", "urgent"], "How urgent it is."],
 ) -> Any:
     """Reports a defect to the workshop of a vehicle, which makes an appointment."""
-    if vehicle not in state["workshops"]:
-        raise _unknown_vehicle(vehicle)
-    place = state["workshops"][vehicle]
+    place = require(state["workshops"].get(vehicle), _unknown_vehicle(vehicle))
     days = 1 if urgency == "urgent" else place["days"]
     content = {"vehicle": vehicle, "urgency": urgency, "workshop": place["workshop"]}
     content["appointment"] = days_after(state["today"], days)

@@ -5,16 +5,16 @@ account, by the till, which books in cents, and by the overdue days and their ra
 """
 
 from collections.abc import Mapping
-from datetime import date, timedelta
 from typing import Annotated, Any
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import Amount, Count, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
+from asyncguard_benchmark.suites.hazards.domains.dates import days_after
 from asyncguard_benchmark.suites.hazards.domains.effect_log import (
     EFFECTS_SCHEMA,
     perform,
@@ -169,26 +169,24 @@ def _holding(
     }
 
 
-def _not_held(title: str, branch: str) -> ToolFailure:
-    return ToolFailure(f"{title!r} is not held at {branch!r}.")
+def _not_held(title: str, branch: str) -> str:
+    return f"{title!r} is not held at {branch!r}."
 
 
 @tool(reads=(_CATALOGUE,), remedies=_HOLDINGS.remedies)
 def catalogue_holding(state: State, title: Title, branch: Branch) -> Any:
     """Tells a branch's copies by the catalogue."""
-    for row in state["catalogue"]:
-        if (row["title"], row["branch"]) == (title, branch):
-            known = {"id": row["title_id"], "use": row["use"], "on": row["counted_on"]}
-            return _holding(known, title, branch, (row["total"], row["lent"]), row["shelves"])
-    raise _not_held(title, branch)
+    row = require(
+        row_with(state["catalogue"], title=title, branch=branch), _not_held(title, branch)
+    )
+    known = {"id": row["title_id"], "use": row["use"], "on": row["counted_on"]}
+    return _holding(known, title, branch, (row["total"], row["lent"]), row["shelves"])
 
 
 @tool(reads=(_UNION,), remedies=_HOLDINGS.remedies)
 def union_holding(state: State, work: Title, library: Branch) -> Any:
     """Tells a branch's copies by the union catalogue."""
-    row = state["union"].get(library, {}).get(work)
-    if row is None:
-        raise _not_held(work, library)
+    row = require(state["union"].get(library, {}).get(work), _not_held(work, library))
     shelves = [{"shelf": shelf, "copies": copies} for shelf, copies in row["by_shelf"].items()]
     known = {"id": row["id"], "use": row["use"], "on": row["as_of"]}
     return _holding(known, work, library, (row["held"], row["out"]), shelves)
@@ -197,9 +195,8 @@ def union_holding(state: State, work: Title, library: Branch) -> Any:
 @tool(reads=(_COPIES,), remedies=_HOLDINGS.remedies)
 def shelf_count(state: State, book: Title, site: Branch) -> Any:
     """Counts a branch's copies one by one."""
-    copies = [copy for copy in state["copies"] if (copy["title"], copy["branch"]) == (book, site)]
-    if not copies:
-        raise _not_held(book, site)
+    found = [copy for copy in state["copies"] if (copy["title"], copy["branch"]) == (book, site)]
+    copies = require(found or None, _not_held(book, site))
     by_shelf: dict[str, int] = {}
     for copy in copies:
         by_shelf[copy["shelf"]] = by_shelf.get(copy["shelf"], 0) + 1
@@ -224,27 +221,23 @@ def _debt(card: str, owed: Any, standing: str, billed_on: str, items: list[Any])
     }
 
 
-def _no_account(card: str) -> ToolFailure:
-    return ToolFailure(f"Nothing is known of card {card!r}.")
+def _no_account(card: str) -> str:
+    return f"Nothing is known of card {card!r}."
 
 
 @tool(reads=(_ACCOUNTS,), remedies=_DEBTS.remedies)
 def account_debt(state: State, card: Card) -> Any:
     """Tells what is owed on a card by its account."""
-    row = state["accounts"].get(card)
-    if row is None:
-        raise _no_account(card)
+    row = require(state["accounts"].get(card), _no_account(card))
     return _debt(card, row["owed"], row["standing"], row["billed_on"], row["items"])
 
 
 @tool(reads=(_TILLS,), remedies=_DEBTS.remedies)
 def till_debt(state: State, patron: Card) -> Any:
     """Tells what is owed on a card by the till."""
-    for row in state["tills"]:
-        if row["patron"] == patron:
-            items = [{"loan": loan, "fee": _euros(cents)} for loan, cents in row["slips"].items()]
-            return _debt(patron, _euros(row["cents"]), row["standing"], row["billed_on"], items)
-    raise _no_account(patron)
+    row = require(row_with(state["tills"], patron=patron), _no_account(patron))
+    items = [{"loan": loan, "fee": _euros(cents)} for loan, cents in row["slips"].items()]
+    return _debt(patron, _euros(row["cents"]), row["standing"], row["billed_on"], items)
 
 
 def _euros(cents: int) -> Any:
@@ -254,14 +247,12 @@ def _euros(cents: int) -> Any:
 @tool(reads=(_OVERDUE,), remedies=_DEBTS.remedies)
 def overdue_debt(state: State, member: Card) -> Any:
     """Works out what is owed on a card from days and rates."""
-    row = state["overdue"].get(member)
-    if row is None:
-        raise _no_account(member)
+    row = require(state["overdue"].get(member), _no_account(member))
     items = [
         {"loan": each["loan"], "fee": rounded(each["days"] * exact(each["per_day"]), 2)}
         for each in row["loans"]
     ]
-    owed = rounded(sum((exact(item["fee"]) for item in items), exact(0)), 2)
+    owed = rounded(exact_sum(item["fee"] for item in items), 2)
     standing = "blocked" if owed >= 20 else "reminded" if owed >= 5 else "good"
     return _debt(member, owed, standing, row["billed_on"], items)
 
@@ -305,14 +296,13 @@ def place_hold(
     state: State, title_id: TitleId, branch: Annotated[Text, "Where it is picked up."], card: Card
 ) -> Any:
     """Queues a card for a title; queues it once more when called again."""
-    if title_id not in state["queues"]:
-        raise ToolFailure(f"No title has the number {title_id!r}.")
+    queue = require(state["queues"].get(title_id), f"No title has the number {title_id!r}.")
     waiting = sum(
         entry["tool"] == "place_hold" and entry["result"]["title_id"] == title_id
         for entry in state["effects"]
     )
-    place = state["queues"][title_id] + waiting + 1
-    until = (date.fromisoformat(state["today"]) + timedelta(days=state["pickup_days"])).isoformat()
+    place = queue + waiting + 1
+    until = days_after(state["today"], state["pickup_days"])
     content = {
         "title_id": title_id,
         "branch": branch,
@@ -340,8 +330,7 @@ def find_hold(state: State, title_id: TitleId, card: Card) -> Any:
 )
 def take_payment(state: State, card: Card, amount: Paid) -> Any:
     """Books a payment of a card's holder; books another one when called again."""
-    if card not in state["accounts"]:
-        raise _no_account(card)
+    require(state["accounts"].get(card), _no_account(card))
     content = {"card": card, "amount": amount, "paid_on": state["today"]}
     return perform(state, "take_payment", "receipt", "RC", content)
 
@@ -359,10 +348,8 @@ def find_payment_receipt(state: State, card: Card, amount: Paid) -> Any:
 )
 def renew_loan(state: State, loan: Annotated[Text, "Number of the loan, as L12345."]) -> Any:
     """Lends a book for four more weeks; for another four when called again."""
-    if loan not in state["terms"]:
-        raise ToolFailure(f"There is no loan {loan!r}.")
-    term = state["terms"][loan]
-    term["due_on"] = (date.fromisoformat(term["due_on"]) + timedelta(days=28)).isoformat()
+    term = entry(state, "terms", loan, "loan")
+    term["due_on"] = days_after(term["due_on"], 28)
     term["renewals"] += 1
     content = {"loan": loan, "due_on": term["due_on"], "renewals": term["renewals"]}
     return perform(state, "renew_loan", "renewal", "RN", content)

@@ -12,7 +12,8 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.dates import days_after, not_before
@@ -99,9 +100,7 @@ def find_consignment(
     state: State, order_number: Annotated[Text, "Number of the order, as SO-0000."]
 ) -> Any:
     """Tells under which number an order was sent, to whom, and the customs code of the goods."""
-    if order_number not in state["orders"]:
-        raise ToolFailure(f"There is no order {order_number!r}.")
-    return {"order_number": order_number, **state["orders"][order_number]}
+    return {"order_number": order_number, **entry(state, "orders", order_number, "order")}
 
 
 def _weight(consignment_id: str, pieces: list[Any], total: Any) -> Any:
@@ -116,27 +115,24 @@ def _weight(consignment_id: str, pieces: list[Any], total: Any) -> Any:
 @tool(reads=(_WAYBILLS,), remedies=_WEIGHTS.remedies)
 def read_waybill(state: State, consignment_id: Consignment) -> Any:
     """Tells pieces and weight as the waybill has them."""
-    waybill = state["waybills"].get(consignment_id)
-    if waybill is None:
-        raise ToolFailure(f"There is no waybill for {consignment_id!r}.")
+    waybill = entry(state, "waybills", consignment_id, "waybill for")
     return _weight(consignment_id, waybill["pieces"], waybill["gross"])
 
 
 @tool(reads=(_SCALE,), remedies=_WEIGHTS.remedies)
 def read_scale(state: State, consignment: Consignment) -> Any:
     """Tells pieces and weight as the depot's scale has them."""
-    for weighing in state["weighings"]:
-        if weighing["consignment"] == consignment:
-            return _weight(consignment, weighing["weighed"], weighing["sum"])
-    raise ToolFailure(f"The depot has not weighed {consignment!r}.")
+    weighing = require(
+        row_with(state["weighings"], consignment=consignment),
+        f"The depot has not weighed {consignment!r}.",
+    )
+    return _weight(consignment, weighing["weighed"], weighing["sum"])
 
 
 @tool(reads=(_PACKING,), remedies=_WEIGHTS.remedies)
 def weigh_packing_list(state: State, packed_for: Consignment) -> Any:
     """Works out pieces and weight from the items on the packing list."""
-    items = state["packing_lists"].get(packed_for)
-    if items is None:
-        raise ToolFailure(f"There is no packing list for {packed_for!r}.")
+    items = entry(state, "packing_lists", packed_for, "packing list for")
     pieces = [item["quantity"] * exact(item["unit_kg"]) for item in items]
     return _weight(
         packed_for, [rounded(piece, 2) for piece in pieces], rounded(sum(pieces, Fraction()), 2)
@@ -146,7 +142,7 @@ def weigh_packing_list(state: State, packed_for: Consignment) -> Any:
 def _passage(consignment_id: str, found: Any) -> Any:
     if found is None:
         raise ToolFailure(f"Nothing is known of {consignment_id!r}.")
-    return {"consignment_id": consignment_id, **{name: found[name] for name in _PASSAGE}}
+    return {"consignment_id": consignment_id, **fields_of(found, *_PASSAGE)}
 
 
 @tool(reads=(_CARRIER,), remedies=_PASSAGES.remedies)
@@ -185,7 +181,7 @@ def plan_load(
     ],
 ) -> Any:
     """Adds up weights and picks the smallest vehicle that carries them."""
-    total = sum(map(exact, weights_kg), Fraction())
+    total = exact_sum(weights_kg)
     for row in sorted(state["vehicles"], key=lambda row: exact(row["capacity_kg"])):
         spare = exact(row["capacity_kg"]) - total
         if spare >= 0:
@@ -195,8 +191,7 @@ def plan_load(
 
 
 def _known(state: State, consignment_id: str) -> None:
-    if consignment_id not in state["waybills"]:
-        raise ToolFailure(f"There is no consignment {consignment_id!r}.")
+    entry(state, "waybills", consignment_id, "consignment")
 
 
 @tool(

@@ -7,16 +7,16 @@ and by the passages clocked at each stop.
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
 from typing import Annotated, Any, Literal
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
+from asyncguard_benchmark.suites.hazards.domains.dates import days_after
 from asyncguard_benchmark.suites.hazards.domains.effect_log import (
     EFFECTS_SCHEMA,
     perform,
@@ -149,13 +149,13 @@ def _offer(
     known: Mapping[str, Any], asked: tuple[str, str, str], train: str, legs: list[Any], fare: Any
 ) -> Any:
     origin, destination, travel_class = asked
-    connection = {name: known[name] for name in _CONNECTION}
+    connection = fields_of(known, *_CONNECTION)
     ends = {"origin": origin, "destination": destination, "travel_class": travel_class}
     return {"train": train, **ends, **connection, "legs": legs, "fare": fare}
 
 
-def _no_train(origin: str, destination: str, travel_date: str) -> ToolFailure:
-    return ToolFailure(f"No train runs from {origin!r} to {destination!r} on {travel_date}.")
+def _no_train(origin: str, destination: str, travel_date: str) -> str:
+    return f"No train runs from {origin!r} to {destination!r} on {travel_date}."
 
 
 @tool(reads=(_SHOP,), remedies=_OFFERS.remedies)
@@ -163,18 +163,13 @@ def ticket_offer(
     state: State, origin: Origin, destination: Destination, travel_date: Day, travel_class: Class
 ) -> Any:
     """Shows the train of a day and its fare in the ticket shop."""
-    for row in state["shop"]:
-        if (row["origin"], row["destination"], row["travel_date"]) == (
-            origin,
-            destination,
-            travel_date,
-        ):
-            fare = row["fares"][travel_class]
-            legs = [{"leg": each["leg"], "price": each["price"]} for each in fare["legs"]]
-            return _offer(
-                row, (origin, destination, travel_class), row["train"], legs, fare["total"]
-            )
-    raise _no_train(origin, destination, travel_date)
+    row = require(
+        row_with(state["shop"], origin=origin, destination=destination, travel_date=travel_date),
+        _no_train(origin, destination, travel_date),
+    )
+    fare = row["fares"][travel_class]
+    legs = [{"leg": each["leg"], "price": each["price"]} for each in fare["legs"]]
+    return _offer(row, (origin, destination, travel_class), row["train"], legs, fare["total"])
 
 
 def _euros(cents: int) -> Any:
@@ -184,16 +179,12 @@ def _euros(cents: int) -> Any:
 @tool(reads=(_PARTNER,), remedies=_OFFERS.remedies)
 def partner_offer(state: State, start: Origin, goal: Destination, day: Day, cabin: Class) -> Any:
     """Shows the train of a day and its fare at a partner's."""
-    for row in state["partner"]:
-        if (row["start"], row["goal"], row["travel_date"], row["cabin"]) == (
-            start,
-            goal,
-            day,
-            cabin,
-        ):
-            legs = [{"leg": each["leg"], "price": _euros(each["cents"])} for each in row["pieces"]]
-            return _offer(row, (start, goal, cabin), row["service"], legs, _euros(row["cents"]))
-    raise _no_train(start, goal, day)
+    row = require(
+        row_with(state["partner"], start=start, goal=goal, travel_date=day, cabin=cabin),
+        _no_train(start, goal, day),
+    )
+    legs = [{"leg": each["leg"], "price": _euros(each["cents"])} for each in row["pieces"]]
+    return _offer(row, (start, goal, cabin), row["service"], legs, _euros(row["cents"]))
 
 
 @tool(reads=(_TARIFF,), remedies=_OFFERS.remedies)
@@ -202,15 +193,15 @@ def tariff_offer(
 ) -> Any:
     """Prices the train of a day leg by leg from the tariff."""
     per_km = exact(state["tariff"]["per_km"][comfort])
-    for row in state["tariff"]["trains"]:
-        if (row["ends"], row["travel_date"]) == ([from_station, to_station], date_of_travel):
-            legs = [
-                {"leg": each["leg"], "price": rounded(each["km"] * per_km, 2)}
-                for each in row["legs"]
-            ]
-            fare = rounded(sum((exact(each["price"]) for each in legs), exact(0)), 2)
-            return _offer(row, (from_station, to_station, comfort), row["train"], legs, fare)
-    raise _no_train(from_station, to_station, date_of_travel)
+    row = require(
+        row_with(
+            state["tariff"]["trains"], ends=[from_station, to_station], travel_date=date_of_travel
+        ),
+        _no_train(from_station, to_station, date_of_travel),
+    )
+    legs = [{"leg": each["leg"], "price": rounded(each["km"] * per_km, 2)} for each in row["legs"]]
+    fare = rounded(exact_sum(each["price"] for each in legs), 2)
+    return _offer(row, (from_station, to_station, comfort), row["train"], legs, fare)
 
 
 def _delay(train: str, minutes: int, status: str, reported_on: str, losses: list[Any]) -> Any:
@@ -226,22 +217,16 @@ def _delay(train: str, minutes: int, status: str, reported_on: str, losses: list
 @tool(reads=(_FEED,), remedies=_DELAYS.remedies)
 def live_delay(state: State, train: Train) -> Any:
     """Tells a train's delay by the live feed."""
-    row = state["feed"].get(train)
-    if row is None:
-        raise ToolFailure(f"The feed knows no train {train!r}.")
+    row = require(state["feed"].get(train), f"The feed knows no train {train!r}.")
     return _delay(train, row["minutes"], row["status"], row["reported_on"], row["losses"])
 
 
 @tool(reads=(_CONTROL,), remedies=_DELAYS.remedies)
 def control_room_delay(state: State, run: Train) -> Any:
     """Tells a train's delay by the control room."""
-    for row in state["control"]:
-        if row["run"] == run:
-            losses = [
-                {"stop": stop, "minutes": minutes} for stop, minutes in row["by_stop"].items()
-            ]
-            return _delay(run, row["delay"], row["state"], row["logged_on"], losses)
-    raise ToolFailure(f"The control room has no run {run!r}.")
+    row = require(row_with(state["control"], run=run), f"The control room has no run {run!r}.")
+    losses = [{"stop": stop, "minutes": minutes} for stop, minutes in row["by_stop"].items()]
+    return _delay(run, row["delay"], row["state"], row["logged_on"], losses)
 
 
 def _minutes(clock: str) -> int:
@@ -252,9 +237,7 @@ def _minutes(clock: str) -> int:
 @tool(reads=(_PASSAGES,), remedies=_DELAYS.remedies)
 def clocked_delay(state: State, service: Train) -> Any:
     """Works a train's delay out from its clocked passages."""
-    found = state["passages"].get(service)
-    if found is None:
-        raise ToolFailure(f"No passages of {service!r} were clocked.")
+    found = require(state["passages"].get(service), f"No passages of {service!r} were clocked.")
     late = [_minutes(stop["actual"]) - _minutes(stop["planned"]) for stop in found["stops"]]
     gained = [now - before for before, now in zip([0, *late[:-1]], late, strict=True)]
     losses = [
@@ -291,18 +274,11 @@ def add_fares(
     ],
 ) -> Any:
     """Adds up fares."""
-    return {"fares": fares, "total": rounded(sum(map(exact, fares), exact(0)), 2)}
+    return {"fares": fares, "total": rounded(exact_sum(fares), 2)}
 
 
-def _later(state: State, days: int) -> str:
-    return (date.fromisoformat(state["today"]) + timedelta(days=days)).isoformat()
-
-
-def _passenger(state: State, passenger: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["passengers"].get(passenger)
-    if found is None:
-        raise ToolFailure(f"There is no passenger {passenger!r}.")
-    return found
+def _passenger(state: State, passenger: str) -> Any:
+    return entry(state, "passengers", passenger, "passenger")
 
 
 @tool(
@@ -332,7 +308,7 @@ def book_seat(
         "book_seat",
         "booking",
         "RB",
-        {**content, "pay_by": _later(state, state["payment_days"])},
+        {**content, "pay_by": days_after(state["today"], state["payment_days"])},
     )
 
 
@@ -360,7 +336,7 @@ def claim_compensation(
     """Files a passenger's claim for a late train; files another one when called again."""
     _passenger(state, passenger)
     content = {"train": train, "passenger": passenger, "compensation": compensation}
-    decided_by = _later(state, state["handling_days"])
+    decided_by = days_after(state["today"], state["handling_days"])
     return perform(
         state, "claim_compensation", "claim", "CC", {**content, "decided_by": decided_by}
     )

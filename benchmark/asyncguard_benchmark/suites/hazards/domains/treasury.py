@@ -12,7 +12,8 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.effect_log import (
@@ -84,15 +85,14 @@ _RATES = Question(
 
 
 def _invoice(invoice_id: str, header: dict[str, Any], lines: list[Any], total: Any) -> Any:
-    kept = {name: header[name] for name in _HEADER}
+    kept = fields_of(header, *_HEADER)
     return {"invoice_id": invoice_id, **kept, "lines": list(lines), "total": total}
 
 
-def _registered(state: State, invoice_id: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["register"].get(invoice_id)
-    if found is None:
-        raise ToolFailure(f"The register holds no invoice {invoice_id!r}.")
-    return found
+def _registered(state: State, invoice_id: str) -> Any:
+    return require(
+        state["register"].get(invoice_id), f"The register holds no invoice {invoice_id!r}."
+    )
 
 
 @tool(reads=(_REGISTER,), remedies=_INVOICES.remedies)
@@ -107,10 +107,10 @@ def read_scan(
     state: State, document: Annotated[Text, "Number on the scanned invoice, as INV-0000."]
 ) -> Any:
     """Shows an invoice as it was read from the scanned paper."""
-    for scan in state["scans"]:
-        if scan["document"] == document:
-            return _invoice(document, scan, scan["amounts"], scan["amount_due"])
-    raise ToolFailure(f"Nothing was scanned under {document!r}.")
+    scan = require(
+        row_with(state["scans"], document=document), f"Nothing was scanned under {document!r}."
+    )
+    return _invoice(document, scan, scan["amounts"], scan["amount_due"])
 
 
 @tool(reads=(_DELIVERIES,), remedies=_INVOICES.remedies)
@@ -121,9 +121,10 @@ def recount_invoice(
     ],
 ) -> Any:
     """Works an invoice out anew from the items that were delivered and their prices."""
-    delivery = state["deliveries"].get(invoice_number)
-    if delivery is None:
-        raise ToolFailure(f"No delivery belongs to invoice {invoice_number!r}.")
+    delivery = require(
+        state["deliveries"].get(invoice_number),
+        f"No delivery belongs to invoice {invoice_number!r}.",
+    )
     prices = [item["quantity"] * exact(item["unit_price"]) for item in delivery["items"]]
     return _invoice(
         invoice_number,
@@ -175,7 +176,7 @@ def convert_amount(
 @tool(remedies=Remedies(returns=_RESULTS["added"], invariants=(adds_up("total", "amounts"),)))
 def add_amounts(_state: State, amounts: Annotated[Some[Euros], "What to add."]) -> Any:
     """Adds up amounts in euros."""
-    return {"amounts": amounts, "total": rounded(sum(map(exact, amounts), Fraction()), 2)}
+    return {"amounts": amounts, "total": rounded(exact_sum(amounts), 2)}
 
 
 @tool(

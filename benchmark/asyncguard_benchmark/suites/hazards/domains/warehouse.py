@@ -12,7 +12,8 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import Amount, Count, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.effect_log import (
@@ -90,11 +91,8 @@ def _shelf(sku: str, where: dict[str, Any], pieces: dict[str, int], on_hand: int
     }
 
 
-def _stocked(state: State, sku: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["stock"].get(sku)
-    if found is None:
-        raise ToolFailure(f"No article has the number {sku!r}.")
-    return found
+def _stocked(state: State, sku: str) -> Any:
+    return require(state["stock"].get(sku), f"No article has the number {sku!r}.")
 
 
 @tool(reads=(_STOCK,), remedies=_SHELVES.remedies)
@@ -109,18 +107,14 @@ def stock_level(state: State, sku: Sku) -> Any:
 @tool(reads=(_COUNTS,), remedies=_SHELVES.remedies)
 def counted_stock(state: State, article: Sku) -> Any:
     """Shows what was counted of an article at the shelf."""
-    for count in state["counts"]:
-        if count["article"] == article:
-            return _shelf(article, count, count["shelves"], sum(count["shelves"].values()))
-    raise ToolFailure(f"Nobody has counted {article!r}.")
+    count = require(row_with(state["counts"], article=article), f"Nobody has counted {article!r}.")
+    return _shelf(article, count, count["shelves"], sum(count["shelves"].values()))
 
 
 @tool(reads=(_MOVEMENTS,), remedies=_SHELVES.remedies)
 def movement_balance(state: State, item: Sku) -> Any:
     """Works the stock of an article out anew from all that was put in and taken out."""
-    found = state["movements"].get(item)
-    if found is None:
-        raise ToolFailure(f"Nothing was ever moved of {item!r}.")
+    found = require(state["movements"].get(item), f"Nothing was ever moved of {item!r}.")
     pieces: dict[str, int] = {}
     for move in found["booked"]:
         pieces[move["bin"]] = pieces.get(move["bin"], 0) + move["change"]
@@ -128,15 +122,12 @@ def movement_balance(state: State, item: Sku) -> Any:
 
 
 def _shipping(order_id: str, order: dict[str, Any], pieces: int, weight_kg: Any) -> Any:
-    kept = {name: order[name] for name in _SHIPPING}
+    kept = fields_of(order, *_SHIPPING)
     return {"order_id": order_id, **kept, "pieces": pieces, "weight_kg": weight_kg}
 
 
-def _ordered(state: State, order_id: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["orders"].get(order_id)
-    if found is None:
-        raise ToolFailure(f"There is no order {order_id!r}.")
-    return found
+def _ordered(state: State, order_id: str) -> Any:
+    return entry(state, "orders", order_id, "order")
 
 
 @tool(reads=(_ORDERS,), remedies=_SHIPMENTS.remedies)
@@ -149,19 +140,17 @@ def order_sheet(state: State, order_id: Order) -> Any:
 @tool(reads=(_SHOP,), remedies=_SHIPMENTS.remedies)
 def web_order(state: State, shop_number: Order) -> Any:
     """Shows an order as the customer placed it in the web shop."""
-    for order in state["shop"]:
-        if order["order"] == shop_number:
-            weight = order["quantity"] * exact(order["piece_kg"])
-            return _shipping(shop_number, order, order["quantity"], rounded(weight, 2))
-    raise ToolFailure(f"The shop knows no order {shop_number!r}.")
+    order = require(
+        row_with(state["shop"], order=shop_number), f"The shop knows no order {shop_number!r}."
+    )
+    weight = order["quantity"] * exact(order["piece_kg"])
+    return _shipping(shop_number, order, order["quantity"], rounded(weight, 2))
 
 
 @tool(reads=(_SLIPS,), remedies=_SHIPMENTS.remedies)
 def carton_sum(state: State, slip: Order) -> Any:
     """Works an order out anew from the cartons on its picking slip."""
-    found = state["slips"].get(slip)
-    if found is None:
-        raise ToolFailure(f"There is no picking slip for {slip!r}.")
+    found = entry(state, "slips", slip, "picking slip for")
     weights = [pieces * exact(found["piece_kg"]) for pieces in found["cartons"]]
     return _shipping(slip, found, sum(found["cartons"]), rounded(sum(weights, Fraction()), 2))
 
@@ -188,7 +177,7 @@ def total_weight(
     weights: Annotated[Some[Annotated[Amount, "Kilograms.", {"unit": "kg"}]], "Weights."],
 ) -> Any:
     """Adds up weights."""
-    return {"weights": weights, "total_kg": rounded(sum(map(exact, weights), Fraction()), 2)}
+    return {"weights": weights, "total_kg": rounded(exact_sum(weights), 2)}
 
 
 @tool(

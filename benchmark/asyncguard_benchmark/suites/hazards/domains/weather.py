@@ -12,7 +12,8 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.effect_log import (
@@ -101,33 +102,34 @@ def _rain(place: str, on: str, readings: Any, total: Any) -> Any:
 
 
 def _sum(values: list[Any]) -> Any:
-    return rounded(sum(map(exact, values), Fraction()), 2)
+    return rounded(exact_sum(values), 2)
 
 
 @tool(reads=(_STATIONS,), remedies=_RAINS.remedies)
 def station_rain(state: State, place: Place, day: Day) -> Any:
     """Tells the rain of a day as the weather station has it."""
-    found = state["stations"].get(place, {}).get(day)
-    if found is None:
-        raise ToolFailure(f"No station at {place!r} measured on {day!r}.")
+    found = require(
+        state["stations"].get(place, {}).get(day), f"No station at {place!r} measured on {day!r}."
+    )
     return _rain(place, day, found["readings"], found["sum"])
 
 
 @tool(reads=(_RADAR,), remedies=_RAINS.remedies)
 def radar_rain(state: State, cell: Place, on: Day) -> Any:
     """Tells the rain of a day as the radar saw it."""
-    for seen in state["radar"]:
-        if (seen["cell"], seen["on"]) == (cell, on):
-            return _rain(cell, on, seen["scans"], _sum(seen["scans"]))
-    raise ToolFailure(f"The radar has no picture of {cell!r} on {on!r}.")
+    seen = require(
+        row_with(state["radar"], cell=cell, on=on),
+        f"The radar has no picture of {cell!r} on {on!r}.",
+    )
+    return _rain(cell, on, seen["scans"], _sum(seen["scans"]))
 
 
 @tool(reads=(_GAUGES,), remedies=_RAINS.remedies)
 def gauge_rain(state: State, site: Place, date: Day) -> Any:
     """Works the rain of a day out anew from the tips of a rain gauge."""
-    tips = state["gauges"].get(site, {}).get(date)
-    if tips is None:
-        raise ToolFailure(f"No gauge at {site!r} was read on {date!r}.")
+    tips = require(
+        state["gauges"].get(site, {}).get(date), f"No gauge at {site!r} was read on {date!r}."
+    )
     return _rain(
         site, date, [rounded(count * _TIP, 2) for count in tips], rounded(sum(tips) * _TIP, 2)
     )
@@ -136,7 +138,7 @@ def gauge_rain(state: State, site: Place, date: Day) -> Any:
 def _forecast(place: str, on: str, found: Any) -> Any:
     if found is None:
         raise ToolFailure(f"There is no forecast for {place!r} on {on!r}.")
-    return {"place": place, "day": on, **{name: found[name] for name in _SKY}}
+    return {"place": place, "day": on, **fields_of(found, *_SKY)}
 
 
 @tool(reads=(_LOCAL,), remedies=_FORECASTS.remedies)
@@ -158,11 +160,8 @@ def regional_forecast(state: State, area: Place, date: Day) -> Any:
     return _forecast(area, date, state["regional"].get(date, {}).get(area))
 
 
-def _field(state: State, field: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["fields"].get(field)
-    if found is None:
-        raise ToolFailure(f"There is no field {field!r}.")
-    return found
+def _field(state: State, field: str) -> Any:
+    return entry(state, "fields", field, "field")
 
 
 @tool(reads=(_FIELDS,), remedies=Remedies(returns=_RESULTS["field"], invariants=(echoes("field"),)))
@@ -221,8 +220,7 @@ def find_valve_run(state: State, field: Field, water_mm: Millimetres) -> Any:
 
 
 def _known_place(state: State, place: str) -> None:
-    if place not in state["stations"]:
-        raise ToolFailure(f"There is no place {place!r}.")
+    entry(state, "stations", place, "place")
 
 
 @tool(
