@@ -284,6 +284,17 @@ def test_a_declaration_cannot_contradict_itself() -> None:
         ToolDeclaration(name="x", effect=Effect.IDEMPOTENT, reads=(), writes=())
 
 
+@pytest.mark.parametrize("value", [None, 1, "x", True, [], {}, [[]], [{}]], ids=repr)
+def test_no_rule_raises_for_a_result_of_other_types(value: Any) -> None:
+    """A rule judges only what it can read, whatever stands in one field or in all."""
+    for tool in (tool for toolset in TOOLSETS.values() for tool in toolset.tools.values()):
+        fields = (tool.remedies.returns or {}).get("properties", {})
+        results = [value, dict.fromkeys(fields, value)]
+        results += [{**dict.fromkeys(fields, 1), name: value} for name in fields]
+        for rule in tool.remedies.invariants:
+            assert all(isinstance(rule({}, result), str | None) for result in results)
+
+
 def test_tool_names_are_unique_over_all_categories() -> None:
     """The API list of a cross composition is a union by name."""
     names = [name for toolset in TOOLSETS.values() for name in toolset.tools]

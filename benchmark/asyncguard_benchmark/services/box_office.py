@@ -59,7 +59,7 @@ def file_case(
 def case_thread(state: State, case_id: Case) -> Any:
     """Shows what was written in a case."""
     case = own(state, "cases", case_id)
-    return {"case_id": case_id, **fields_of(case, "subject", "messages", "status")}
+    return {"case_id": case_id, **fields_of(case, "subject messages status")}
 
 
 def _open_case(state: State, case_id: str) -> dict[str, Any]:
@@ -122,8 +122,7 @@ def account_overview(state: State) -> Any:
         "email": email,
         "wallet": customer["wallet"],
         "vouchers": [
-            {"code": code, "genre": one["genre"], "percent": one["percent"]}
-            for code, one in mine.items()
+            {"code": code, **fields_of(one, "genre percent")} for code, one in mine.items()
         ],
         "holds": [
             {
@@ -152,7 +151,7 @@ def browse_programme(
 ) -> Any:
     """Lists the events of one genre in one city, earliest first."""
     found = [
-        {"event_id": key, "title": event["title"], "date": event["date"], "starts": event["starts"]}
+        {"event_id": key, **fields_of(event, "title date starts")}
         for key, event in state["events"].items()
         if event["city"].lower() == city.lower() and event["genre"].lower() == genre.lower()
     ]
@@ -167,7 +166,7 @@ def browse_programme(
 def find_performances(state: State, title: Annotated[Text, "Its full title."]) -> Any:
     """Lists all places and dates of a production, earliest first."""
     found = [
-        {"event_id": key, "city": event["city"], "venue": event["venue"], "date": event["date"]}
+        {"event_id": key, **fields_of(event, "city venue date")}
         for key, event in state["events"].items()
         if event["title"].lower() == title.lower()
     ]
@@ -178,8 +177,10 @@ def find_performances(state: State, title: Annotated[Text, "Its full title."]) -
 def event_sheet(state: State, event_id: Event) -> Any:
     """Shows venue, times and terms of an event."""
     event = event_of(state, event_id)
-    shown = ("title", "genre", "city", "venue", "date", "doors", "starts", "refundable")
-    return {"event_id": event_id, **fields_of(event, *shown)}
+    return {
+        "event_id": event_id,
+        **fields_of(event, "title genre city venue date doors starts refundable"),
+    }
 
 
 def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
@@ -213,10 +214,7 @@ def free_seats(state: State, event_id: Event, section: Section) -> Any:
     """Lists the seats of a section that can be had, with aisle and view."""
     free = _seats_of(state, event_id, section)
     return {
-        "seats": [
-            {"seat": name, "aisle": seat["aisle"], "view": seat["view"]}
-            for name, seat in free.items()
-        ]
+        "seats": [{"seat": name, **fields_of(seat, "aisle view")} for name, seat in free.items()]
     }
 
 
@@ -289,12 +287,7 @@ def pay_hold(
     booking_id = content_id(
         "B", ("booking", email, hold["event_id"], hold["seats"]), state["bookings"]
     )
-    booking = {
-        "event_id": hold["event_id"],
-        "seats": hold["seats"],
-        "paid": hold["total"],
-        "status": "valid",
-    }
+    booking = {**fields_of(hold, "event_id seats"), "paid": hold["total"], "status": "valid"}
     state["bookings"][booking_id] = {"customer": email, **booking, "case_id": ""}
     mark_seats(state, hold["event_id"], hold["seats"], "sold")
     del state["holds"][hold_id]
@@ -326,10 +319,7 @@ def list_bookings(state: State) -> Any:
 def booking_sheet(state: State, booking_id: Booking) -> Any:
     """Shows event, seats, price and case (empty if none) of a booking."""
     booking = own(state, "bookings", booking_id)
-    return {
-        "booking_id": booking_id,
-        **fields_of(booking, "event_id", "seats", "paid", "case_id"),
-    }
+    return {"booking_id": booking_id, **fields_of(booking, "event_id seats paid case_id")}
 
 
 @tool(reads=(SESSION, WALLETS, PROGRAMME, BOOKINGS), writes=(WALLETS, SEATS, BOOKINGS))

@@ -15,6 +15,16 @@ from asyncguard_benchmark.harness.scenario import Category
 from asyncguard_benchmark.services.arguments import Number, Several, Text, one_of, within
 from asyncguard_benchmark.services.declarations import State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.list_functions import (
+    PLACES,
+    Record,
+    compare_lists,
+    describe_numbers,
+    invert_mapping,
+    overlay_mapping,
+    rounded_values,
+    tally_values,
+)
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import NO_STATE
 
@@ -25,15 +35,9 @@ _RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "at most": le,
 }
 """Relations of a number to a bound."""
-_PLACES = 2
 _ADDED = "cumulative"
 """The field that a cumulated record gets."""
 _ROWS = ": objects from field name to text or number; digits alone are a number"
-_MAPPING = ": object from name to text or number"
-
-Record = Annotated[
-    dict[str, Any], {"minProperties": 1, "additionalProperties": {"type": ["string", "number"]}}
-]
 
 
 def _value(record: Record, field: str) -> Any:
@@ -150,8 +154,8 @@ def aggregate_by(
         {
             "group": group,
             "count": len(numbers),
-            "total": rounded(totals[group], _PLACES),
-            "mean": rounded(totals[group] / len(numbers), _PLACES),
+            "total": rounded(totals[group], PLACES),
+            "mean": rounded(totals[group] / len(numbers), PLACES),
         }
         for group, numbers in groups.items()
     ]
@@ -253,8 +257,8 @@ def accumulate_column(
     summed: list[Record] = []
     for record in records:
         total += _number(record, field)
-        summed.append({**record, _ADDED: rounded(total, _PLACES)})
-    return {"records": summed, "total": rounded(total, _PLACES)}
+        summed.append({**record, _ADDED: rounded(total, PLACES)})
+    return {"records": summed, "total": rounded(total, PLACES)}
 
 
 @tool()
@@ -282,14 +286,10 @@ def pivot_records(
         for sums, name in ((cells, there), (across, here), (down, there)):
             sums[name] = sums.get(name, Fraction()) + number
     return {
-        "table": {name: _rounded(cells) for name, cells in table.items()},
-        "row_totals": _rounded(across),
-        "column_totals": _rounded(down),
+        "table": {name: rounded_values(cells) for name, cells in table.items()},
+        "row_totals": rounded_values(across),
+        "column_totals": rounded_values(down),
     }
-
-
-def _rounded(sums: Mapping[str, Fraction]) -> dict[str, int | float]:
-    return {name: rounded(total, _PLACES) for name, total in sums.items()}
 
 
 def _by_key(records: Sequence[Record], key: str) -> dict[Any, Record]:
@@ -340,93 +340,9 @@ def nearest_record(
     runner_up = records[positions[1]] if len(records) > 1 else None
     return {
         "record": records[positions[0]],
-        "distance": rounded(distances[positions[0]], _PLACES),
+        "distance": rounded(distances[positions[0]], PLACES),
         "runner_up": runner_up,
     }
-
-
-@tool()
-def compare_lists(
-    _: State,
-    first: Annotated[Several[str | float], "the first list"],
-    second: Annotated[Several[str | float], "the second list"],
-) -> Any:
-    """Compares two lists as sets. Gives `both`, `only_first` and `only_second`, each value once."""
-    ours, theirs = list(dict.fromkeys(first)), list(dict.fromkeys(second))
-    return {
-        "both": [item for item in ours if item in theirs],
-        "only_first": [item for item in ours if item not in theirs],
-        "only_second": [item for item in theirs if item not in ours],
-    }
-
-
-@tool()
-def tally_values(_: State, values: Annotated[Several[str | float], "the values to count"]) -> Any:
-    """Counts equal values.
-
-    Gives `counts` (rows with `value` and `count`, most frequent first), `most_common`,
-    `least_common` and `single`, the values that occur once.
-    """
-    counts = {value: values.count(value) for value in dict.fromkeys(values)}
-    ranked = sorted(counts, key=counts.__getitem__, reverse=True)
-    return {
-        "counts": [{"value": value, "count": counts[value]} for value in ranked],
-        "most_common": ranked[0],
-        "least_common": min(counts, key=counts.__getitem__),
-        "single": [value for value in counts if counts[value] == 1],
-    }
-
-
-@tool()
-def describe_numbers(_: State, values: Annotated[Several[float], "the numbers"]) -> Any:
-    """Gives the `count`, `total`, `mean`, `median`, `smallest`, `largest` and `spread` of numbers, two decimals."""
-    numbers = sorted(exact(value) for value in values)
-    total, middle = sum(numbers, Fraction()), len(numbers) // 2
-    median = numbers[middle] if len(numbers) % 2 else (numbers[middle - 1] + numbers[middle]) / 2
-    figures = {
-        "total": total,
-        "mean": total / len(numbers),
-        "median": median,
-        "smallest": numbers[0],
-        "largest": numbers[-1],
-        "spread": numbers[-1] - numbers[0],
-    }
-    return {"count": len(numbers), **_rounded(figures)}
-
-
-@tool()
-def overlay_mapping(
-    _: State,
-    base: Annotated[Record, {"maxProperties": 200}, "the mapping below" + _MAPPING],
-    changes: Annotated[Record, {"maxProperties": 200}, "the mapping on top" + _MAPPING],
-) -> Any:
-    """Lays the entries of one mapping over another.
-
-    Gives `merged`, `replaced` (old values that gave way) and `added`.
-    """
-    return {
-        "merged": {**base, **changes},
-        "replaced": {
-            name: base[name] for name in changes if name in base and base[name] != changes[name]
-        },
-        "added": [name for name in changes if name not in base],
-    }
-
-
-@tool()
-def invert_mapping(
-    _: State,
-    mapping: Annotated[Record, {"maxProperties": 200}, "the mapping to turn round" + _MAPPING],
-) -> Any:
-    """Turns a mapping round.
-
-    Gives `names` (each value, as text, with the names that have it) and `shared`, the values
-    that several names have.
-    """
-    names: dict[str, list[str]] = {}
-    for name, value in mapping.items():
-        names.setdefault(str(value), []).append(name)
-    return {"names": names, "shared": [value for value, owners in names.items() if len(owners) > 1]}
 
 
 TOOLSET = toolset(

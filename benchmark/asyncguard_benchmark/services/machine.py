@@ -51,8 +51,7 @@ def read_dashboard(state: State) -> Any:
         "room_l": round(fuel["tank"] - fuel["litres"], 1),
         "range_km": range_km(state),
         "odometer_km": state["odometer"],
-        "volts": engine["volts"],
-        "gear": engine["gear"],
+        **fields_of(engine, "volts gear"),
         "hand_brake": state["brake"],
     }
 
@@ -249,7 +248,7 @@ def places_near(
 ) -> Any:
     """Lists places of a kind by name, with kilometres."""
     places = [
-        {"place": key, "name": place["name"], "km": place["km"]}
+        {"place": key, **fields_of(place, "name km")}
         for key, place in state["places"].items()
         if place["kind"] == kind
     ]
@@ -260,10 +259,7 @@ def places_near(
 def place_sheet(state: State, place: Place) -> Any:
     """Shows opening hours, euros per litre (0 if none is sold) and phone number of a place."""
     sheet = entry(state, "places", place, "place")
-    return {
-        "place": place,
-        **fields_of(sheet, "opens", "closes", "litre_price", "phone"),
-    }
+    return {"place": place, **fields_of(sheet, "opens closes litre_price phone")}
 
 
 @tool(reads=(MAP,))
@@ -283,7 +279,7 @@ def guide_to(state: State, place: Place) -> Any:
     """Makes a place the destination."""
     where = entry(state, "places", place, "place")
     state["route"] = place
-    return {"destination": where["name"], "km": where["km"], "minutes": where["minutes"]}
+    return {"destination": where["name"], **fields_of(where, "km minutes")}
 
 
 @tool(reads=(ROUTE,), writes=(ROUTE,))

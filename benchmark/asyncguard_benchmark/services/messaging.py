@@ -74,8 +74,13 @@ def _message(state: State, message_id: str) -> Any:
 
 def _rows(messages: dict[str, dict[str, Any]]) -> Any:
     """Return one line a message, newest first."""
-    shown = ("folder", "date", "sender", "to", "subject", "labels", "unread")
-    return [{"message_id": key, **fields_of(messages[key], *shown)} for key in reversed(messages)]
+    return [
+        {
+            "message_id": key,
+            **fields_of(messages[key], "folder date sender to subject labels unread"),
+        }
+        for key in reversed(messages)
+    ]
 
 
 def _prefixed(prefix: str, subject: str) -> str:
@@ -104,18 +109,10 @@ def _store(state: State, thread_id: str | None, **values: Any) -> str:
 def _receipt(state: State, message_id: str) -> Any:
     """Return the fields that are shown of a message that was just written or sent."""
     message = state["messages"][message_id]
-    shown = (
-        "thread_id",
-        "folder",
-        "date",
-        "sender",
-        "to",
-        "cc",
-        "subject",
-        "attachments",
-        "labels",
-    )
-    return {"message_id": message_id, **fields_of(message, *shown)}
+    return {
+        "message_id": message_id,
+        **fields_of(message, "thread_id folder date sender to cc subject attachments labels"),
+    }
 
 
 @tool(effect=Effect.IDEMPOTENT, reads=(_MAIL,), writes=(_SESSION,))
@@ -182,20 +179,12 @@ def list_by_sender(state: State, address: Annotated[Text, "Address of the sender
 def read_message(state: State, message_id: MessageId) -> Any:
     """Gives all of a message, which stays unread if it is."""
     message = _message(state, message_id)
-    shown = (
-        "thread_id",
-        "folder",
-        "date",
-        "sender",
-        "to",
-        "cc",
-        "subject",
-        "text",
-        "labels",
-        "attachments",
-        "unread",
-    )
-    return {"message_id": message_id, **fields_of(message, *shown)}
+    return {
+        "message_id": message_id,
+        **fields_of(
+            message, "thread_id folder date sender to cc subject text labels attachments unread"
+        ),
+    }
 
 
 @tool(reads=(_SESSION, _MAIL))
@@ -209,10 +198,7 @@ def read_thread(state: State, thread_id: Annotated[Text, "Id of a thread, as T-1
         for each in thread.values()
         for address in (each["sender"], *each["to"], *each["cc"])
     ]
-    listed = [
-        {"message_id": key, "date": each["date"], "sender": each["sender"]}
-        for key, each in thread.items()
-    ]
+    listed = [{"message_id": key, **fields_of(each, "date sender")} for key, each in thread.items()]
     participants = [address for address in dict.fromkeys(involved) if address != _me(state)]
     first = next(iter(thread.values()))
     return {

@@ -32,6 +32,7 @@ def row_with(rows: Iterable[Mapping[str, Any]], **values: Any) -> Any:
     return next((row for row in rows if all(row[name] == values[name] for name in values)), None)
 
 
-def fields_of(record: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the fields of a record that have these names."""
-    return {name: record[name] for name in names}
+def fields_of(record: Mapping[str, Any], names: str | Iterable[str]) -> dict[str, Any]:
+    """Return the fields of a record that have these names; in a text, blanks stand between them."""
+    wanted = names.split() if isinstance(names, str) else names
+    return {name: record[name] for name in wanted}

@@ -88,9 +88,12 @@ def _post(state: State, post_id: str) -> Any:
 
 def _rows(posts: dict[str, dict[str, Any]]) -> Any:
     """Return one line a post, in the order given."""
-    shown = ("author", "date", "text", "tags", "likes")
     return [
-        {"post_id": key, **fields_of(post, *shown), "comments": len(post["comments"])}
+        {
+            "post_id": key,
+            **fields_of(post, "author date text tags likes"),
+            "comments": len(post["comments"]),
+        }
         for key, post in posts.items()
     ]
 
@@ -117,9 +120,8 @@ def _groups_of(state: State, handle: str) -> list[str]:
 def find_member(state: State, name: Annotated[Text, "First and last name."]) -> Any:
     """Tells handle, town and trade of everybody who bears a name."""
     _me(state)
-    shown = ("name", "town", "trade")
     found = [
-        {"handle": handle, **fields_of(member, *shown)}
+        {"handle": handle, **fields_of(member, "name town trade")}
         for handle, member in sorted(state["members"].items())
         if member["name"].lower() == name.lower()
     ]
@@ -172,7 +174,7 @@ def list_mentions(state: State) -> Any:
     """Lists posts and comments of others that name the member with @, newest first."""
     me, found = _me(state), []
     for key, post in _visible(state).items():
-        said = {"comment_id": None, **fields_of(post, "author", "date", "text")}
+        said = {"comment_id": None, **fields_of(post, "author date text")}
         found += [
             {"post_id": key, **each}
             for each in (said, *post["comments"])
@@ -191,9 +193,8 @@ def find_groups(state: State, topic: Annotated[Text, "One word."]) -> Any:
         for key, group in sorted(state["groups"].items())
         if group["topic"].lower() == topic.lower()
     ]
-    shown = ("title", "town", "owner")
     listed = [
-        {"group_id": key, **fields_of(group, *shown), "members": len(group["members"])}
+        {"group_id": key, **fields_of(group, "title town owner"), "members": len(group["members"])}
         for key, group in found
     ]
     return {"groups": listed}
@@ -205,8 +206,7 @@ def browse_group(state: State, group_id: GroupId) -> Any:
     group = _group(state, group_id)
     _check_place(state, group_id)
     posts = {key: each for key, each in _visible(state).items() if each["place"] == group_id}
-    shown = ("title", "owner", "members")
-    return {"group_id": group_id, **fields_of(group, *shown), "posts": _rows(posts)}
+    return {"group_id": group_id, **fields_of(group, "title owner members"), "posts": _rows(posts)}
 
 
 @tool(effect=Effect.IDEMPOTENT, reads=(_SESSION, _GROUPS), writes=(_GROUPS,))
@@ -215,10 +215,9 @@ def join_group(state: State, group_id: GroupId) -> Any:
     group, me = _group(state, group_id), _me(state)
     if me not in group["members"]:
         group["members"].append(me)
-    shown = ("title", "town", "owner")
     return {
         "group_id": group_id,
-        **fields_of(group, *shown),
+        **fields_of(group, "title town owner"),
         "members": len(group["members"]),
     }
 
@@ -245,8 +244,7 @@ def _store(state: State, place: str, shared_from: str | None, text: str, tags: l
     }
     key = content_id("P", post, state["posts"])
     state["posts"][key] = post
-    shown = ("author", "place", "tags", "shared_from")
-    return {"post_id": key, **fields_of(post, *shown)}
+    return {"post_id": key, **fields_of(post, "author place tags shared_from")}
 
 
 @tool(reads=(_SESSION, _GROUPS, _POSTS), writes=(_POSTS,))

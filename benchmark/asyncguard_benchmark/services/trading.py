@@ -78,7 +78,7 @@ def find_symbol(state: State, company: Annotated[Text, "Its name."]) -> Any:
 def get_quote(state: State, symbol: Symbol) -> Any:
     """Tells price, change and low of the day."""
     stock = _stock(state, symbol)
-    return {"symbol": symbol, **fields_of(stock, "price", "day_change", "day_low")}
+    return {"symbol": symbol, **fields_of(stock, "price day_change day_low")}
 
 
 @tool(reads=(_MARKET,))
@@ -92,7 +92,7 @@ def get_rating(state: State, symbol: Symbol) -> Any:
 def get_profile(state: State, symbol: Symbol) -> Any:
     """Tells company and sector of a stock."""
     stock = _stock(state, symbol)
-    return {"symbol": symbol, "company": stock["company"], "sector": stock["sector"]}
+    return {"symbol": symbol, **fields_of(stock, "company sector")}
 
 
 @tool(reads=(_MARKET,))
@@ -118,7 +118,7 @@ def top_movers(state: State, sector: Sector) -> Any:
 @tool(reads=(_ACCOUNT,))
 def get_account(state: State) -> Any:
     """Tells the balance and the linked card."""
-    return {"balance": state["balance"], "card_number": state["card_number"]}
+    return fields_of(state, "balance card_number")
 
 
 def _transfer(state: State, amount: float, card_number: str, sign: int) -> Any:

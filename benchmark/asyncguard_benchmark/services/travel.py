@@ -44,14 +44,14 @@ def verify_traveller(
     if (surname, passport) != (person["surname"], person["passport"]):
         raise ToolFailure("Surname and passport do not belong together.")
     person["verified"] = True
-    return {"verified": True, "home_airport": person["home_airport"], "status": person["status"]}
+    return {"verified": True, **fields_of(person, "home_airport status")}
 
 
 @tool(reads=(CATALOGUE,))
 def airports_of(state: State, city: City) -> Any:
     """Lists what airports serve a place."""
     found = [
-        {"code": code, "name": port["name"], "km_to_centre": port["km_to_centre"]}
+        {"code": code, **fields_of(port, "name km_to_centre")}
         for code, port in sorted(state["airports"].items())
         if port["city"].lower() == city.lower()
     ]
@@ -66,9 +66,8 @@ def search_flights(
     date: Annotated[Text, "Day of departure, YYYY-MM-DD."],
 ) -> Any:
     """Lists connections of a day by departure, with fares of both cabins."""
-    shown = ("departs", "arrives", "economy", "business")
     found = [
-        {"flight": number, **fields_of(flight, *shown)}
+        {"flight": number, **fields_of(flight, "departs arrives economy business")}
         for number, flight in state["flights"].items()
         if (flight["origin"], flight["destination"], flight["date"]) == (origin, destination, date)
     ]
@@ -79,8 +78,7 @@ def search_flights(
 def flight_terms(state: State, flight: Flight) -> Any:
     """Shows route, day, baggage allowance and percentage refunded on cancelling."""
     terms = entry(state, "flights", flight, "flight")
-    shown = ("origin", "destination", "date", "bag_kg", "refund_percent")
-    return {"flight": flight, **fields_of(terms, *shown)}
+    return {"flight": flight, **fields_of(terms, "origin destination date bag_kg refund_percent")}
 
 
 def _unassigned(state: State, flight: str) -> dict[str, str]:
@@ -179,9 +177,8 @@ def assign_seat(
 @tool(reads=(CATALOGUE,))
 def hotel_offers(state: State, city: City) -> Any:
     """Lists hotels by name, with price per night."""
-    shown = ("name", "area", "stars", "nightly")
     found = [
-        {"hotel_id": key, **fields_of(hotel, *shown)}
+        {"hotel_id": key, **fields_of(hotel, "name area stars nightly")}
         for key, hotel in state["hotels"].items()
         if hotel["city"].lower() == city.lower()
     ]
@@ -192,7 +189,7 @@ def hotel_offers(state: State, city: City) -> Any:
 def hotel_terms(state: State, hotel_id: Hotel) -> Any:
     """Shows the daily breakfast surcharge and whether animals may stay."""
     hotel = entry(state, "hotels", hotel_id, "hotel")
-    return {"hotel_id": hotel_id, "breakfast": hotel["breakfast"], "pets": hotel["pets"]}
+    return {"hotel_id": hotel_id, **fields_of(hotel, "breakfast pets")}
 
 
 @tool(reads=(CATALOGUE, CARDS, BUDGET, TRIPS), writes=(CARDS, BUDGET, TRIPS))
@@ -230,11 +227,7 @@ def load_card(state: State, card: Card, euros: Annotated[Amount, "Euros."]) -> A
 def budget_left(state: State) -> Any:
     """Shows limit, expenses and remainder of the budget."""
     budget = state["budget"]
-    return {
-        "limit": budget["limit"],
-        "spent": budget["spent"],
-        "left": round(budget["limit"] - budget["spent"], 2),
-    }
+    return {**fields_of(budget, "limit spent"), "left": round(budget["limit"] - budget["spent"], 2)}
 
 
 @tool(effect=Effect.IDEMPOTENT, reads=(BUDGET,), writes=(BUDGET,))
@@ -268,19 +261,17 @@ def exchange(
 @tool(reads=(TRIPS,))
 def list_trips(state: State) -> Any:
     """Lists booking references with kind, day and status."""
-    shown = ("kind", "date", "status")
     trips = sorted(state["trips"].items())
-    return {"trips": [{"reference": key, **fields_of(trip, *shown)} for key, trip in trips]}
+    return {
+        "trips": [{"reference": key, **fields_of(trip, "kind date status")} for key, trip in trips]
+    }
 
 
 @tool(reads=(TRIPS,))
 def trip_details(state: State, reference: Reference) -> Any:
     """Shows flight or hotel, seat, card and price of a booking."""
     trip = entry(state, "trips", reference, "booking")
-    return {
-        "reference": reference,
-        **fields_of(trip, "item", "nights", "cabin", "seat", "card", "paid"),
-    }
+    return {"reference": reference, **fields_of(trip, "item nights cabin seat card paid")}
 
 
 @tool(reads=(CATALOGUE, CARDS, BUDGET, TRIPS), writes=(CARDS, BUDGET, TRIPS))

@@ -8,7 +8,6 @@ by the reference laboratory. The state changes only by calls.
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Count, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
@@ -151,9 +150,8 @@ def charted_dose(state: State, chart_of: Patient, substance: Medicine) -> Any:
 
 
 def _finding(patient_id: str, test: str, found: Any) -> Any:
-    if found is None:
-        raise ToolFailure(f"No {test} of {patient_id!r} was measured.")
-    return {"patient_id": patient_id, "test": test, **fields_of(found, *_MEASURED)}
+    found = require(found, f"No {test} of {patient_id!r} was measured.")
+    return {"patient_id": patient_id, "test": test, **fields_of(found, _MEASURED)}
 
 
 @tool(reads=(_LAB,), remedies=_VALUES.remedies)
@@ -208,10 +206,6 @@ def plan_course(
     }
 
 
-def _known(state: State, patient_id: str) -> None:
-    entry(state, "rooms", patient_id, "patient")
-
-
 @tool(
     reads=(_ROOMS, _EFFECTS),
     writes=(_EFFECTS,),
@@ -221,8 +215,8 @@ def _known(state: State, patient_id: str) -> None:
 )
 def book_appointment(state: State, patient_id: Patient, visit_on: Day) -> Any:
     """Books an appointment for a patient; books it again when called again."""
-    _known(state, patient_id)
-    content = {"patient_id": patient_id, "visit_on": visit_on, "room": state["rooms"][patient_id]}
+    room = entry(state, "rooms", patient_id, "patient")
+    content = {"patient_id": patient_id, "visit_on": visit_on, "room": room}
     return perform(state, "book_appointment", "appointment_id", "AP", content)
 
 
@@ -248,7 +242,7 @@ def issue_prescription(
     daily_mg: Annotated[Amount, {"unit": "mg"}, "Milligrams a day."],
 ) -> Any:
     """Issues a prescription; issues another one when called again."""
-    _known(state, patient_id)
+    entry(state, "rooms", patient_id, "patient")
     valid_until = days_after(state["today"], state["rules"]["validity_days"])
     content = {
         "patient_id": patient_id,
@@ -277,7 +271,7 @@ def send_letter(
     value: Annotated[Amount, {"unit": "umol/l"}, "Micromoles per litre."],
 ) -> Any:
     """Writes to the family doctor about a value, as fast as the value demands."""
-    _known(state, patient_id)
+    entry(state, "rooms", patient_id, "patient")
     limits = state["rules"]["letters"][test]
     grade = sum(value > limits[limit] for limit in ("soon_above", "urgent_above"))
     content = {"patient_id": patient_id, "test": test, "value": value, "urgency": _URGENCIES[grade]}

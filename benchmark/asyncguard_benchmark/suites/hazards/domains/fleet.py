@@ -22,7 +22,12 @@ from asyncguard_benchmark.suites.hazards.domains.effect_log import (
     probed,
 )
 from asyncguard_benchmark.suites.hazards.domains.questions import Question
-from asyncguard_benchmark.suites.hazards.domains.result_rules import adds_up, as_number, echoes
+from asyncguard_benchmark.suites.hazards.domains.result_rules import (
+    adds_up,
+    echoes,
+    number,
+    relation,
+)
 from asyncguard_benchmark.suites.hazards.domains.result_schemas import result_schemas
 
 _TELEMATICS = "fleet:{task_id}:telematics"
@@ -76,29 +81,21 @@ Trip = Annotated[Text, "Number of the trip, as TR-1234."]
 Kwh = Annotated[Amount, "Energy.", {"unit": "kWh"}]
 
 
-def _numbers(result: Any, *names: str) -> list[Any]:
-    return [as_number(result.get(name)) if isinstance(result, Mapping) else None for name in names]
-
-
-def _is_distance_times_rate(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    distance, consumption, needed = _numbers(result, "distance", "consumption", "needed")
-    if distance is None or consumption is None or needed is None:
-        return None
-    fits = exact(rounded(distance * consumption / 100, 2)) == needed
-    return None if fits else "needed is not the consumption over the distance"
+_is_distance_times_rate = relation(
+    "distance consumption needed",
+    lambda distance, rate, needed: exact(rounded(distance * rate / 100, 2)) == needed,
+    "needed is not the consumption over the distance",
+)
 
 
 def _is_the_difference(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    charge, needed, gap = _numbers(result, "charge", "needed", "gap")
+    charge, needed, gap = (number(result, name) for name in ("charge", "needed", "gap"))
     if charge is None or needed is None or gap is None:
         return None
     if exact(rounded(abs(charge - needed), 2)) != gap:
         return "gap is not the difference of charge and needed"
-    return (
-        None
-        if (result.get("verdict") == "enough") == (charge >= needed)
-        else "verdict does not fit the numbers"
-    )
+    fits = (result.get("verdict") == "enough") == (charge >= needed)
+    return None if fits else "verdict does not fit the numbers"
 
 
 _CHARGES = Question(
@@ -181,12 +178,7 @@ def metered_charge(state: State, car: Vehicle) -> Any:
 
 
 def _trip(trip: str, known: Mapping[str, Any], legs: list[Any], distance: Any) -> Any:
-    return {
-        "trip": trip,
-        **fields_of(known, *_TRIP),
-        "distance": distance,
-        "legs": legs,
-    }
+    return {"trip": trip, **fields_of(known, _TRIP), "distance": distance, "legs": legs}
 
 
 def _unknown_trip(trip: str) -> str:

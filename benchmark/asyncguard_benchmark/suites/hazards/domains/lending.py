@@ -11,7 +11,7 @@ from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import Amount, Count, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
-from asyncguard_benchmark.services.records import entry, require, row_with
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.suites.hazards.domains.dates import days_after
@@ -24,10 +24,10 @@ from asyncguard_benchmark.suites.hazards.domains.effect_log import (
 from asyncguard_benchmark.suites.hazards.domains.questions import Question
 from asyncguard_benchmark.suites.hazards.domains.result_rules import (
     adds_up,
-    as_number,
     difference,
     echoes,
     not_above,
+    relation,
 )
 from asyncguard_benchmark.suites.hazards.domains.result_schemas import result_schemas
 
@@ -95,36 +95,16 @@ TitleId = Annotated[Text, "Number of the title, as T123456."]
 Paid = Annotated[Amount, "What is paid.", {"unit": "EUR"}]
 
 
-def _is_enough(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    if not isinstance(result, Mapping):
-        return None
-    owed, months, monthly = (as_number(result.get(name)) for name in ("owed", "months", "monthly"))
-    if owed is None or not months or monthly is None:
-        return None
-    share = owed / months
-    return (
-        None
-        if share <= monthly < share + exact(0.01)
-        else "monthly is not the share of owed that falls on a month"
-    )
-
-
-def _is_the_sum(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    if not isinstance(result, Mapping):
-        return None
-    first, second, together = (
-        as_number(result.get(name)) for name in ("first", "second", "together")
-    )
-    if (
-        first is None
-        or second is None
-        or together is None
-        or rounded(first + second, 2) == together
-    ):
-        return None
-    return "together is not the sum of first and second"
-
-
+_is_enough = relation(
+    "owed months monthly",
+    lambda owed, months, monthly: not months or 0 <= monthly - owed / months < exact(0.01),
+    "monthly is not the share of owed that falls on a month",
+)
+_is_the_sum = relation(
+    "first second together",
+    lambda first, second, together: rounded(first + second, 2) == together,
+    "together is not the sum of first and second",
+)
 _HOLDINGS = Question(
     askable={
         "catalogue_holding": ("title", "branch"),
@@ -188,7 +168,7 @@ def union_holding(state: State, work: Title, library: Branch) -> Any:
     """Tells a branch's copies by the union catalogue."""
     row = require(state["union"].get(library, {}).get(work), _not_held(work, library))
     shelves = [{"shelf": shelf, "copies": copies} for shelf, copies in row["by_shelf"].items()]
-    known = {"id": row["id"], "use": row["use"], "on": row["as_of"]}
+    known = {**fields_of(row, "id use"), "on": row["as_of"]}
     return _holding(known, work, library, (row["held"], row["out"]), shelves)
 
 
@@ -351,7 +331,7 @@ def renew_loan(state: State, loan: Annotated[Text, "Number of the loan, as L1234
     term = entry(state, "terms", loan, "loan")
     term["due_on"] = days_after(term["due_on"], 28)
     term["renewals"] += 1
-    content = {"loan": loan, "due_on": term["due_on"], "renewals": term["renewals"]}
+    content = {"loan": loan, **fields_of(term, "due_on renewals")}
     return perform(state, "renew_loan", "renewal", "RN", content)
 
 

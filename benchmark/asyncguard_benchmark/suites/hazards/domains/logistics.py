@@ -140,9 +140,8 @@ def weigh_packing_list(state: State, packed_for: Consignment) -> Any:
 
 
 def _passage(consignment_id: str, found: Any) -> Any:
-    if found is None:
-        raise ToolFailure(f"Nothing is known of {consignment_id!r}.")
-    return {"consignment_id": consignment_id, **fields_of(found, *_PASSAGE)}
+    found = require(found, f"Nothing is known of {consignment_id!r}.")
+    return {"consignment_id": consignment_id, **fields_of(found, _PASSAGE)}
 
 
 @tool(reads=(_CARRIER,), remedies=_PASSAGES.remedies)
@@ -190,10 +189,6 @@ def plan_load(
     raise ToolFailure("No vehicle carries this much.")
 
 
-def _known(state: State, consignment_id: str) -> None:
-    entry(state, "waybills", consignment_id, "consignment")
-
-
 @tool(
     reads=(_WAYBILLS, _EFFECTS),
     writes=(_EFFECTS,),
@@ -206,7 +201,7 @@ def book_delivery(
     deliver_on: Annotated[Text, "Day of the delivery, as 2026-01-31.", ISO_DAY],
 ) -> Any:
     """Books the delivery of a consignment from a depot; books it again when called again."""
-    _known(state, consignment_id)
+    entry(state, "waybills", consignment_id, "consignment")
     content = {"consignment_id": consignment_id, "depot": depot, "deliver_on": deliver_on}
     return perform(state, "book_delivery", "booking_id", "DB", content)
 
@@ -236,7 +231,7 @@ def lodge_declaration(
     weight_kg: Annotated[Amount, {"unit": "kg"}, "Weight to declare, in kilograms."],
 ) -> Any:
     """Declares a consignment to customs; declares it again when called again."""
-    _known(state, consignment_id)
+    entry(state, "waybills", consignment_id, "consignment")
     customs = state["customs"]
     grade = sum(weight_kg > customs[limit] for limit in ("yellow_above_kg", "red_above_kg"))
     content = {
@@ -268,7 +263,7 @@ def announce_arrival(
     arrives_on: Annotated[Text, "Day of arrival, as 2026-01-31.", ISO_DAY],
 ) -> Any:
     """Tells the receiver when a consignment arrives, and until when the depot keeps it."""
-    _known(state, consignment_id)
+    entry(state, "waybills", consignment_id, "consignment")
     kept_until = days_after(arrives_on, state["storage_days"])
     content = {"consignment_id": consignment_id, "arrives_on": arrives_on, "kept_until": kept_until}
     return perform(state, "announce_arrival", "notice_id", "AN", content)

@@ -8,7 +8,6 @@ state changes only by calls.
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
@@ -85,7 +84,7 @@ _RATES = Question(
 
 
 def _invoice(invoice_id: str, header: dict[str, Any], lines: list[Any], total: Any) -> Any:
-    kept = fields_of(header, *_HEADER)
+    kept = fields_of(header, _HEADER)
     return {"invoice_id": invoice_id, **kept, "lines": list(lines), "total": total}
 
 
@@ -135,9 +134,8 @@ def recount_invoice(
 
 
 def _rate(base: str, quote: str, found: Any) -> Any:
-    if found is None:
-        raise ToolFailure(f"There is no rate from {base} to {quote}.")
-    return {"base": base, "quote": quote, "rate": found["rate"], "as_of": found["as_of"]}
+    found = require(found, f"There is no rate from {base} to {quote}.")
+    return {"base": base, "quote": quote, **fields_of(found, "rate as_of")}
 
 
 @tool(reads=(_CENTRAL_BANK,), remedies=_RATES.remedies)
@@ -149,8 +147,7 @@ def central_bank_rate(state: State, base: Sold, quote: Bought) -> Any:
 @tool(reads=(_MARKET,), remedies=_RATES.remedies)
 def market_rate(state: State, sold: Sold, bought: Bought) -> Any:
     """Tells the exchange rate on the market."""
-    listed = (row for row in state["market"] if (row["sold"], row["bought"]) == (sold, bought))
-    return _rate(sold, bought, next(listed, None))
+    return _rate(sold, bought, row_with(state["market"], sold=sold, bought=bought))
 
 
 @tool(reads=(_DESK,), remedies=_RATES.remedies)

@@ -122,18 +122,14 @@ def movement_balance(state: State, item: Sku) -> Any:
 
 
 def _shipping(order_id: str, order: dict[str, Any], pieces: int, weight_kg: Any) -> Any:
-    kept = fields_of(order, *_SHIPPING)
+    kept = fields_of(order, _SHIPPING)
     return {"order_id": order_id, **kept, "pieces": pieces, "weight_kg": weight_kg}
-
-
-def _ordered(state: State, order_id: str) -> Any:
-    return entry(state, "orders", order_id, "order")
 
 
 @tool(reads=(_ORDERS,), remedies=_SHIPMENTS.remedies)
 def order_sheet(state: State, order_id: Order) -> Any:
     """Shows an order as the order desk has it."""
-    order = _ordered(state, order_id)
+    order = entry(state, "orders", order_id, "order")
     return _shipping(order_id, order, order["pieces"], order["weight_kg"])
 
 
@@ -198,7 +194,7 @@ def reserve_stock(
     """Sets pieces aside for an order until it ships; sets more aside when called again."""
     if pieces > _stocked(state, sku)["on_hand"]:
         raise ToolFailure(f"There are fewer than {pieces} pieces of {sku}.")
-    until = _ordered(state, order_id)["ship_by"]
+    until = entry(state, "orders", order_id, "order")["ship_by"]
     content = {"sku": sku, "pieces": pieces, "order_id": order_id, "held_until": until}
     return perform(state, "reserve_stock", "reservation_id", "RSV", content)
 
@@ -223,7 +219,7 @@ def book_pickup(
     weight_kg: Annotated[Amount, "Kilograms.", {"unit": "kg"}],
 ) -> Any:
     """Books a vehicle for an order on its last day to ship; books another when called again."""
-    pickup_on = _ordered(state, order_id)["ship_by"]
+    pickup_on = entry(state, "orders", order_id, "order")["ship_by"]
     content = {
         "order_id": order_id,
         "transport": transport,

@@ -8,7 +8,6 @@ day never changes afterwards.
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
@@ -136,9 +135,8 @@ def gauge_rain(state: State, site: Place, date: Day) -> Any:
 
 
 def _forecast(place: str, on: str, found: Any) -> Any:
-    if found is None:
-        raise ToolFailure(f"There is no forecast for {place!r} on {on!r}.")
-    return {"place": place, "day": on, **fields_of(found, *_SKY)}
+    found = require(found, f"There is no forecast for {place!r} on {on!r}.")
+    return {"place": place, "day": on, **fields_of(found, _SKY)}
 
 
 @tool(reads=(_LOCAL,), remedies=_FORECASTS.remedies)
@@ -150,8 +148,7 @@ def local_forecast(state: State, place: Place, day: Day) -> Any:
 @tool(reads=(_MODEL,), remedies=_FORECASTS.remedies)
 def model_forecast(state: State, location: Place, on: Day) -> Any:
     """Tells the forecast of the computer model."""
-    made = (row for row in state["model"] if (row["location"], row["on"]) == (location, on))
-    return _forecast(location, on, next(made, None))
+    return _forecast(location, on, row_with(state["model"], location=location, on=on))
 
 
 @tool(reads=(_REGIONAL,), remedies=_FORECASTS.remedies)
@@ -160,14 +157,10 @@ def regional_forecast(state: State, area: Place, date: Day) -> Any:
     return _forecast(area, date, state["regional"].get(date, {}).get(area))
 
 
-def _field(state: State, field: str) -> Any:
-    return entry(state, "fields", field, "field")
-
-
 @tool(reads=(_FIELDS,), remedies=Remedies(returns=_RESULTS["field"], invariants=(echoes("field"),)))
 def field_record(state: State, field: Field) -> Any:
     """Shows where a field lies, what grows there and how much water it needs."""
-    return {"field": field, **_field(state, field)}
+    return {"field": field, **entry(state, "fields", field, "field")}
 
 
 @tool(
@@ -208,7 +201,7 @@ def water_deficit(
 )
 def open_valve(state: State, field: Field, water_mm: Millimetres) -> Any:
     """Waters a field in the next free slot; waters it once more when called again."""
-    _field(state, field)
+    entry(state, "fields", field, "field")
     content = {"field": field, "water_mm": water_mm, "starts_on": state["next_slot"]}
     return perform(state, "open_valve", "run_id", "RUN", content)
 
@@ -217,10 +210,6 @@ def open_valve(state: State, field: Field, water_mm: Millimetres) -> Any:
 def find_valve_run(state: State, field: Field, water_mm: Millimetres) -> Any:
     """Tells whether a field was given this much water."""
     return probe(state, "open_valve", field=field, water_mm=water_mm)
-
-
-def _known_place(state: State, place: str) -> None:
-    entry(state, "stations", place, "place")
 
 
 @tool(
@@ -241,7 +230,7 @@ def issue_warning(
     day: Day,
 ) -> Any:
     """Sends a warning of the weather of a day to all farms at a place, each time it is called."""
-    _known_place(state, place)
+    entry(state, "stations", place, "place")
     content = {"place": place, "outlook": outlook, "day": day}
     return perform(state, "issue_warning", "warning_id", "WRN", content)
 
@@ -259,7 +248,7 @@ def find_warning(state: State, place: Place, day: Day) -> Any:
 )
 def log_rain(state: State, place: Place, rain_mm: Millimetres) -> Any:
     """Enters an amount of rain into the logbook of a place."""
-    _known_place(state, place)
+    entry(state, "stations", place, "place")
     return perform(state, "log_rain", "entry_id", "OBS", {"place": place, "rain_mm": rain_mm})
 
 
