@@ -1,7 +1,8 @@
 """Types of the arguments of tools, and the JSON schemas that annotated types stand for.
 
 `Annotated` says what the type does not: a text is the description, a mapping holds more keywords of JSON Schema. The
-keywords of a schema come in the order in which they are written, because agents are shown schemas as text.
+keywords of a schema come in the order in which they are written: models are shown schemas as text, and recorded runs
+must not depend on the version of a library that writes them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,10 +27,12 @@ Item = TypeVar("Item")
 Text = Annotated[str, {"minLength": 1}]
 Count = Annotated[int, {"minimum": 1}]
 Amount = Annotated[float, {"exclusiveMinimum": 0}]
+"""An amount of money, or of another quantity, above zero."""
 Number = Annotated[float, within(-WIDEST)]
 Several = Annotated[list[Item], {"minItems": 1, "maxItems": 200}]
-Some = Annotated[list[Item], {"minItems": 1, "maxItems": 50}]
+Few = Annotated[list[Item], {"minItems": 1, "maxItems": 50}]
 Distinct = Annotated[list[Item], {"minItems": 1, "uniqueItems": True}]
+"""A list without repetition."""
 ISO_DAY = {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
 
 _TYPES = {str: "string", int: "integer", float: "number", dict: "object"}

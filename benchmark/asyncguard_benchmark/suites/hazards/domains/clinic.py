@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Count, Some, Text
+from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Count, Few, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
 from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
@@ -189,7 +189,7 @@ def reference_value(state: State, sent_for: Patient, parameter: Test) -> Any:
 def plan_course(
     state: State,
     daily_mg: Annotated[
-        Some[Annotated[Amount, {"unit": "mg"}, "Milligrams."]], "Daily doses to add up."
+        Few[Annotated[Amount, {"unit": "mg"}, "Milligrams."]], "Daily doses to add up."
     ],
     days: Annotated[Count, "How many days."],
 ) -> Any:

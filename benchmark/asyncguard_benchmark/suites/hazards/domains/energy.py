@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
+from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Few, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
 from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
@@ -194,7 +194,7 @@ def compared_offer(state: State, product_code: Tariff) -> Any:
 def cost_usage(
     state: State,
     usages_kwh: Annotated[
-        Some[Annotated[float, {"minimum": 0, "unit": "kWh"}, "Kilowatt hours."]], "Uses to add up."
+        Few[Annotated[float, {"minimum": 0, "unit": "kWh"}, "Kilowatt hours."]], "Uses to add up."
     ],
     price_ct_per_kwh: Annotated[Amount, "Cents for a kilowatt hour.", {"unit": "ct/kWh"}],
 ) -> Any:

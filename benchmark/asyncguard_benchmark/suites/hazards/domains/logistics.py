@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
+from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Few, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
 from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
@@ -175,9 +175,7 @@ def ask_port(state: State, reference: Consignment) -> Any:
 )
 def plan_load(
     state: State,
-    weights_kg: Annotated[
-        Some[Annotated[Amount, {"unit": "kg"}, "Kilograms."]], "Weights to load."
-    ],
+    weights_kg: Annotated[Few[Annotated[Amount, {"unit": "kg"}, "Kilograms."]], "Weights to load."],
 ) -> Any:
     """Adds up weights and picks the smallest vehicle that carries them."""
     total = exact_sum(weights_kg)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
+from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Few, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
 from asyncguard_benchmark.services.records import fields_of, require, row_with
@@ -171,7 +171,7 @@ def convert_amount(
 
 
 @tool(remedies=Remedies(returns=_RESULTS["added"], invariants=(adds_up("total", "amounts"),)))
-def add_amounts(_state: State, amounts: Annotated[Some[Euros], "What to add."]) -> Any:
+def add_amounts(_state: State, amounts: Annotated[Few[Euros], "What to add."]) -> Any:
     """Adds up amounts in euros."""
     return {"amounts": amounts, "total": rounded(exact_sum(amounts), 2)}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.arguments import Amount, Count, Some, Text
+from asyncguard_benchmark.services.arguments import Amount, Count, Few, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
 from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
@@ -170,7 +170,7 @@ def compare_pieces(
 @tool(remedies=Remedies(returns=_RESULTS["weighed"], invariants=(adds_up("total_kg", "weights"),)))
 def total_weight(
     _state: State,
-    weights: Annotated[Some[Annotated[Amount, "Kilograms.", {"unit": "kg"}]], "Weights."],
+    weights: Annotated[Few[Annotated[Amount, "Kilograms.", {"unit": "kg"}]], "Weights."],
 ) -> Any:
     """Adds up weights."""
     return {"weights": weights, "total_kg": rounded(exact_sum(weights), 2)}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Some, Text
+from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Few, Text
 from asyncguard_benchmark.services.declarations import Remedies, State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
 from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
@@ -176,7 +176,7 @@ def water_deficit(
     _state: State,
     demand_mm: Millimetres,
     rains_mm: Annotated[
-        Some[Annotated[float, {"minimum": 0}, "Millimetres of rain.", {"unit": "mm"}]], "Rain."
+        Few[Annotated[float, {"minimum": 0}, "Millimetres of rain.", {"unit": "mm"}]], "Rain."
     ],
 ) -> Any:
     """Tells how much water is missing after some rain, and whether to irrigate."""
