@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from inspect import signature
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -105,12 +104,16 @@ class Tool:
     """Declarations for faults; none, for a tool that has none."""
 
     def __post_init__(self) -> None:
-        names = self.run.__code__.co_varnames[1 : self.run.__code__.co_argcount]
-        if TASK_ARGUMENT in names:
+        if TASK_ARGUMENT in self._arguments:
             raise ValueError(f"{self.name}: {TASK_ARGUMENT!r} is reserved")
-        if unannotated := set(names) - self.run.__annotations__.keys():
+        if unannotated := set(self._arguments) - self.run.__annotations__.keys():
             raise ValueError(f"{self.name}: no annotation of {', '.join(sorted(unannotated))}")
         _ = self.declaration
+
+    @property
+    def _arguments(self) -> tuple[str, ...]:
+        # Not by `inspect.signature`, which takes longer than all else here: each process declares all tools.
+        return self.run.__code__.co_varnames[1 : self.run.__code__.co_argcount]
 
     @property
     def declaration(self) -> ToolDeclaration:
@@ -124,11 +127,10 @@ class Tool:
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
         """Return the JSON schema of the arguments: a closed object, which requires what has no default."""
-        _, *arguments = signature(self.run).parameters.values()
-        properties = {each.name: schema_of(each.annotation) for each in arguments}
-        for each in arguments:
-            if each.default is not each.empty:
-                properties[each.name]["default"] = each.default
+        annotations, defaults = self.run.__annotations__, self.run.__defaults__ or ()
+        properties = {name: schema_of(annotations[name]) for name in self._arguments}
+        for name, default in zip(reversed(self._arguments), reversed(defaults), strict=False):
+            properties[name]["default"] = default
         return {
             "type": "object",
             "properties": properties,

@@ -29,7 +29,7 @@ def entry(state: State, kind: str, key: str, what: str) -> Any:
 
 def row_with(rows: Iterable[Mapping[str, Any]], **values: Any) -> Any:
     """Return the first row that has these values, or None."""
-    return next((row for row in rows if all(row[name] == values[name] for name in values)), None)
+    return next((row for row in rows if values.items() <= row.items()), None)
 
 
 def fields_of(record: Mapping[str, Any], names: str | Iterable[str]) -> dict[str, Any]:
