@@ -21,12 +21,13 @@ class Kind(enum.StrEnum):
     """The place of a text."""
 
     DOCSTRING = "docstring"
-    """First statement of a module, class or function."""
+    """First statement of a module, class or function, but for that of a tool."""
     ATTRIBUTE = "attribute docstring"
     """Any other statement that is only a string."""
     COMMENT = "comment"
     MESSAGE = "message"
-    """Text of an exception that is raised, or help of a command line."""
+    """Text of an exception that is raised, help of a command line, or description of a tool: the docstring of a
+    function that is decorated with ``tool(...)``."""
     DOCUMENT = "document"
 
 
@@ -73,7 +74,14 @@ def docstrings(tree: ast.Module) -> Iterator[Text]:
             text = docstring(statement)
             if text is not None:
                 kind = Kind.DOCSTRING if named and position == 0 else Kind.ATTRIBUTE
+                if kind is Kind.DOCSTRING and _is_tool(node):
+                    kind = Kind.MESSAGE
                 yield Text(kind=kind, line=statement.lineno, text=text)
+
+
+def _is_tool(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(isinstance(each, ast.Call) and _called(each.func) == "tool" for each in decorators)
 
 
 def _body(node: ast.AST) -> list[ast.stmt]:

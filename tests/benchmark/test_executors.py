@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import hypothesis.strategies as st
 import pytest
@@ -12,13 +12,8 @@ from jsonschema import SchemaError
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import SubTask
 from asyncguard_benchmark.services.catalogue import fresh_executor, toolset_of, toolsets
-from asyncguard_benchmark.services.declarations import (
-    Effect,
-    Tool,
-    ToolDeclaration,
-    arguments,
-    text,
-)
+from asyncguard_benchmark.services.declarations import Effect, State, Tool, ToolDeclaration
+from asyncguard_benchmark.services.declarations import tool as declared
 from asyncguard_benchmark.services.service import Executor, copy_json
 from tests.benchmark.builders import SUB_TASKS
 
@@ -35,13 +30,11 @@ def test_every_schema_of_arguments_is_valid(category: Any) -> None:
 
 def test_a_schema_that_is_not_valid_is_refused_when_it_is_used() -> None:
     """It would accept anything."""
-    broken = Tool(
-        name="broken",
-        description="Do nothing.",
-        parameters={"type": "object", "properties": {}, "required": "all"},
-        effect=Effect.PURE,
-        run=lambda _: None,
-    )
+
+    @declared()
+    def broken(_: State, item: Annotated[str, {"minLength": "one"}]) -> None:
+        """Do nothing."""
+
     with pytest.raises(SchemaError):
         _ = broken.validator
 
@@ -259,22 +252,14 @@ def test_a_long_wrong_value_is_not_quoted_in_full() -> None:
 def test_a_failing_tool_leaves_nothing_behind_however_it_is_written() -> None:
     """The executor, not the care of each tool, makes a call atomic, and data and arguments stay untouched."""
 
-    def spoil(state: dict[str, Any], items: list[int]) -> None:
+    @declared(writes=("x",))
+    def spoil(state: State, items: list[int]) -> None:
         state["deep"]["list"].append(1)
         items.append(2)
         raise ToolFailure("too late")
 
-    schema = arguments(items={"type": "array"})
-    tool = Tool(
-        name="spoil",
-        description="",
-        parameters=schema,
-        effect=Effect.AT_MOST_ONCE,
-        writes=("x",),
-        run=spoil,
-    )
     initial: dict[str, Any] = {"deep": {"list": []}}
-    executor, given_items = Executor({"spoil": tool}, initial), [1]
+    executor, given_items = Executor({"spoil": spoil}, initial), [1]
     assert json.loads(executor.call("spoil", {"items": given_items})) == {"error": "too late"}
     assert executor.public_state() == initial == {"deep": {"list": []}}
     assert given_items == [1]
@@ -285,13 +270,10 @@ def test_a_failing_tool_leaves_nothing_behind_however_it_is_written() -> None:
 def test_the_task_argument_is_reserved() -> None:
     """No tool may have an argument that the native surface needs."""
     with pytest.raises(ValueError, match="task_id"):
-        Tool(
-            name="x",
-            description="",
-            parameters=arguments(task_id=text("")),
-            effect=Effect.PURE,
-            run=print,
-        )
+
+        @declared()
+        def look(_: State, task_id: str) -> None:
+            """Look."""
 
 
 def test_a_declaration_cannot_contradict_itself() -> None:
@@ -300,6 +282,17 @@ def test_a_declaration_cannot_contradict_itself() -> None:
         ToolDeclaration(name="x", effect=Effect.PURE, reads=(), writes=("a",))
     with pytest.raises(ValueError, match="pure"):
         ToolDeclaration(name="x", effect=Effect.IDEMPOTENT, reads=(), writes=())
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", True, [], {}, [[]], [{}]], ids=repr)
+def test_no_rule_raises_for_a_result_of_other_types(value: Any) -> None:
+    """A rule judges only what it can read, whatever stands in one field or in all."""
+    for tool in (tool for toolset in toolsets().values() for tool in toolset.tools.values()):
+        fields = (tool.remedies.returns or {}).get("properties", {})
+        results = [value, dict.fromkeys(fields, value)]
+        results += [{**dict.fromkeys(fields, 1), name: value} for name in fields]
+        for rule in tool.remedies.invariants:
+            assert all(isinstance(rule({}, result), str | None) for result in results)
 
 
 def test_tool_names_are_unique_over_all_categories() -> None:

@@ -243,6 +243,11 @@ class Door:
 
 Tool(description="Nobody outside of argparse.")
 argparse.ArgumentParser(description="Nobody runs it.").add_argument("anew", help="stands behind it")
+
+
+@tool(reads=())
+def look():
+    """Looks behind it."""
 '''
 
 
@@ -259,6 +264,7 @@ def test_each_text_of_a_source_is_read() -> None:
         (23, "message", "is no"),
         (29, "message", "Nobody"),
         (29, "message", "behind"),
+        (34, "message", "behind"),
     ]
 
 

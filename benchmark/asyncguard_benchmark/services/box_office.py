@@ -5,16 +5,11 @@ or cases. Nothing expires and no price moves, so a run depends on nothing but it
 from content: an extra hold, booking or case does not shift the id of another.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Category
-from asyncguard_benchmark.services.box_office_help_desk import (
-    add_reply,
-    case_thread,
-    close_case,
-    file_case,
-)
+from asyncguard_benchmark.services.arguments import Amount, Distinct, Text
 from asyncguard_benchmark.services.box_office_state import (
     BOOKINGS,
     CASES,
@@ -33,12 +28,72 @@ from asyncguard_benchmark.services.box_office_state import (
     valid_booking,
 )
 from asyncguard_benchmark.services.content_ids import content_id
-from asyncguard_benchmark.services.declarations import State, amount, choice, text
+from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import fields_of
 from asyncguard_benchmark.services.service import toolset
-from asyncguard_benchmark.services.service_tools import reader, setter, writer
+
+Booking = Annotated[Text, "Number of a booking, as B-53120."]
+Case = Annotated[Text, "Number of a case, as K-90214."]
+Event = Annotated[Text, "Id of an event, as E-418."]
+Section = Annotated[Text, "Name of a section of the house, spelt as the event has it."]
+Hold = Annotated[Text, "Number of a hold, as H-20318."]
 
 
-def _open_session(state: State, email: str, password: str) -> Any:
+@tool(reads=(SESSION, BOOKINGS, CASES), writes=(BOOKINGS, CASES))
+def file_case(
+    state: State, booking_id: Booking, subject: Annotated[Text, "What it is about, a few words."]
+) -> Any:
+    """Opens a help-desk case about a booking that has none."""
+    booking = own(state, "bookings", booking_id)
+    if booking["case_id"]:
+        raise ToolFailure(f"Booking {booking_id} has case {booking['case_id']} already.")
+    customer = customer_of(state)
+    case_id = content_id("K", ("case", customer, booking_id, subject), state["cases"])
+    case = {"booking_id": booking_id, "subject": subject, "messages": [], "status": "open"}
+    state["cases"][case_id] = {"customer": customer, **case}
+    booking["case_id"] = case_id
+    return {"case_id": case_id, "status": "open"}
+
+
+@tool(reads=(SESSION, CASES))
+def case_thread(state: State, case_id: Case) -> Any:
+    """Shows what was written in a case."""
+    case = own(state, "cases", case_id)
+    return {"case_id": case_id, **fields_of(case, "subject messages status")}
+
+
+def _open_case(state: State, case_id: str) -> dict[str, Any]:
+    case = own(state, "cases", case_id)
+    if case["status"] != "open":
+        raise ToolFailure(f"Case {case_id} is closed.")
+    return case
+
+
+@tool(reads=(SESSION, CASES), writes=(CASES,))
+def add_reply(
+    state: State, case_id: Case, message: Annotated[Text, "The message, word for word."]
+) -> Any:
+    """Writes a message into an open case."""
+    case = _open_case(state, case_id)
+    case["messages"].append(message)
+    return {"case_id": case_id, "messages": len(case["messages"])}
+
+
+@tool(reads=(SESSION, CASES), writes=(CASES,))
+def close_case(state: State, case_id: Case) -> Any:
+    """Closes an open case."""
+    case = _open_case(state, case_id)
+    case["status"] = "closed"
+    return {"case_id": case_id, "status": "closed"}
+
+
+@tool(effect=Effect.IDEMPOTENT, writes=(SESSION,))
+def open_session(
+    state: State,
+    email: Annotated[Text, "E-mail address of the customer."],
+    password: Annotated[Text, "Their password."],
+) -> Any:
+    """Logs a customer in, in place of whoever was; tells name and year of joining."""
     customer = state["customers"].get(email)
     if customer is None or customer["password"] != password:
         raise ToolFailure("E-mail address and password do not belong together.")
@@ -46,13 +101,17 @@ def _open_session(state: State, email: str, password: str) -> Any:
     return {"customer": customer["name"], "member_since": customer["member_since"]}
 
 
-def _end_session(state: State) -> Any:
+@tool(reads=(SESSION,), writes=(SESSION,))
+def end_session(state: State) -> Any:
+    """Logs the customer out."""
     customer = customer_of(state)
     state["session"] = None
     return {"goodbye": state["customers"][customer]["name"]}
 
 
-def _account_overview(state: State) -> Any:
+@tool(reads=(SESSION, WALLETS, VOUCHERS, HOLDS, PROGRAMME))
+def account_overview(state: State) -> Any:
+    """Shows the customer's e-mail, wallet, vouchers and holds."""
     email = customer_of(state)
     customer = state["customers"][email]
     mine = {
@@ -63,8 +122,7 @@ def _account_overview(state: State) -> Any:
         "email": email,
         "wallet": customer["wallet"],
         "vouchers": [
-            {"code": code, "genre": one["genre"], "percent": one["percent"]}
-            for code, one in mine.items()
+            {"code": code, **fields_of(one, "genre percent")} for code, one in mine.items()
         ],
         "holds": [
             {
@@ -77,15 +135,23 @@ def _account_overview(state: State) -> Any:
     }
 
 
-def _add_credit(state: State, amount: float) -> Any:
+@tool(reads=(SESSION, WALLETS), writes=(WALLETS,))
+def add_credit(state: State, amount: Annotated[Amount, "Euros."]) -> Any:
+    """Loads money into the wallet."""
     customer = state["customers"][customer_of(state)]
     customer["wallet"] = round(customer["wallet"] + amount, 2)
     return {"wallet": customer["wallet"]}
 
 
-def _browse_programme(state: State, city: str, genre: str) -> Any:
+@tool(reads=(PROGRAMME,))
+def browse_programme(
+    state: State,
+    city: Annotated[Text, "Name of the city."],
+    genre: Annotated[Text, "Genre in lower case, as opera or jazz."],
+) -> Any:
+    """Lists the events of one genre in one city, earliest first."""
     found = [
-        {"event_id": key, "title": event["title"], "date": event["date"], "starts": event["starts"]}
+        {"event_id": key, **fields_of(event, "title date starts")}
         for key, event in state["events"].items()
         if event["city"].lower() == city.lower() and event["genre"].lower() == genre.lower()
     ]
@@ -96,19 +162,25 @@ def _browse_programme(state: State, city: str, genre: str) -> Any:
     }
 
 
-def _find_performances(state: State, title: str) -> Any:
+@tool(reads=(PROGRAMME,))
+def find_performances(state: State, title: Annotated[Text, "Its full title."]) -> Any:
+    """Lists all places and dates of a production, earliest first."""
     found = [
-        {"event_id": key, "city": event["city"], "venue": event["venue"], "date": event["date"]}
+        {"event_id": key, **fields_of(event, "city venue date")}
         for key, event in state["events"].items()
         if event["title"].lower() == title.lower()
     ]
     return {"performances": sorted(found, key=lambda event: (event["date"], event["event_id"]))}
 
 
-def _event_sheet(state: State, event_id: str) -> Any:
+@tool(reads=(PROGRAMME,))
+def event_sheet(state: State, event_id: Event) -> Any:
+    """Shows venue, times and terms of an event."""
     event = event_of(state, event_id)
-    shown = ("title", "genre", "city", "venue", "date", "doors", "starts", "refundable")
-    return {"event_id": event_id, **{key: event[key] for key in shown}}
+    return {
+        "event_id": event_id,
+        **fields_of(event, "title genre city venue date doors starts refundable"),
+    }
 
 
 def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
@@ -123,7 +195,9 @@ def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
     }
 
 
-def _price_bands(state: State, event_id: str) -> Any:
+@tool(reads=(PROGRAMME, SEATS))
+def price_bands(state: State, event_id: Event) -> Any:
+    """Shows sections of an event with euros per seat and number of seats left, dearest first."""
     prices = event_of(state, event_id)["prices"]
     bands = [
         {"section": section, "price": price, "left": len(_seats_of(state, event_id, section))}
@@ -135,17 +209,25 @@ def _price_bands(state: State, event_id: str) -> Any:
     }
 
 
-def _free_seats(state: State, event_id: str, section: str) -> Any:
+@tool(reads=(PROGRAMME, SEATS))
+def free_seats(state: State, event_id: Event, section: Section) -> Any:
+    """Lists the seats of a section that can be had, with aisle and view."""
     free = _seats_of(state, event_id, section)
     return {
-        "seats": [
-            {"seat": name, "aisle": seat["aisle"], "view": seat["view"]}
-            for name, seat in free.items()
-        ]
+        "seats": [{"seat": name, **fields_of(seat, "aisle view")} for name, seat in free.items()]
     }
 
 
-def _hold_seats(state: State, event_id: str, seats: list[str]) -> Any:
+@tool(reads=(SESSION, PROGRAMME, SEATS, HOLDS), writes=(SEATS, HOLDS))
+def hold_seats(
+    state: State,
+    event_id: Event,
+    seats: Annotated[
+        Distinct[Annotated[Text, "A seat, as C14."]],
+        "All seats wanted, in the order in which the house lists them.",
+    ],
+) -> Any:
+    """Sets seats aside for the customer, unpaid."""
     customer, event = customer_of(state), event_of(state, event_id)
     plan = state["seats"].get(event_id, {})
     gone = [seat for seat in seats if plan.get(seat, {"status": "unknown"})["status"] != "free"]
@@ -159,14 +241,20 @@ def _hold_seats(state: State, event_id: str, seats: list[str]) -> Any:
     return {"hold_id": hold_id, **hold}
 
 
-def _drop_hold(state: State, hold_id: str) -> Any:
+@tool(reads=(SESSION, HOLDS), writes=(SEATS, HOLDS))
+def drop_hold(state: State, hold_id: Hold) -> Any:
+    """Gives up a hold; its seats are for everyone again."""
     hold = own(state, "holds", hold_id)
     mark_seats(state, hold["event_id"], hold["seats"], "free")
     del state["holds"][hold_id]
     return {"event_id": hold["event_id"], "released": hold["seats"]}
 
 
-def _redeem_code(state: State, hold_id: str, code: str) -> Any:
+@tool(reads=(SESSION, PROGRAMME, HOLDS, VOUCHERS), writes=(HOLDS, VOUCHERS))
+def redeem_code(
+    state: State, hold_id: Hold, code: Annotated[Text, "Code of one of the customer's vouchers."]
+) -> Any:
+    """Takes a voucher's percentage off a hold, rounded to cents, and uses it up."""
     hold = own(state, "holds", hold_id)
     voucher = state["vouchers"].get(code)
     if voucher is None or voucher["customer"] != hold["customer"]:
@@ -181,7 +269,13 @@ def _redeem_code(state: State, hold_id: str, code: str) -> Any:
     return {"hold_id": hold_id, "saved": saved, "total": hold["total"]}
 
 
-def _pay_hold(state: State, hold_id: str, method: str) -> Any:
+@tool(reads=(SESSION, WALLETS, HOLDS, BOOKINGS), writes=(WALLETS, SEATS, HOLDS, BOOKINGS))
+def pay_hold(
+    state: State,
+    hold_id: Hold,
+    method: Annotated[Literal["wallet", "card"], "What the money comes from."],
+) -> Any:
+    """Pays what a hold costs and turns it into a booking."""
     hold = own(state, "holds", hold_id)
     email, customer = hold["customer"], state["customers"][hold["customer"]]
     if method == "wallet":
@@ -193,19 +287,16 @@ def _pay_hold(state: State, hold_id: str, method: str) -> Any:
     booking_id = content_id(
         "B", ("booking", email, hold["event_id"], hold["seats"]), state["bookings"]
     )
-    booking = {
-        "event_id": hold["event_id"],
-        "seats": hold["seats"],
-        "paid": hold["total"],
-        "status": "valid",
-    }
+    booking = {**fields_of(hold, "event_id seats"), "paid": hold["total"], "status": "valid"}
     state["bookings"][booking_id] = {"customer": email, **booking, "case_id": ""}
     mark_seats(state, hold["event_id"], hold["seats"], "sold")
     del state["holds"][hold_id]
     return {"booking_id": booking_id, "paid": hold["total"], "wallet": customer["wallet"]}
 
 
-def _list_bookings(state: State) -> Any:
+@tool(reads=(SESSION, PROGRAMME, BOOKINGS))
+def list_bookings(state: State) -> Any:
+    """Lists the customer's bookings with title and status."""
     email = customer_of(state)
     mine = [
         (key, booking)
@@ -224,15 +315,16 @@ def _list_bookings(state: State) -> Any:
     }
 
 
-def _booking_sheet(state: State, booking_id: str) -> Any:
+@tool(reads=(SESSION, BOOKINGS))
+def booking_sheet(state: State, booking_id: Booking) -> Any:
+    """Shows event, seats, price and case (empty if none) of a booking."""
     booking = own(state, "bookings", booking_id)
-    return {
-        "booking_id": booking_id,
-        **{key: booking[key] for key in ("event_id", "seats", "paid", "case_id")},
-    }
+    return {"booking_id": booking_id, **fields_of(booking, "event_id seats paid case_id")}
 
 
-def _give_back_booking(state: State, booking_id: str) -> Any:
+@tool(reads=(SESSION, WALLETS, PROGRAMME, BOOKINGS), writes=(WALLETS, SEATS, BOOKINGS))
+def give_back_booking(state: State, booking_id: Booking) -> Any:
+    """Returns a refundable booking; the money goes to the wallet."""
     booking = valid_booking(state, booking_id)
     if not event_of(state, booking["event_id"])["refundable"]:
         raise ToolFailure(f"Booking {booking_id} is not refundable.")
@@ -243,7 +335,11 @@ def _give_back_booking(state: State, booking_id: str) -> Any:
     return {"booking_id": booking_id, "refunded": booking["paid"], "wallet": customer["wallet"]}
 
 
-def _hand_over_booking(state: State, booking_id: str, email: str) -> Any:
+@tool(reads=(SESSION, BOOKINGS), writes=(BOOKINGS,))
+def hand_over_booking(
+    state: State, booking_id: Booking, email: Annotated[Text, "E-mail address of the new owner."]
+) -> Any:
+    """Makes another customer the owner of a booking."""
     booking = valid_booking(state, booking_id)
     if email not in state["customers"] or email == booking["customer"]:
         raise ToolFailure(f"{email!r} is no other customer's e-mail address.")
@@ -255,7 +351,9 @@ def _hand_over_booking(state: State, booking_id: str, email: str) -> Any:
     }
 
 
-def _join_queue(state: State, event_id: str, section: str) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(SESSION, PROGRAMME, SEATS, QUEUES), writes=(QUEUES,))
+def join_queue(state: State, event_id: Event, section: Section) -> Any:
+    """Puts the customer on the waiting list of a section that is sold out; tells their place."""
     customer = customer_of(state)
     if _seats_of(state, event_id, section):
         raise ToolFailure(f"{section} of event {event_id} is not sold out.")
@@ -265,191 +363,31 @@ def _join_queue(state: State, event_id: str, section: str) -> Any:
     return {"event_id": event_id, "section": section, "place": queue.index(customer) + 1}
 
 
-_EVENT = text("Id of an event, as E-418.")
-_SECTION = text("Name of a section of the house, spelt as the event has it.")
-_HOLD = text("Number of a hold, as H-20318.")
-_BOOKING = text("Number of a booking, as B-53120.")
-_CASE = text("Number of a case, as K-90214.")
-_SEAT_LIST = {
-    "type": "array",
-    "items": text("A seat, as C14."),
-    "minItems": 1,
-    "uniqueItems": True,
-    "description": "All seats wanted, in the order in which the house lists them.",
-}
-
-
 TOOLSET = toolset(
     Category.TICKET_PURCHASE,
     STATE_SCHEMA,
     (
-        setter(
-            "open_session",
-            "Logs a customer in, in place of whoever was; tells name and year of joining.",
-            _open_session,
-            (),
-            (SESSION,),
-            email=text("E-mail address of the customer."),
-            password=text("Their password."),
-        ),
-        writer("end_session", "Logs the customer out.", _end_session, (SESSION,), (SESSION,)),
-        reader(
-            "account_overview",
-            "Shows the customer's e-mail, wallet, vouchers and holds.",
-            _account_overview,
-            (SESSION, WALLETS, VOUCHERS, HOLDS, PROGRAMME),
-        ),
-        writer(
-            "add_credit",
-            "Loads money into the wallet.",
-            _add_credit,
-            (SESSION, WALLETS),
-            (WALLETS,),
-            amount=amount("Euros."),
-        ),
-        reader(
-            "browse_programme",
-            "Lists the events of one genre in one city, earliest first.",
-            _browse_programme,
-            (PROGRAMME,),
-            city=text("Name of the city."),
-            genre=text("Genre in lower case, as opera or jazz."),
-        ),
-        reader(
-            "find_performances",
-            "Lists all places and dates of a production, earliest first.",
-            _find_performances,
-            (PROGRAMME,),
-            title=text("Its full title."),
-        ),
-        reader(
-            "event_sheet",
-            "Shows venue, times and terms of an event.",
-            _event_sheet,
-            (PROGRAMME,),
-            event_id=_EVENT,
-        ),
-        reader(
-            "price_bands",
-            "Shows sections of an event with euros per seat and number of seats left, dearest first.",
-            _price_bands,
-            (PROGRAMME, SEATS),
-            event_id=_EVENT,
-        ),
-        reader(
-            "free_seats",
-            "Lists the seats of a section that can be had, with aisle and view.",
-            _free_seats,
-            (PROGRAMME, SEATS),
-            event_id=_EVENT,
-            section=_SECTION,
-        ),
-        writer(
-            "hold_seats",
-            "Sets seats aside for the customer, unpaid.",
-            _hold_seats,
-            (SESSION, PROGRAMME, SEATS, HOLDS),
-            (SEATS, HOLDS),
-            event_id=_EVENT,
-            seats=_SEAT_LIST,
-        ),
-        writer(
-            "drop_hold",
-            "Gives up a hold; its seats are for everyone again.",
-            _drop_hold,
-            (SESSION, HOLDS),
-            (SEATS, HOLDS),
-            hold_id=_HOLD,
-        ),
-        writer(
-            "redeem_code",
-            "Takes a voucher's percentage off a hold, rounded to cents, and uses it up.",
-            _redeem_code,
-            (SESSION, PROGRAMME, HOLDS, VOUCHERS),
-            (HOLDS, VOUCHERS),
-            hold_id=_HOLD,
-            code=text("Code of one of the customer's vouchers."),
-        ),
-        writer(
-            "pay_hold",
-            "Pays what a hold costs and turns it into a booking.",
-            _pay_hold,
-            (SESSION, WALLETS, HOLDS, BOOKINGS),
-            (WALLETS, SEATS, HOLDS, BOOKINGS),
-            hold_id=_HOLD,
-            method=choice("What the money comes from.", ("wallet", "card")),
-        ),
-        reader(
-            "list_bookings",
-            "Lists the customer's bookings with title and status.",
-            _list_bookings,
-            (SESSION, PROGRAMME, BOOKINGS),
-        ),
-        reader(
-            "booking_sheet",
-            "Shows event, seats, price and case (empty if none) of a booking.",
-            _booking_sheet,
-            (SESSION, BOOKINGS),
-            booking_id=_BOOKING,
-        ),
-        writer(
-            "give_back_booking",
-            "Returns a refundable booking; the money goes to the wallet.",
-            _give_back_booking,
-            (SESSION, WALLETS, PROGRAMME, BOOKINGS),
-            (WALLETS, SEATS, BOOKINGS),
-            booking_id=_BOOKING,
-        ),
-        writer(
-            "hand_over_booking",
-            "Makes another customer the owner of a booking.",
-            _hand_over_booking,
-            (SESSION, BOOKINGS),
-            (BOOKINGS,),
-            booking_id=_BOOKING,
-            email=text("E-mail address of the new owner."),
-        ),
-        setter(
-            "join_queue",
-            "Puts the customer on the waiting list of a section that is sold out; tells their place.",
-            _join_queue,
-            (SESSION, PROGRAMME, SEATS, QUEUES),
-            (QUEUES,),
-            event_id=_EVENT,
-            section=_SECTION,
-        ),
-        writer(
-            "file_case",
-            "Opens a help-desk case about a booking that has none.",
-            file_case,
-            (SESSION, BOOKINGS, CASES),
-            (BOOKINGS, CASES),
-            booking_id=_BOOKING,
-            subject=text("What it is about, a few words."),
-        ),
-        reader(
-            "case_thread",
-            "Shows what was written in a case.",
-            case_thread,
-            (SESSION, CASES),
-            case_id=_CASE,
-        ),
-        writer(
-            "add_reply",
-            "Writes a message into an open case.",
-            add_reply,
-            (SESSION, CASES),
-            (CASES,),
-            case_id=_CASE,
-            message=text("The message, word for word."),
-        ),
-        writer(
-            "close_case",
-            "Closes an open case.",
-            close_case,
-            (SESSION, CASES),
-            (CASES,),
-            case_id=_CASE,
-        ),
+        open_session,
+        end_session,
+        account_overview,
+        add_credit,
+        browse_programme,
+        find_performances,
+        event_sheet,
+        price_bands,
+        free_seats,
+        hold_seats,
+        drop_hold,
+        redeem_code,
+        pay_hold,
+        list_bookings,
+        booking_sheet,
+        give_back_booking,
+        hand_over_booking,
+        join_queue,
+        file_case,
+        case_thread,
+        add_reply,
+        close_case,
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.services.declarations import State
+from asyncguard_benchmark.services.records import entry, require
 from asyncguard_benchmark.services.state_shapes import (
     COUNT,
     FLAG,
@@ -62,28 +63,22 @@ STATE_SCHEMA = record(
 )
 
 
-def customer_of(state: State) -> str:
+def customer_of(state: State) -> Any:
     """Return the e-mail address of the customer in session.
 
     Raises:
         ToolFailure: No session is open.
     """
-    found: str | None = state["session"]
-    if found is None:
-        raise ToolFailure("Nobody has opened a session.")
-    return found
+    return require(state["session"], "Nobody has opened a session.")
 
 
-def event_of(state: State, event_id: str) -> dict[str, Any]:
+def event_of(state: State, event_id: str) -> Any:
     """Return an event.
 
     Raises:
         ToolFailure: there is none of this id.
     """
-    if event_id not in state["events"]:
-        raise ToolFailure(f"There is no event {event_id!r}.")
-    found: dict[str, Any] = state["events"][event_id]
-    return found
+    return entry(state, "events", event_id, "event")
 
 
 def own(state: State, kind: str, key: str) -> dict[str, Any]:

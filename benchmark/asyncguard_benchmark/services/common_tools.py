@@ -1,18 +1,12 @@
 """The tools that every hazard task has beside those of its domain: to end it, and to ask for a live contract."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from asyncguard_benchmark.errors import ToolFailure
+from asyncguard_benchmark.services.arguments import Text
 from asyncguard_benchmark.services.contracts import Contract, declared
-from asyncguard_benchmark.services.declarations import (
-    Effect,
-    Remedies,
-    State,
-    Tool,
-    arguments,
-    text,
-)
+from asyncguard_benchmark.services.declarations import Remedies, State, Tool, tool
 from asyncguard_benchmark.services.state_shapes import FLAG, record
 
 SUBMIT = "submit_answer"
@@ -36,8 +30,8 @@ def common_tools(tools: Iterable[Tool]) -> dict[str, Tool]:
     Args:
         tools: The other tools on the list.
     """
-    contracts = {tool.name: declared(tool) for tool in (*tools, _SUBMIT, _REPORT)}
-    return {SUBMIT: _SUBMIT, REPORT: _REPORT, DESCRIBE: describe_tool(contracts)}
+    contracts = {tool.name: declared(tool) for tool in (*tools, submit_answer, report_problem)}
+    return {SUBMIT: submit_answer, REPORT: report_problem, DESCRIBE: describe_tool(contracts)}
 
 
 def describe_tool(contracts: Mapping[str, Contract]) -> Tool:
@@ -47,31 +41,14 @@ def describe_tool(contracts: Mapping[str, Contract]) -> Tool:
         contracts: Name of a tool -> what it accepts and answers while it runs.
     """
 
-    def describe(_state: State, tool: str) -> Any:
+    @tool(reads=("contracts:{task_id}",))
+    def describe_tool(_state: State, tool: Annotated[Text, "Name of the tool."]) -> Any:
+        """Tell what arguments a tool accepts and what it returns at this moment, as JSON schemas."""
         if tool not in contracts:
             raise ToolFailure(f"There is no tool named {tool!r} in this task.")
         return contracts[tool].to_json()
 
-    return Tool(
-        name=DESCRIBE,
-        description="Tell what arguments a tool accepts and what it returns at this moment, as JSON schemas.",
-        parameters=arguments(tool=text("Name of the tool.")),
-        effect=Effect.PURE,
-        reads=("contracts:{task_id}",),
-        run=describe,
-    )
-
-
-def _submit_answer(state: State, answer: str | float) -> Any:
-    _refuse_if_closed(state)
-    state[ANSWER_KEY] = answer
-    return {"received": True}
-
-
-def _report_problem(state: State, reason: str) -> Any:
-    _refuse_if_closed(state)
-    state[PROBLEM_KEY] = reason
-    return {"received": True}
+    return describe_tool
 
 
 def _refuse_if_closed(state: State) -> None:
@@ -81,28 +58,20 @@ def _refuse_if_closed(state: State) -> None:
         raise ToolFailure("This task was closed already: a problem was reported.")
 
 
-_SUBMIT = Tool(
-    name=SUBMIT,
-    description="Submit the answer of the task and close it. It can be submitted once.",
-    parameters=arguments(
-        answer={
-            "type": ["string", "number"],
-            "description": "The answer alone: a number, a date, a code or a word.",
-        }
-    ),
-    effect=Effect.AT_MOST_ONCE,
-    reads=(_CLOSING,),
-    writes=(_CLOSING,),
-    run=_submit_answer,
-    remedies=_RECEIVED,
-)
-_REPORT = Tool(
-    name=REPORT,
-    description="Close the task without an answer, because it cannot be solved, and say why.",
-    parameters=arguments(reason=text("What went wrong.")),
-    effect=Effect.AT_MOST_ONCE,
-    reads=(_CLOSING,),
-    writes=(_CLOSING,),
-    run=_report_problem,
-    remedies=_RECEIVED,
-)
+@tool(reads=(_CLOSING,), writes=(_CLOSING,), remedies=_RECEIVED)
+def submit_answer(
+    state: State,
+    answer: Annotated[str | float, "The answer alone: a number, a date, a code or a word."],
+) -> Any:
+    """Submit the answer of the task and close it. It can be submitted once."""
+    _refuse_if_closed(state)
+    state[ANSWER_KEY] = answer
+    return {"received": True}
+
+
+@tool(reads=(_CLOSING,), writes=(_CLOSING,), remedies=_RECEIVED)
+def report_problem(state: State, reason: Annotated[Text, "What went wrong."]) -> Any:
+    """Close the task without an answer, because it cannot be solved, and say why."""
+    _refuse_if_closed(state)
+    state[PROBLEM_KEY] = reason
+    return {"received": True}

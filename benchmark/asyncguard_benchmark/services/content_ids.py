@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterator
+from itertools import count
 from typing import Any
 
 _LOWEST, _COUNT = 10_000, 90_000
@@ -17,10 +18,12 @@ def content_id(prefix: str, content: Any, taken: Container[str]) -> str:
         content: A JSON value; the order of names in objects does not matter.
         taken: Ids that are not free.
     """
-    attempt = 0
-    while True:
-        digest = hashlib.sha256(json.dumps([content, attempt], sort_keys=True).encode()).digest()
-        found = f"{prefix}-{_LOWEST + int.from_bytes(digest[:4], 'big') % _COUNT}"
-        if found not in taken:
-            return found
-        attempt += 1
+    series = numbers(lambda attempt: json.dumps([content, attempt], sort_keys=True))
+    return next(found for each in series if (found := f"{prefix}-{each}") not in taken)
+
+
+def numbers(written: Callable[[int], str]) -> Iterator[int]:
+    """Yield the series of five-digit numbers of a content, without end; `written` writes it with a position in it."""
+    for attempt in count():
+        digest = hashlib.sha256(written(attempt).encode()).digest()
+        yield _LOWEST + int.from_bytes(digest[:4], "big") % _COUNT

@@ -8,6 +8,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from asyncguard_benchmark.services.arguments import schema_of
+
 TASK_ARGUMENT = "task_id"
 """The argument that says, on the native surface, which sub-task a call belongs to; no tool may have one so named."""
 
@@ -89,12 +91,10 @@ NO_REMEDIES = Remedies()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """One tool of a category; equal to itself alone, so that what is made of it can be kept."""
+    """One tool of a category, declared by `tool`; equal to itself alone, so that what is made of it can be kept."""
 
     name: str
     description: str
-    parameters: Mapping[str, Any]
-    """JSON schema of the arguments, an object."""
     effect: Effect
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -104,9 +104,16 @@ class Tool:
     """Declarations for faults; none, for a tool that has none."""
 
     def __post_init__(self) -> None:
-        if TASK_ARGUMENT in self.parameters["properties"]:
+        if TASK_ARGUMENT in self._arguments:
             raise ValueError(f"{self.name}: {TASK_ARGUMENT!r} is reserved")
+        if unannotated := set(self._arguments) - self.run.__annotations__.keys():
+            raise ValueError(f"{self.name}: no annotation of {', '.join(sorted(unannotated))}")
         _ = self.declaration
+
+    @property
+    def _arguments(self) -> tuple[str, ...]:
+        # Not by `inspect.signature`, which takes longer than all else here: each process declares all tools.
+        return self.run.__code__.co_varnames[1 : self.run.__code__.co_argcount]
 
     @property
     def declaration(self) -> ToolDeclaration:
@@ -115,10 +122,25 @@ class Tool:
             name=self.name, effect=self.effect, reads=self.reads, writes=self.writes
         )
 
+    # What follows is made when it is first used: a process declares all tools and plays a few.
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the JSON schema of the arguments: a closed object, which requires what has no default."""
+        annotations, defaults = self.run.__annotations__, self.run.__defaults__ or ()
+        properties = {name: schema_of(annotations[name]) for name in self._arguments}
+        for name, default in zip(reversed(self._arguments), reversed(defaults), strict=False):
+            properties[name]["default"] = default
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [name for name, each in properties.items() if "default" not in each],
+            "additionalProperties": False,
+        }
+
     @cached_property
     def validator(self) -> Draft202012Validator:
-        """Checks arguments; made when it is first used, as making it costs more than using it."""
-        # Not when the tool is declared: each process would check the schemas of all tools.
+        """Checks arguments; making it costs more than using it."""
         Draft202012Validator.check_schema(self.parameters)
         return Draft202012Validator(self.parameters)
 
@@ -139,31 +161,37 @@ class Tool:
         }
 
 
-def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument object: closed, and what has no default is required."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": [name for name, schema in properties.items() if "default" not in schema],
-        "additionalProperties": False,
-    }
+def tool(
+    *,
+    effect: Effect | None = None,
+    reads: tuple[str, ...] = (),
+    writes: tuple[str, ...] = (),
+    remedies: Remedies | Callable[[str], Remedies] = NO_REMEDIES,
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Declare a function of a state and arguments as a tool.
 
+    The tool has the name of the function. Its description, which models read, is the docstring; the schema of its
+    arguments follows from their annotations (see `arguments`) and defaults.
 
-def text(description: str, **more: Any) -> dict[str, Any]:
-    """Return the schema of a string that is not empty."""
-    return {"type": "string", "minLength": 1, "description": description, **more}
+    Args:
+        effect: Effect of repeating a call. Unless given: none if the tool writes nothing, otherwise any.
+        reads: Templates of the resources that a call reads.
+        writes: Templates of the resources that a call writes.
+        remedies: Declarations for faults, or what returns them for the name of the tool.
 
+    Raises:
+        ValueError: an argument has no annotation or a reserved name, or the effect contradicts `writes`.
+    """
 
-def whole(description: str, **more: Any) -> dict[str, Any]:
-    """Return the schema of a whole number of at least one."""
-    return {"type": "integer", "minimum": 1, "description": description, **more}
+    def declare(run: Callable[..., Any]) -> Tool:
+        return Tool(
+            name=run.__name__,
+            description=" ".join((run.__doc__ or "").split()),
+            effect=effect or (Effect.AT_MOST_ONCE if writes else Effect.PURE),
+            reads=reads,
+            writes=writes,
+            run=run,
+            remedies=remedies if isinstance(remedies, Remedies) else remedies(run.__name__),
+        )
 
-
-def amount(description: str) -> dict[str, Any]:
-    """Return the schema of an amount of money above zero."""
-    return {"type": "number", "exclusiveMinimum": 0, "description": description}
-
-
-def choice(description: str, options: tuple[str, ...], **more: Any) -> dict[str, Any]:
-    """Return the schema of one of several words."""
-    return {"type": "string", "enum": list(options), "description": description, **more}
+    return declare

@@ -1,6 +1,7 @@
 """Decimal numbers kept exact while a function calculates, and rounded once, at its end."""
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 from asyncguard_benchmark.errors import ToolFailure
@@ -14,6 +15,11 @@ def exact(value: float) -> Fraction:
     if not math.isfinite(value):
         raise ToolFailure(f"{value} is not a number to calculate with.")
     return Fraction(str(value))
+
+
+def exact_sum(values: Iterable[float]) -> Fraction:
+    """Return the sum of decimal numbers."""
+    return sum(map(exact, values), Fraction())
 
 
 def rounded(value: Fraction, places: int) -> int | float:

@@ -3,10 +3,11 @@
 import calendar
 from datetime import date, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.services.declarations import State
+from asyncguard_benchmark.services.arguments import Several, Text, one_of, within
+from asyncguard_benchmark.services.declarations import State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, rounded
 from asyncguard_benchmark.services.generated_values import MOST_ITEMS
 
@@ -14,6 +15,10 @@ UNITS = {"days": 1, "weeks": 7, "months": 0}
 """Units of a distance between dates, with their days where that is fixed."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAY = 24 * 60
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"
 
 
 def _date(text: str) -> date:
@@ -32,8 +37,18 @@ def _months_later(start: date, months: int) -> date:
     return date(year, month + 1, min(start.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
-    """Return dates at an equal distance; a month that is too short gives its last day."""
+@tool()
+def date_series(
+    _: State,
+    first: Annotated[Text, "the first date, YYYY-MM-DD"],
+    every: Annotated[int, within(1, 1000), "distance between two dates"],
+    unit: Annotated[str, one_of(UNITS), "unit of the distance"],
+    count: Annotated[int, within(1, MOST_ITEMS), "how many dates, the first included"],
+) -> Any:
+    """Makes dates at an equal distance.
+
+    Gives `dates`, their `weekdays` and `last`; a month too short gives its last day.
+    """
     start = _date(first)
     try:
         dates = [
@@ -51,8 +66,9 @@ def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
     }
 
 
-def month_sheet(_: State, month: str) -> Any:
-    """Return the dates of a month under their weekdays."""
+@tool()
+def month_sheet(_: State, month: Annotated[Text, "the month, YYYY-MM"]) -> Any:
+    """Lists the dates of a month by weekday. Gives `dates_by_weekday`, `days` and `first_weekday`."""
     first = _date(f"{month}-01")
     days = calendar.monthrange(first.year, first.month)[1]
     dates = [first.replace(day=day) for day in range(1, days + 1)]
@@ -63,8 +79,17 @@ def month_sheet(_: State, month: str) -> Any:
     return {"dates_by_weekday": sheet, "days": days, "first_weekday": WEEKDAYS[first.weekday()]}
 
 
-def duty_rota(_: State, people: list[str], dates: list[str]) -> Any:
-    """Return a rota: people take turns over dates, in the order given."""
+@tool()
+def duty_rota(
+    _: State,
+    people: Annotated[Several[Text], "who takes turns, in this order"],
+    dates: Annotated[Several[Text], "dates, each as YYYY-MM-DD"],
+) -> Any:
+    """Lets people take turns over dates.
+
+    Gives `duties` (`date`, `person`), the `load` of each person and `next_person`, who would
+    come after the last date.
+    """
     for text in dates:
         _date(text)
     duties = [{"date": text, "person": people[n % len(people)]} for n, text in enumerate(dates)]
@@ -72,8 +97,15 @@ def duty_rota(_: State, people: list[str], dates: list[str]) -> Any:
     return {"duties": duties, "load": load, "next_person": people[len(dates) % len(people)]}
 
 
-def fixture_rounds(_: State, teams: list[str]) -> Any:
-    """Return fixtures in which all meet each other once; with an odd number one team rests in each round."""
+@tool()
+def fixture_rounds(
+    _: State, teams: Annotated[list[Text], {"minItems": 2, "maxItems": 20}, "who takes part"]
+) -> Any:
+    """Makes rounds in which everybody meets everybody once.
+
+    Gives `rounds` of `home` and `away`, `round_count`, `match_count` and, with an odd number of
+    teams, who is `resting` in each round.
+    """
     if len(set(teams)) != len(teams):
         raise ToolFailure("A team stands in the list more than once.")
     circle: list[str | None] = [*teams, *([None] if len(teams) % 2 else [])]
@@ -97,8 +129,19 @@ def fixture_rounds(_: State, teams: list[str]) -> Any:
     }
 
 
-def time_slots(_: State, opens: str, closes: str, minutes: int, pause: int) -> Any:
-    """Return the slots of equal length between two times of a day."""
+@tool()
+def time_slots(
+    _: State,
+    opens: Annotated[Text, "when the first slot may begin, HH:MM"],
+    closes: Annotated[Text, "when the last slot must be over, HH:MM"],
+    minutes: Annotated[int, within(1, 1440), "length of a slot in minutes"],
+    pause: Annotated[int, within(0, 1440), "minutes between two slots"] = 0,
+) -> Any:
+    """Divides a part of a day into slots.
+
+    Gives `slots` as HH:MM-HH:MM, their `starts`, the `count` and the `minutes_left` after the
+    last one.
+    """
     start, end = _minute(opens), _minute(closes)
     starts = list(range(start, end - minutes + 1, minutes + pause))
     if not starts:
@@ -125,12 +168,16 @@ def _minute(text: str) -> int:
     return found
 
 
-def _clock(minute: int) -> str:
-    return f"{minute // 60:02d}:{minute % 60:02d}"
+@tool()
+def instalment_plan(
+    _: State,
+    amount: Annotated[float, within(0.01), "the amount, at most two decimals"],
+    due_dates: Annotated[Several[Text], "dates, each as YYYY-MM-DD"],
+) -> Any:
+    """Splits an amount over due dates into parts of whole cents; the last part takes the rest.
 
-
-def instalment_plan(_: State, amount: float, due_dates: list[str]) -> Any:
-    """Return an amount in equal parts of whole cents; the last part takes what is left over."""
+    Gives `instalments` (`due`, `amount`), `regular_amount` and `last_amount`.
+    """
     for text in due_dates:
         _date(text)
     whole, parts = exact(amount), len(due_dates)

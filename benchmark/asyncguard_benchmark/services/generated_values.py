@@ -8,10 +8,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.services.declarations import State
+from asyncguard_benchmark.services.arguments import Number, Several, Text, one_of, within
+from asyncguard_benchmark.services.declarations import State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, rounded
 
 MOST_ITEMS = 200
@@ -20,6 +21,10 @@ CODE_LENGTHS = {"Luhn": range(1, 31), "EAN-13": range(12, 13), "ISBN-10": range(
 """Schemes of check digits, and how many digits each takes."""
 PLACEHOLDER = "*"
 _PLACES = 4
+
+Seed = Annotated[
+    int, within(0), "whole number that decides the outcome; the same seed gives the same outcome"
+]
 
 
 def _limited(count: int) -> None:
@@ -31,8 +36,14 @@ def _digest(*parts: Any) -> str:
     return hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).hexdigest()
 
 
-def number_series(_: State, start: float, step: float, count: int) -> Any:
-    """Return equally spaced numbers."""
+@tool()
+def number_series(
+    _: State,
+    start: Annotated[Number, "the first number"],
+    step: Annotated[Number, "what is added each time"],
+    count: Annotated[int, within(1, MOST_ITEMS), "how many numbers"],
+) -> Any:
+    """Makes equally spaced numbers. Gives `values`, `last` and `total`, four decimals."""
     values = [exact(start) + position * exact(step) for position in range(count)]
     return {
         "values": [rounded(value, _PLACES) for value in values],
@@ -41,27 +52,61 @@ def number_series(_: State, start: float, step: float, count: int) -> Any:
     }
 
 
-def growth_series(_: State, start: float, percent: float, count: int) -> Any:
-    """Return the numbers that each lie a percentage above the one before; rounded only when shown."""
+@tool()
+def growth_series(
+    _: State,
+    start: Annotated[Number, "the first number"],
+    percent: Annotated[float, within(-100, 1000), "growth for each step in percent"],
+    count: Annotated[int, within(1, 50), "how many numbers, the first included"],
+) -> Any:
+    """Makes numbers that grow (or shrink) by a percentage each time.
+
+    Gives `values` and `last`, two decimals; the rounding does not feed back.
+    """
     values = [exact(start) * (1 + exact(percent) / 100) ** position for position in range(count)]
     return {"values": [rounded(value, 2) for value in values], "last": rounded(values[-1], 2)}
 
 
-def spread_points(_: State, first: float, last: float, count: int) -> Any:
-    """Return the points that divide a distance evenly, both ends included."""
+@tool()
+def spread_points(
+    _: State,
+    first: Annotated[Number, "where the distance begins"],
+    last: Annotated[Number, "where it ends"],
+    count: Annotated[int, within(2, 200), "how many points"],
+) -> Any:
+    """Places points evenly over a distance, both ends included.
+
+    Gives `points`, the `gap` between two and the `inner` points without the ends, four
+    decimals.
+    """
     gap = (exact(last) - exact(first)) / (count - 1)
     points = [rounded(exact(first) + position * gap, _PLACES) for position in range(count)]
     return {"points": points, "gap": rounded(gap, _PLACES), "inner": points[1:-1]}
 
 
-def serial_labels(_: State, prefix: str, first: int, count: int, digits: int) -> Any:
-    """Return consecutive numbers with a prefix."""
+@tool()
+def serial_labels(
+    _: State,
+    prefix: Annotated[Text, "what stands before each number"],
+    first: Annotated[int, within(0), "the first number"],
+    count: Annotated[int, within(1, MOST_ITEMS), "how many labels"],
+    digits: Annotated[int, within(1, 12), "least number of digits"] = 4,
+) -> Any:
+    """Makes consecutive numbers behind a prefix, padded with zeros. Gives `labels`, `last` and `next_number`."""
     labels = [f"{prefix}{number:0{digits}d}" for number in range(first, first + count)]
     return {"labels": labels, "last": labels[-1], "next_number": first + count}
 
 
-def grid_labels(_: State, rows: int, columns: int) -> Any:
-    """Return the names of the cells of a grid: a letter for the row, a number for the column."""
+@tool()
+def grid_labels(
+    _: State,
+    rows: Annotated[int, within(1, 26), "number of rows, named by letters"],
+    columns: Annotated[int, within(1, MOST_ITEMS), "number of columns, numbered from 1"],
+) -> Any:
+    """Names the cells of a grid, A1, A2 ... for the first row.
+
+    Gives them by `rows`, as flat `labels`, the `corners` and the `count`.
+    """
     _limited(rows * columns)
     grid = [
         [f"{chr(ord('A') + row)}{column + 1}" for column in range(columns)] for row in range(rows)
@@ -74,15 +119,26 @@ def grid_labels(_: State, rows: int, columns: int) -> Any:
     }
 
 
-def crossed_labels(_: State, first: list[str], second: list[str], separator: str) -> Any:
-    """Return every item of one list joined to every item of another."""
+@tool()
+def crossed_labels(
+    _: State,
+    first: Annotated[Several[Text], "items that stand in front"],
+    second: Annotated[Several[Text], "items that stand behind"],
+    separator: Annotated[Text, "what stands between the two"],
+) -> Any:
+    """Joins each item of one list to each item of another. Gives `labels` (the second list runs fastest), `count`."""
     _limited(len(first) * len(second))
     labels = [f"{one}{separator}{other}" for one in first for other in second]
     return {"labels": labels, "count": len(labels)}
 
 
-def choose_groups(_: State, items: list[str], size: int) -> Any:
-    """Return all selections of a size, in the order of the items."""
+@tool()
+def choose_groups(
+    _: State,
+    items: Annotated[Several[Text], "what is chosen from"],
+    size: Annotated[int, within(1, 20), "items in a selection"],
+) -> Any:
+    """Lists all selections of a size out of some items, order irrelevant. Gives `groups` and `count`."""
     if size > len(items):
         raise ToolFailure(f"{size} of {len(items)} items cannot be chosen.")
     _limited(math.comb(len(items), size))
@@ -90,16 +146,26 @@ def choose_groups(_: State, items: list[str], size: int) -> Any:
     return {"groups": groups, "count": len(groups)}
 
 
-def fill_pattern(_: State, pattern: str, values: list[Any]) -> Any:
-    """Return a text for every value, put where the pattern has its placeholder."""
+@tool()
+def fill_pattern(
+    _: State,
+    pattern: Annotated[Text, "text with an asterisk where the value goes"],
+    values: Annotated[Several[str | float], "what is put in"],
+) -> Any:
+    """Writes a text for each value, with the value in place of every asterisk. Gives `texts` and the `longest`."""
     if PLACEHOLDER not in pattern:
         raise ToolFailure(f"The pattern has no {PLACEHOLDER!r} to put a value in.")
     texts = [pattern.replace(PLACEHOLDER, str(value)) for value in values]
     return {"texts": texts, "longest": max(texts, key=len)}
 
 
-def title_slug(_: State, title: str, longest: int) -> Any:
-    """Return a title in small letters, digits and hyphens, cut between words."""
+@tool()
+def title_slug(
+    _: State,
+    title: Annotated[Text, "the title"],
+    longest: Annotated[int, within(1, 100), "most characters that the slug may have"] = 60,
+) -> Any:
+    """Turns a title into small letters, digits and hyphens, cut between words. Gives `slug`, `words`, `length`."""
     words = "".join(
         letter if letter.isascii() and letter.isalnum() else " " for letter in title.lower()
     ).split()
@@ -114,8 +180,13 @@ def title_slug(_: State, title: str, longest: int) -> Any:
     return {"slug": slug, "words": kept, "length": len(slug)}
 
 
-def content_key(_: State, content: str, length: int) -> Any:
-    """Return a key that depends on a text only."""
+@tool()
+def content_key(
+    _: State,
+    content: Annotated[Text, "the text"],
+    length: Annotated[int, within(4, 64), "characters of the key"] = 12,
+) -> Any:
+    """Derives a key of hexadecimal digits from a text. Gives `key`, it as `capital`, and a six-digit `number`."""
     digest = _digest("key", content)
     return {
         "key": digest[:length],
@@ -124,8 +195,15 @@ def content_key(_: State, content: str, length: int) -> Any:
     }
 
 
-def check_code(_: State, digits: str, scheme: str) -> Any:
-    """Return digits, followed by the check digit of a scheme."""
+@tool()
+def check_code(
+    _: State,
+    digits: Annotated[Text, "the number without its check digit, digits only"],
+    scheme: Annotated[
+        str, one_of(CODE_LENGTHS), "kind of check digit; EAN-13 takes 12 digits, ISBN-10 9"
+    ],
+) -> Any:
+    """Works out a check digit. Gives `check_digit` and the full `code`, both as text, and its `length`."""
     if not (digits.isascii() and digits.isdigit()):
         raise ToolFailure(
             "Only the digits 0 to 9 may stand in the number, without spaces or hyphens."
@@ -158,14 +236,23 @@ def _isbn(digits: Sequence[int]) -> str:
     return "X" if check == 10 else str(check)
 
 
-def seeded_shuffle(_: State, items: list[Any], seed: int) -> Any:
-    """Return the items in an order that depends on the seed."""
+@tool()
+def seeded_shuffle(
+    _: State, items: Annotated[Several[str | float], "what is mixed"], seed: Seed
+) -> Any:
+    """Puts items into an order decided by a seed. Gives `items`, `first` and `last`."""
     shuffled = _shuffled(items, seed)
     return {"items": shuffled, "first": shuffled[0], "last": shuffled[-1]}
 
 
-def seeded_draw(_: State, items: list[Any], count: int, seed: int) -> Any:
-    """Return some of the items, and the rest as it stood."""
+@tool()
+def seeded_draw(
+    _: State,
+    items: Annotated[Several[str | float], "what is drawn from"],
+    count: Annotated[int, within(1, MOST_ITEMS), "how many are drawn"],
+    seed: Seed,
+) -> Any:
+    """Draws some of the items, decided by a seed. Gives `drawn`, in the order drawn, and `remaining`, as given."""
     if count > len(items):
         raise ToolFailure(f"{count} of {len(items)} items cannot be drawn.")
     drawn = _shuffled(range(len(items)), seed)[:count]
@@ -180,8 +267,15 @@ def _shuffled(items: Sequence[Any], seed: int) -> list[Any]:
     return [items[position] for position in positions]
 
 
-def seeded_integers(_: State, low: int, high: int, count: int, seed: int) -> Any:
-    """Return whole numbers between two bounds, repetition allowed."""
+@tool()
+def seeded_integers(
+    _: State,
+    low: Annotated[int, within(-1000000, 1000000), "least number possible"],
+    high: Annotated[int, within(-1000000, 1000000), "largest number possible"],
+    count: Annotated[int, within(1, MOST_ITEMS), "how many numbers"],
+    seed: Seed,
+) -> Any:
+    """Rolls whole numbers, decided by a seed. Gives `values`, `smallest`, `largest` and `total`."""
     if low > high:
         raise ToolFailure("The lower bound lies above the upper one.")
     values = [

@@ -1,7 +1,5 @@
 """State of a machine's computer, and the conditions under which it acts."""
 
-from typing import Any
-
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.services.declarations import State
 from asyncguard_benchmark.services.state_shapes import (
@@ -64,18 +62,6 @@ STATE_SCHEMA = record(
     parts_ordered=table(record(part=WORD, place=WORD)),
     logbook=rows(WORD),
 )
-
-
-def entry(state: State, kind: str, key: str, what: str) -> dict[str, Any]:
-    """Return one record of a kind.
-
-    Raises:
-        ToolFailure: there is none; `what` is the word for it.
-    """
-    if key not in state[kind]:
-        raise ToolFailure(f"There is no {what} {key!r}.")
-    found: dict[str, Any] = state[kind][key]
-    return found
 
 
 def require_running(state: State) -> None:

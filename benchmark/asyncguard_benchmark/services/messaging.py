@@ -6,27 +6,25 @@ Dates are texts ``YYYY-MM-DD HH:MM``, which sort as they should.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Category
+from asyncguard_benchmark.services.arguments import Distinct, Text, one_of
 from asyncguard_benchmark.services.content_ids import content_id
-from asyncguard_benchmark.services.declarations import State, Tool, choice, text
+from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import fields_of, require
 from asyncguard_benchmark.services.service import toolset
-from asyncguard_benchmark.services.service_tools import reader, setter, writer
 from asyncguard_benchmark.services.state_shapes import FLAG, WORD, optional, record, rows, table
 
 _SESSION = "mail:{task_id}:session"
 _MAIL = "mail:{task_id}:messages"
 _DIRECTORY = "mail:{task_id}:directory"
-
 _FOLDERS = ("inbox", "drafts", "outbox", "sent", "archive", "spam", "bin")
 _DATE_FORMAT = "%Y-%m-%d %H:%M"
 _DATE_PATTERN = r"\d{4}-\d\d-\d\d \d\d:\d\d"
-
 _DATE = {"type": "string", "pattern": f"^{_DATE_PATTERN}$"}
 _WORDS = rows(WORD)
-
 STATE_SCHEMA = record(
     now=_DATE,
     session=optional(WORD),
@@ -51,13 +49,14 @@ STATE_SCHEMA = record(
     ),
 )
 
+MessageId = Annotated[Text, "Id of a message, as M-10000."]
+Address = Annotated[Text, "An address.", {"pattern": r"^[^@\s]+@[^@\s]+$"}]
+Recipients = Annotated[Distinct[Address], "Addresses of the recipients."]
 
-def _me(state: State) -> str:
+
+def _me(state: State) -> Any:
     """Return the address of the mailbox that is signed in to."""
-    if state["session"] is None:
-        raise ToolFailure("No mailbox is signed in to.")
-    address: str = state["session"]
-    return address
+    return require(state["session"], "No mailbox is signed in to.")
 
 
 def _mine(state: State) -> dict[str, dict[str, Any]]:
@@ -69,18 +68,17 @@ def _mine(state: State) -> dict[str, dict[str, Any]]:
     return dict(sorted(mine, key=lambda item: (item[1]["date"], item[0])))
 
 
-def _message(state: State, message_id: str) -> dict[str, Any]:
-    found = _mine(state).get(message_id)
-    if found is None:
-        raise ToolFailure(f"This mailbox has no message {message_id!r}.")
-    return found
+def _message(state: State, message_id: str) -> Any:
+    return require(_mine(state).get(message_id), f"This mailbox has no message {message_id!r}.")
 
 
 def _rows(messages: dict[str, dict[str, Any]]) -> Any:
     """Return one line a message, newest first."""
-    shown = ("folder", "date", "sender", "to", "subject", "labels", "unread")
     return [
-        {"message_id": key, **{name: messages[key][name] for name in shown}}
+        {
+            "message_id": key,
+            **fields_of(messages[key], "folder date sender to subject labels unread"),
+        }
         for key in reversed(messages)
     ]
 
@@ -111,21 +109,22 @@ def _store(state: State, thread_id: str | None, **values: Any) -> str:
 def _receipt(state: State, message_id: str) -> Any:
     """Return the fields that are shown of a message that was just written or sent."""
     message = state["messages"][message_id]
-    shown = (
-        "thread_id",
-        "folder",
-        "date",
-        "sender",
-        "to",
-        "cc",
-        "subject",
-        "attachments",
-        "labels",
-    )
-    return {"message_id": message_id, **{name: message[name] for name in shown}}
+    return {
+        "message_id": message_id,
+        **fields_of(message, "thread_id folder date sender to cc subject attachments labels"),
+    }
 
 
-def _open_mailbox(state: State, address: str, pin: str) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_MAIL,), writes=(_SESSION,))
+def open_mailbox(
+    state: State,
+    address: Annotated[Text, "Address of the mailbox."],
+    pin: Annotated[Text, "Its PIN: digits, as text."],
+) -> Any:
+    """Signs in to a mailbox, out of any other, and counts the unread messages of its inbox.
+
+    Every other operation concerns the mailbox that is signed in to, and fails without one.
+    """
     mailbox = state["mailboxes"].get(address)
     if mailbox is None or mailbox["pin"] != pin:
         raise ToolFailure("There is no mailbox with this address and PIN.")
@@ -136,7 +135,9 @@ def _open_mailbox(state: State, address: str, pin: str) -> Any:
     return {"owner": mailbox["owner"], "address": address, "unread": unread}
 
 
-def _find_person(state: State, name: str) -> Any:
+@tool(reads=(_SESSION, _DIRECTORY))
+def find_person(state: State, name: Annotated[Text, "First and last name."]) -> Any:
+    """Tells address, team and room of everybody in the directory who bears a name."""
     _me(state)
     found = [person for person in state["people"] if person["name"].lower() == name.lower()]
     if not found:
@@ -144,14 +145,19 @@ def _find_person(state: State, name: str) -> Any:
     return {"people": sorted(found, key=lambda person: str(person["address"]))}
 
 
-def _list_group(state: State, group: str) -> Any:
+@tool(reads=(_SESSION, _DIRECTORY))
+def list_group(state: State, group: Annotated[Text, "Its name."]) -> Any:
+    """Tells owner and members of a group, by address."""
     _me(state)
-    if group not in state["groups"]:
-        raise ToolFailure(f"The directory has no group {group!r}.")
-    return {"group": group, **state["groups"][group]}
+    found = require(state["groups"].get(group), f"The directory has no group {group!r}.")
+    return {"group": group, **found}
 
 
-def _list_folder(state: State, folder: str) -> Any:
+@tool(reads=(_SESSION, _MAIL))
+def list_folder(
+    state: State, folder: Annotated[str, one_of(_FOLDERS), "Which folder."] = "inbox"
+) -> Any:
+    """Lists the messages of a folder, newest first."""
     return {
         "messages": _rows(
             {key: each for key, each in _mine(state).items() if each["folder"] == folder}
@@ -159,7 +165,9 @@ def _list_folder(state: State, folder: str) -> Any:
     }
 
 
-def _list_by_sender(state: State, address: str) -> Any:
+@tool(reads=(_SESSION, _MAIL))
+def list_by_sender(state: State, address: Annotated[Text, "Address of the sender."]) -> Any:
+    """Lists the messages from one address in all folders, newest first."""
     return {
         "messages": _rows(
             {key: each for key, each in _mine(state).items() if each["sender"] == address}
@@ -167,25 +175,21 @@ def _list_by_sender(state: State, address: str) -> Any:
     }
 
 
-def _read_message(state: State, message_id: str) -> Any:
+@tool(reads=(_SESSION, _MAIL))
+def read_message(state: State, message_id: MessageId) -> Any:
+    """Gives all of a message, which stays unread if it is."""
     message = _message(state, message_id)
-    shown = (
-        "thread_id",
-        "folder",
-        "date",
-        "sender",
-        "to",
-        "cc",
-        "subject",
-        "text",
-        "labels",
-        "attachments",
-        "unread",
-    )
-    return {"message_id": message_id, **{name: message[name] for name in shown}}
+    return {
+        "message_id": message_id,
+        **fields_of(
+            message, "thread_id folder date sender to cc subject text labels attachments unread"
+        ),
+    }
 
 
-def _read_thread(state: State, thread_id: str) -> Any:
+@tool(reads=(_SESSION, _MAIL))
+def read_thread(state: State, thread_id: Annotated[Text, "Id of a thread, as T-10000."]) -> Any:
+    """Tells who takes part in a thread besides the owner of the mailbox, and its messages, oldest first."""
     thread = {key: each for key, each in _mine(state).items() if each["thread_id"] == thread_id}
     if not thread:
         raise ToolFailure(f"This mailbox has no thread {thread_id!r}.")
@@ -194,10 +198,7 @@ def _read_thread(state: State, thread_id: str) -> Any:
         for each in thread.values()
         for address in (each["sender"], *each["to"], *each["cc"])
     ]
-    listed = [
-        {"message_id": key, "date": each["date"], "sender": each["sender"]}
-        for key, each in thread.items()
-    ]
+    listed = [{"message_id": key, **fields_of(each, "date sender")} for key, each in thread.items()]
     participants = [address for address in dict.fromkeys(involved) if address != _me(state)]
     first = next(iter(thread.values()))
     return {
@@ -208,17 +209,44 @@ def _read_thread(state: State, thread_id: str) -> Any:
     }
 
 
-def _send_message(state: State, to: list[str], subject: str, text: str, cc: list[str]) -> Any:
+@tool(reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def send_message(
+    state: State,
+    to: Recipients,
+    subject: Annotated[Text, "Subject line."],
+    text: Annotated[Text, "The message."],
+    cc: Annotated[
+        Distinct[Address], {"minItems": 0}, "Addresses that get a copy.", {"default": []}
+    ],
+) -> Any:
+    """Sends a new message at once."""
     return _receipt(
         state, _store(state, None, folder="sent", to=to, cc=cc, subject=subject, text=text)
     )
 
 
-def _write_draft(state: State, to: list[str], subject: str, text: str) -> Any:
+@tool(reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def write_draft(
+    state: State,
+    to: Recipients,
+    subject: Annotated[Text, "Subject line."],
+    text: Annotated[Text, "The message."],
+) -> Any:
+    """Keeps a new message as a draft without sending it."""
     return _receipt(state, _store(state, None, folder="drafts", to=to, subject=subject, text=text))
 
 
-def _release_draft(state: State, message_id: str, send_at: str) -> Any:
+@tool(reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def release_draft(
+    state: State,
+    message_id: Annotated[Text, "Id of the draft, as M-10000."],
+    send_at: Annotated[
+        Text,
+        "Date and time as YYYY-MM-DD HH:MM, or now.",
+        {"pattern": f"^(now|{_DATE_PATTERN})$"},
+    ] = "now",
+) -> Any:
+    """Sends a draft, or puts it into the outbox to be sent later."""
     draft = _message(state, message_id)
     if draft["folder"] != "drafts":
         raise ToolFailure(
@@ -241,7 +269,18 @@ def _moment(written: str) -> str:
         ) from problem
 
 
-def _answer_message(state: State, message_id: str, text: str, audience: str) -> Any:
+@tool(reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def answer_message(
+    state: State,
+    message_id: MessageId,
+    text: Annotated[Text, "The reply."],
+    audience: Annotated[
+        Literal["sender", "everyone"],
+        "Who sent the message (if that is the owner of the mailbox: whom it was sent to), "
+        "or also all others it went to.",
+    ] = "sender",
+) -> Any:
+    """Replies to a message, in its thread."""
     message, me = _message(state, message_id), _me(state)
     if message["folder"] in ("drafts", "outbox"):
         raise ToolFailure(f"Message {message_id} has not been sent yet.")
@@ -254,7 +293,14 @@ def _answer_message(state: State, message_id: str, text: str, audience: str) -> 
     )
 
 
-def _forward_message(state: State, message_id: str, to: list[str], note: str) -> Any:
+@tool(reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def forward_message(
+    state: State,
+    message_id: MessageId,
+    to: Recipients,
+    note: Annotated[str, "Words put above it; none unless given."] = "",
+) -> Any:
+    """Passes a message with its attachments on to others, in a new thread."""
     message = _message(state, message_id)
     subject, quoted = _prefixed("Fwd: ", message["subject"]), f"> {message['text']}"
     key = _store(
@@ -269,14 +315,24 @@ def _forward_message(state: State, message_id: str, to: list[str], note: str) ->
     return _receipt(state, key)
 
 
-def _put_label(state: State, message_id: str, label: str) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def put_label(
+    state: State, message_id: MessageId, label: Annotated[Text, "Name of the label."]
+) -> Any:
+    """Adds a label to a message, made if there is none of that name, and tells all labels of the message."""
     message = _message(state, message_id)
     if label not in message["labels"]:
         message["labels"].append(label)
     return {"message_id": message_id, "labels": message["labels"]}
 
 
-def _move_message(state: State, message_id: str, folder: str) -> Any:
+@tool(reads=(_SESSION, _MAIL), writes=(_MAIL,))
+def move_message(
+    state: State,
+    message_id: MessageId,
+    folder: Annotated[Literal["inbox", "archive", "spam", "bin"], "Where it goes."],
+) -> Any:
+    """Puts a message into another folder and tells which one it came from."""
     message = _message(state, message_id)
     if message["folder"] == folder:
         raise ToolFailure(f"Message {message_id} is in the folder {folder} already.")
@@ -284,154 +340,23 @@ def _move_message(state: State, message_id: str, folder: str) -> Any:
     return {"message_id": message_id, "folder": folder, "came_from": came_from}
 
 
-_MESSAGE_ID = text("Id of a message, as M-10000.")
-_ADDRESSES = {
-    "type": "array",
-    "items": text("An address.", pattern=r"^[^@\s]+@[^@\s]+$"),
-    "minItems": 1,
-    "uniqueItems": True,
-}
-
-
-def _addresses(description: str, **more: Any) -> dict[str, Any]:
-    return {**_ADDRESSES, "description": description, **more}
-
-
-def _reads(name: str, description: str, run: Any, resource: str, /, **properties: Any) -> Tool:
-    return reader(name, description, run, (_SESSION, resource), **properties)
-
-
-def _writes(name: str, description: str, run: Any, /, **properties: Any) -> Tool:
-    return writer(name, description, run, (_SESSION, _MAIL), (_MAIL,), **properties)
-
-
-_OPEN_MAILBOX = setter(
-    "open_mailbox",
-    "Signs in to a mailbox, out of any other, and counts the unread messages of its inbox. "
-    "Every other operation concerns the mailbox that is signed in to, and fails without one.",
-    _open_mailbox,
-    (_MAIL,),
-    (_SESSION,),
-    address=text("Address of the mailbox."),
-    pin=text("Its PIN: digits, as text."),
-)
-_PLACES = choice("Which folder.", _FOLDERS, default="inbox")
-_TARGETS = choice("Where it goes.", ("inbox", "archive", "spam", "bin"))
-_AUDIENCE = choice(
-    "Who sent the message (if that is the owner of the mailbox: whom it was sent to), or also all others it went to.",
-    ("sender", "everyone"),
-    default="sender",
-)
-_SEND_AT = text(
-    "Date and time as YYYY-MM-DD HH:MM, or now.", pattern=f"^(now|{_DATE_PATTERN})$", default="now"
-)
-
 TOOLSET = toolset(
     Category.MESSAGE_API,
     STATE_SCHEMA,
     (
-        _OPEN_MAILBOX,
-        _reads(
-            "find_person",
-            "Tells address, team and room of everybody in the directory who bears a name.",
-            _find_person,
-            _DIRECTORY,
-            name=text("First and last name."),
-        ),
-        _reads(
-            "list_group",
-            "Tells owner and members of a group, by address.",
-            _list_group,
-            _DIRECTORY,
-            group=text("Its name."),
-        ),
-        _reads(
-            "list_folder",
-            "Lists the messages of a folder, newest first.",
-            _list_folder,
-            _MAIL,
-            folder=_PLACES,
-        ),
-        _reads(
-            "list_by_sender",
-            "Lists the messages from one address in all folders, newest first.",
-            _list_by_sender,
-            _MAIL,
-            address=text("Address of the sender."),
-        ),
-        _reads(
-            "read_message",
-            "Gives all of a message, which stays unread if it is.",
-            _read_message,
-            _MAIL,
-            message_id=_MESSAGE_ID,
-        ),
-        _reads(
-            "read_thread",
-            "Tells who takes part in a thread besides the owner of the mailbox, and its messages, oldest first.",
-            _read_thread,
-            _MAIL,
-            thread_id=text("Id of a thread, as T-10000."),
-        ),
-        _writes(
-            "send_message",
-            "Sends a new message at once.",
-            _send_message,
-            to=_addresses("Addresses of the recipients."),
-            subject=text("Subject line."),
-            text=text("The message."),
-            cc=_addresses("Addresses that get a copy.", minItems=0, default=[]),
-        ),
-        _writes(
-            "answer_message",
-            "Replies to a message, in its thread.",
-            _answer_message,
-            message_id=_MESSAGE_ID,
-            text=text("The reply."),
-            audience=_AUDIENCE,
-        ),
-        _writes(
-            "forward_message",
-            "Passes a message with its attachments on to others, in a new thread.",
-            _forward_message,
-            message_id=_MESSAGE_ID,
-            to=_addresses("Addresses of the recipients."),
-            note={
-                "type": "string",
-                "description": "Words put above it; none unless given.",
-                "default": "",
-            },
-        ),
-        _writes(
-            "write_draft",
-            "Keeps a new message as a draft without sending it.",
-            _write_draft,
-            to=_addresses("Addresses of the recipients."),
-            subject=text("Subject line."),
-            text=text("The message."),
-        ),
-        _writes(
-            "release_draft",
-            "Sends a draft, or puts it into the outbox to be sent later.",
-            _release_draft,
-            message_id=text("Id of the draft, as M-10000."),
-            send_at=_SEND_AT,
-        ),
-        setter(
-            "put_label",
-            "Adds a label to a message, made if there is none of that name, and tells all labels of the message.",
-            _put_label,
-            (_SESSION, _MAIL),
-            (_MAIL,),
-            message_id=_MESSAGE_ID,
-            label=text("Name of the label."),
-        ),
-        _writes(
-            "move_message",
-            "Puts a message into another folder and tells which one it came from.",
-            _move_message,
-            message_id=_MESSAGE_ID,
-            folder=_TARGETS,
-        ),
+        open_mailbox,
+        find_person,
+        list_group,
+        list_folder,
+        list_by_sender,
+        read_message,
+        read_thread,
+        send_message,
+        answer_message,
+        forward_message,
+        write_draft,
+        release_draft,
+        put_label,
+        move_message,
     ),
 )

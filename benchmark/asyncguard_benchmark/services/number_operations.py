@@ -5,21 +5,24 @@ that a result is the same JSON value on every machine; only square roots and pi 
 """
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Category
-from asyncguard_benchmark.services.declarations import State, choice, text
+from asyncguard_benchmark.services.arguments import Number, Several, Text, one_of, within
+from asyncguard_benchmark.services.declarations import State, tool
 from asyncguard_benchmark.services.exact_numbers import exact, rounded
 from asyncguard_benchmark.services.measurement_units import UNIT_NAMES, converted
 from asyncguard_benchmark.services.service import toolset
-from asyncguard_benchmark.services.stateless import NO_STATE, array, function, integer, number
+from asyncguard_benchmark.services.state_shapes import NO_STATE
 
 _LARGEST = 1_000_000_000
 """Largest whole number that is factorised: small enough for trial division."""
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+Base = Annotated[int, within(2, 36), "Base, 2 to 36."]
+Values = Annotated[Several[Annotated[Number, "A value."]], "The values, in their order."]
 
 
 def _factors(number: int) -> list[int]:
@@ -32,7 +35,11 @@ def _factors(number: int) -> list[int]:
     return [*found, number] if number > 1 else found
 
 
-def _prime_factors(_: State, number: int) -> Any:
+@tool()
+def prime_factors(
+    _: State, number: Annotated[int, within(2, _LARGEST), "What to factorise."]
+) -> Any:
+    """Factorises a whole number: prime factors, distinct ones, smallest, largest, number of divisors."""
     factors = _factors(number)
     distinct = sorted(set(factors))
     divisors = math.prod(factors.count(prime) + 1 for prime in distinct)
@@ -45,7 +52,11 @@ def _prime_factors(_: State, number: int) -> Any:
     }
 
 
-def _neighbouring_primes(_: State, number: int) -> Any:
+@tool()
+def neighbouring_primes(
+    _: State, number: Annotated[int, within(1, _LARGEST), "The number."]
+) -> Any:
+    """Finds the nearest prime strictly below and strictly above a whole number."""
     below, above = number - 1, number + 1
     while below >= 2 and _factors(below) != [below]:
         below -= 1
@@ -58,21 +69,49 @@ def _neighbouring_primes(_: State, number: int) -> Any:
     }
 
 
-def _divide_with_rest(_: State, dividend: int, divisor: int) -> Any:
+@tool()
+def divide_with_rest(
+    _: State,
+    dividend: Annotated[int, within(0), "What is divided."],
+    divisor: Annotated[int, within(1), "By what."],
+) -> Any:
+    """Divides whole numbers: quotient, rest, and what is missing to the next multiple."""
     quotient, rest = divmod(dividend, divisor)
     return {"quotient": quotient, "rest": rest, "missing": divisor - rest if rest else 0}
 
 
-def _shared_measures(_: State, numbers: Sequence[int]) -> Any:
+@tool()
+def shared_measures(
+    _: State,
+    numbers: Annotated[
+        list[Annotated[int, within(1, _LARGEST), "A number."]],
+        {"minItems": 2, "maxItems": 200},
+        "The numbers, in their order.",
+    ],
+) -> Any:
+    """Gives greatest common divisor and least common multiple of whole numbers."""
     return {"greatest_divisor": math.gcd(*numbers), "least_multiple": math.lcm(*numbers)}
 
 
-def _modular_power(_: State, base: int, exponent: int, modulus: int) -> Any:
+@tool()
+def modular_power(
+    _: State,
+    base: Annotated[int, within(0), "What is raised."],
+    exponent: Annotated[int, within(0), "Exponent."],
+    modulus: Annotated[int, within(2), "Modulus."],
+) -> Any:
+    """Raises a whole number to a power and gives the residue for a modulus, and the modulus minus the residue."""
     residue = pow(base, exponent, modulus)
     return {"residue": residue, "complement": (modulus - residue) % modulus}
 
 
-def _reduce_fraction(_: State, numerator: int, denominator: int) -> Any:
+@tool()
+def reduce_fraction(
+    _: State,
+    numerator: Annotated[int, within(1), "Above the line."],
+    denominator: Annotated[int, within(1), "Below the line."],
+) -> Any:
+    """Brings a fraction to lowest terms; also as a decimal with at most 6 places."""
     fraction = Fraction(numerator, denominator)
     return {
         "numerator": fraction.numerator,
@@ -82,7 +121,11 @@ def _reduce_fraction(_: State, numerator: int, denominator: int) -> Any:
     }
 
 
-def _write_in_base(_: State, number: int, base: int) -> Any:
+@tool()
+def write_in_base(
+    _: State, number: Annotated[int, within(0), "The number, in base ten."], base: Base
+) -> Any:
+    """Writes a whole number in another base, digits above 9 as small letters; also how many and their total."""
     digits, rest = "", number
     while rest or not digits:
         rest, digit = divmod(rest, base)
@@ -94,7 +137,13 @@ def _write_in_base(_: State, number: int, base: int) -> Any:
     }
 
 
-def _read_in_base(_: State, digits: str, base: int) -> Any:
+@tool()
+def read_in_base(
+    _: State,
+    digits: Annotated[Text, "The digits; letters in either case.", {"maxLength": 60}],
+    base: Base,
+) -> Any:
+    """Reads digits of another base as a whole number."""
     number = 0
     for digit in digits.lower():
         value = _DIGITS.find(digit)
@@ -104,7 +153,14 @@ def _read_in_base(_: State, digits: str, base: int) -> Any:
     return {"number": number, "length": len(digits)}
 
 
-def _round_to_step(_: State, value: float, step: float, direction: str) -> Any:
+@tool()
+def round_to_step(
+    _: State,
+    value: Annotated[Number, "The value."],
+    step: Annotated[Number, "Size of a step.", {"exclusiveMinimum": 0}],
+    direction: Annotated[Literal["nearest", "up", "down"], "Which multiple."] = "nearest",
+) -> Any:
+    """Brings a value to a multiple of a step, halves away from zero; how many steps that is and the difference."""
     given, size = exact(value), exact(step)
     ratio = given / size
     steps = {
@@ -119,7 +175,9 @@ def _round_to_step(_: State, value: float, step: float, direction: str) -> Any:
     }
 
 
-def _describe_sample(_: State, values: Sequence[float]) -> Any:
+@tool()
+def describe_sample(_: State, values: Values) -> Any:
+    """Statistics of values, 4 decimals: count, total, mean, median, extremes, population standard deviation."""
     sample = sorted(exact(value) for value in values)
     count, total = len(sample), sum(sample, Fraction(0))
     mean = total / count
@@ -136,7 +194,11 @@ def _describe_sample(_: State, values: Sequence[float]) -> Any:
     }
 
 
-def _moving_average(_: State, values: Sequence[float], window: int) -> Any:
+@tool()
+def moving_average(
+    _: State, values: Values, window: Annotated[int, within(1, 200), "Values in a run."]
+) -> Any:
+    """Means of each run of neighbouring values, 4 decimals; also the lowest, highest and latest of these means."""
     given = [exact(value) for value in values]
     if window > len(given):
         raise ToolFailure(f"The window is {window} wide, but there are only {len(given)} values.")
@@ -152,7 +214,11 @@ def _moving_average(_: State, values: Sequence[float], window: int) -> Any:
     }
 
 
-def _percent_change(_: State, before: float, after: float) -> Any:
+@tool()
+def percent_change(
+    _: State, before: Annotated[Number, "Earlier value."], after: Annotated[Number, "Later value."]
+) -> Any:
+    """Compares two values: difference, and percent of the earlier one with 2 decimals."""
     start, end = exact(before), exact(after)
     if start == 0:
         raise ToolFailure("A change from zero has no percentage.")
@@ -162,7 +228,13 @@ def _percent_change(_: State, before: float, after: float) -> Any:
     }
 
 
-def _apply_percentage(_: State, amount: float, percent: float) -> Any:
+@tool()
+def apply_percentage(
+    _: State,
+    amount: Annotated[Number, "The amount."],
+    percent: Annotated[Number, "Percent, 19 for 19 %."],
+) -> Any:
+    """Takes a percentage of an amount: the part, the amount increased and reduced by it, 2 decimals."""
     base = exact(amount)
     part = base * exact(percent) / 100
     return {
@@ -172,19 +244,43 @@ def _apply_percentage(_: State, amount: float, percent: float) -> Any:
     }
 
 
-def _split_by_shares(_: State, total: float, shares: Sequence[int]) -> Any:
+@tool()
+def split_by_shares(
+    _: State,
+    total: Annotated[Number, "What is divided."],
+    shares: Annotated[
+        Several[Annotated[int, within(1, _LARGEST), "A share."]], "Shares, in their order."
+    ],
+) -> Any:
+    """Divides a total in proportion to whole shares; parts in the order of the shares, 2 decimals."""
     per_share = exact(total) / sum(shares)
     parts = [rounded(per_share * share, 2) for share in shares]
     return {"parts": parts, "per_share": rounded(per_share, 2), "share_count": sum(shares)}
 
 
-def _compound_growth(_: State, start: float, percent: float, periods: int) -> Any:
+@tool()
+def compound_growth(
+    _: State,
+    start: Annotated[Number, "Amount at the start."],
+    percent: Annotated[float, within(-100, 1000), "Percent for each period; negative to shrink."],
+    periods: Annotated[int, within(1, 600), "Number of periods."],
+) -> Any:
+    """Lets an amount grow by a percentage each period, compounded; final amount and gain, 2 decimals."""
     begin = exact(start)
     final = begin * (1 + exact(percent) / 100) ** periods
     return {"final": rounded(final, 2), "gain": rounded(final - begin, 2)}
 
 
-def _loan_plan(_: State, principal: float, yearly_percent: float, months: int) -> Any:
+@tool()
+def loan_plan(
+    _: State,
+    principal: Annotated[Number, "What is lent.", {"exclusiveMinimum": 0}],
+    yearly_percent: Annotated[
+        float, within(0, 1000), "Nominal yearly interest in percent, a twelfth each month."
+    ],
+    months: Annotated[int, within(1, 600), "Number of instalments."],
+) -> Any:
+    """Plans a loan with equal monthly instalments, 2 decimals: instalment, total paid, interest."""
     debt, rate = exact(principal), exact(yearly_percent) / 1200
     instalment = debt / months if rate == 0 else debt * rate / (1 - (1 + rate) ** -months)
     monthly = exact(rounded(instalment, 2))
@@ -195,7 +291,14 @@ def _loan_plan(_: State, principal: float, yearly_percent: float, months: int) -
     }
 
 
-def _circle_measures(_: State, radius: float) -> Any:
+@tool()
+def circle_measures(
+    _: State,
+    radius: Annotated[
+        Number, "Radius, in any unit; the area is in that unit squared.", {"exclusiveMinimum": 0}
+    ],
+) -> Any:
+    """Gives diameter, circumference and area of a circle, 4 decimals."""
     given, pi = exact(radius), Fraction(math.pi)
     return {
         "diameter": rounded(2 * given, 4),
@@ -204,148 +307,38 @@ def _circle_measures(_: State, radius: float) -> Any:
     }
 
 
-def _convert_unit(_: State, value: float, from_unit: str, to_unit: str) -> Any:
+@tool()
+def convert_unit(
+    _: State,
+    value: Annotated[Number, "The measurement."],
+    from_unit: Annotated[str, one_of(UNIT_NAMES), "Its unit."],
+    to_unit: Annotated[str, one_of(UNIT_NAMES), "Wanted unit."],
+) -> Any:
+    """Converts a measurement between units of one kind, 4 decimals."""
     return {"value": rounded(converted(exact(value), from_unit, to_unit), 4), "unit": to_unit}
 
-
-_BASE = integer("Base, 2 to 36.", 2, 36)
-_VALUES = array("The values, in their order.", number("A value."), 1)
 
 TOOLSET = toolset(
     Category.NUMBER_OPERATIONS,
     NO_STATE,
     (
-        function(
-            "prime_factors",
-            "Factorises a whole number: prime factors, distinct ones, smallest, largest, number of divisors.",
-            _prime_factors,
-            number=integer("What to factorise.", 2, _LARGEST),
-        ),
-        function(
-            "neighbouring_primes",
-            "Finds the nearest prime strictly below and strictly above a whole number.",
-            _neighbouring_primes,
-            number=integer("The number.", 1, _LARGEST),
-        ),
-        function(
-            "divide_with_rest",
-            "Divides whole numbers: quotient, rest, and what is missing to the next multiple.",
-            _divide_with_rest,
-            dividend=integer("What is divided.", 0),
-            divisor=integer("By what.", 1),
-        ),
-        function(
-            "shared_measures",
-            "Gives greatest common divisor and least common multiple of whole numbers.",
-            _shared_measures,
-            numbers=array("The numbers, in their order.", integer("A number.", 1, _LARGEST), 2),
-        ),
-        function(
-            "modular_power",
-            "Raises a whole number to a power and gives the residue for a modulus, and the modulus minus the residue.",
-            _modular_power,
-            base=integer("What is raised.", 0),
-            exponent=integer("Exponent.", 0),
-            modulus=integer("Modulus.", 2),
-        ),
-        function(
-            "reduce_fraction",
-            "Brings a fraction to lowest terms; also as a decimal with at most 6 places.",
-            _reduce_fraction,
-            numerator=integer("Above the line.", 1),
-            denominator=integer("Below the line.", 1),
-        ),
-        function(
-            "write_in_base",
-            "Writes a whole number in another base, digits above 9 as small letters; also how many and their total.",
-            _write_in_base,
-            number=integer("The number, in base ten.", 0),
-            base=_BASE,
-        ),
-        function(
-            "read_in_base",
-            "Reads digits of another base as a whole number.",
-            _read_in_base,
-            digits=text("The digits; letters in either case.", maxLength=60),
-            base=_BASE,
-        ),
-        function(
-            "round_to_step",
-            "Brings a value to a multiple of a step, halves away from zero; how many steps that is and the difference.",
-            _round_to_step,
-            value=number("The value."),
-            step=number("Size of a step.", exclusiveMinimum=0),
-            direction=choice("Which multiple.", ("nearest", "up", "down"), default="nearest"),
-        ),
-        function(
-            "describe_sample",
-            "Statistics of values, 4 decimals: count, total, mean, median, extremes, population standard deviation.",
-            _describe_sample,
-            values=_VALUES,
-        ),
-        function(
-            "moving_average",
-            "Means of each run of neighbouring values, 4 decimals; also the lowest, highest and latest of these means.",
-            _moving_average,
-            values=_VALUES,
-            window=integer("Values in a run.", 1, 200),
-        ),
-        function(
-            "percent_change",
-            "Compares two values: difference, and percent of the earlier one with 2 decimals.",
-            _percent_change,
-            before=number("Earlier value."),
-            after=number("Later value."),
-        ),
-        function(
-            "apply_percentage",
-            "Takes a percentage of an amount: the part, the amount increased and reduced by it, 2 decimals.",
-            _apply_percentage,
-            amount=number("The amount."),
-            percent=number("Percent, 19 for 19 %."),
-        ),
-        function(
-            "split_by_shares",
-            "Divides a total in proportion to whole shares; parts in the order of the shares, 2 decimals.",
-            _split_by_shares,
-            total=number("What is divided."),
-            shares=array("Shares, in their order.", integer("A share.", 1, _LARGEST), 1),
-        ),
-        function(
-            "compound_growth",
-            "Lets an amount grow by a percentage each period, compounded; final amount and gain, 2 decimals.",
-            _compound_growth,
-            start=number("Amount at the start."),
-            percent=number(
-                "Percent for each period; negative to shrink.", minimum=-100, maximum=1000
-            ),
-            periods=integer("Number of periods.", 1, 600),
-        ),
-        function(
-            "loan_plan",
-            "Plans a loan with equal monthly instalments, 2 decimals: instalment, total paid, interest.",
-            _loan_plan,
-            principal=number("What is lent.", exclusiveMinimum=0),
-            yearly_percent=number(
-                "Nominal yearly interest in percent, a twelfth each month.", minimum=0, maximum=1000
-            ),
-            months=integer("Number of instalments.", 1, 600),
-        ),
-        function(
-            "circle_measures",
-            "Gives diameter, circumference and area of a circle, 4 decimals.",
-            _circle_measures,
-            radius=number(
-                "Radius, in any unit; the area is in that unit squared.", exclusiveMinimum=0
-            ),
-        ),
-        function(
-            "convert_unit",
-            "Converts a measurement between units of one kind, 4 decimals.",
-            _convert_unit,
-            value=number("The measurement."),
-            from_unit=choice("Its unit.", UNIT_NAMES),
-            to_unit=choice("Wanted unit.", UNIT_NAMES),
-        ),
+        prime_factors,
+        neighbouring_primes,
+        divide_with_rest,
+        shared_measures,
+        modular_power,
+        reduce_fraction,
+        write_in_base,
+        read_in_base,
+        round_to_step,
+        describe_sample,
+        moving_average,
+        percent_change,
+        apply_percentage,
+        split_by_shares,
+        compound_growth,
+        loan_plan,
+        circle_measures,
+        convert_unit,
     ),
 )

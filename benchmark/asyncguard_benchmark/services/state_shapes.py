@@ -6,6 +6,8 @@ WORD = {"type": "string"}
 NUMBER = {"type": "number"}
 FLAG = {"type": "boolean"}
 COUNT = {"type": "integer", "minimum": 0}
+NO_STATE = {"type": "object", "additionalProperties": False}
+"""The schema of a state that is always empty."""
 
 
 def record(**properties: Any) -> dict[str, Any]:

@@ -4,22 +4,16 @@ Order ids come from the content of an order, not from a counter: an extra order 
 Prices never move and orders never fill by themselves, so a run depends on nothing but its calls.
 """
 
-import hashlib
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Category
-from asyncguard_benchmark.services.declarations import (
-    Effect,
-    State,
-    Tool,
-    amount,
-    arguments,
-    choice,
-    text,
-    whole,
-)
+from asyncguard_benchmark.services.arguments import Amount, Count, Text
+from asyncguard_benchmark.services.content_ids import numbers
+from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import fields_of, require
 from asyncguard_benchmark.services.service import toolset
+from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 
 _ACCOUNT = "trading:{task_id}:account"
 _HOLDINGS = "trading:{task_id}:holdings"
@@ -27,80 +21,49 @@ _WATCHLIST = "trading:{task_id}:watchlist"
 _ORDERS = "trading:{task_id}:orders"
 _ALERTS = "trading:{task_id}:alerts"
 _MARKET = "trading:{task_id}:market"
-
-_NUMBER = {"type": "number"}
-_WORD = {"type": "string"}
-_COUNT = {"type": "integer", "minimum": 0}
-
-
-def _record(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _table(values: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": values}
-
-
-STATE_SCHEMA = _record(
-    balance=_NUMBER,
-    card_number=_WORD,
-    holdings=_table(_COUNT),
-    watchlist={"type": "array", "items": _WORD},
-    alerts=_table(_NUMBER),
-    orders=_table(
-        _record(symbol=_WORD, side=_WORD, quantity=_COUNT, limit_price=_NUMBER, status=_WORD)
-    ),
-    stocks=_table(
-        _record(
-            company=_WORD,
-            sector=_WORD,
-            price=_NUMBER,
-            day_change=_NUMBER,
-            day_low=_NUMBER,
-            target_price=_NUMBER,
+STATE_SCHEMA = record(
+    balance=NUMBER,
+    card_number=WORD,
+    holdings=table(COUNT),
+    watchlist=rows(WORD),
+    alerts=table(NUMBER),
+    orders=table(record(symbol=WORD, side=WORD, quantity=COUNT, limit_price=NUMBER, status=WORD)),
+    stocks=table(
+        record(
+            company=WORD,
+            sector=WORD,
+            price=NUMBER,
+            day_change=NUMBER,
+            day_low=NUMBER,
+            target_price=NUMBER,
         )
     ),
 )
 
-
-def _stock(state: State, symbol: str) -> dict[str, Any]:
-    if symbol not in state["stocks"]:
-        raise ToolFailure(f"No stock has the symbol {symbol!r}.")
-    found: dict[str, Any] = state["stocks"][symbol]
-    return found
+Symbol = Annotated[Text, "Ticker symbol."]
+Sector = Annotated[Text, "Name of a sector."]
+Card = Annotated[Text, "Number of the linked card, as the account shows it."]
+OrderId = Annotated[Count, "Number of an order."]
 
 
-def _order(state: State, order_id: int) -> dict[str, Any]:
-    found: dict[str, Any] | None = state["orders"].get(str(order_id))
-    if found is None:
-        raise ToolFailure(f"There is no order {order_id}.")
-    return found
+def _stock(state: State, symbol: str) -> Any:
+    return require(state["stocks"].get(symbol), f"No stock has the symbol {symbol!r}.")
 
 
-def _open_order(state: State, order_id: int) -> dict[str, Any]:
+def _order(state: State, order_id: int) -> Any:
+    return require(state["orders"].get(str(order_id)), f"There is no order {order_id}.")
+
+
+def _open_order(state: State, order_id: int) -> Any:
     order = _order(state, order_id)
     if order["status"] != "open":
         raise ToolFailure(f"Order {order_id} is {order['status']} and cannot be changed.")
     return order
 
 
-def _order_id(state: State, content: tuple[Any, ...]) -> int:
-    """Return five digits from the content; the n-th order of equal content takes the n-th free number of its series."""
-    attempt = 0
-    while True:
-        digest = hashlib.sha256(repr((content, attempt)).encode()).digest()
-        number = 10_000 + int.from_bytes(digest[:4], "big") % 90_000
-        if str(number) not in state["orders"]:
-            return number
-        attempt += 1
-
-
-def _find_symbol(state: State, company: str) -> Any:
+@tool(reads=(_MARKET,))
+def find_symbol(state: State, company: Annotated[Text, "Its name."]) -> Any:
+    """Tells the symbol of a company."""
     found = [
         symbol
         for symbol, stock in state["stocks"].items()
@@ -111,22 +74,30 @@ def _find_symbol(state: State, company: str) -> Any:
     return {"symbol": found[0]}
 
 
-def _get_quote(state: State, symbol: str) -> Any:
+@tool(reads=(_MARKET,))
+def get_quote(state: State, symbol: Symbol) -> Any:
+    """Tells price, change and low of the day."""
     stock = _stock(state, symbol)
-    return {"symbol": symbol, **{key: stock[key] for key in ("price", "day_change", "day_low")}}
+    return {"symbol": symbol, **fields_of(stock, "price day_change day_low")}
 
 
-def _get_rating(state: State, symbol: str) -> Any:
+@tool(reads=(_MARKET,))
+def get_rating(state: State, symbol: Symbol) -> Any:
+    """Tells the price that analysts aim at."""
     stock = _stock(state, symbol)
     return {"symbol": symbol, "target_price": stock["target_price"]}
 
 
-def _get_profile(state: State, symbol: str) -> Any:
+@tool(reads=(_MARKET,))
+def get_profile(state: State, symbol: Symbol) -> Any:
+    """Tells company and sector of a stock."""
     stock = _stock(state, symbol)
-    return {"symbol": symbol, "company": stock["company"], "sector": stock["sector"]}
+    return {"symbol": symbol, **fields_of(stock, "company sector")}
 
 
-def _list_sector(state: State, sector: str) -> Any:
+@tool(reads=(_MARKET,))
+def list_sector(state: State, sector: Sector) -> Any:
+    """Lists the symbols of a sector."""
     return {
         "symbols": sorted(
             s for s, stock in state["stocks"].items() if stock["sector"].lower() == sector.lower()
@@ -134,16 +105,20 @@ def _list_sector(state: State, sector: str) -> Any:
     }
 
 
-def _top_movers(state: State, sector: str) -> Any:
-    symbols = _list_sector(state, sector)["symbols"]
+@tool(reads=(_MARKET,))
+def top_movers(state: State, sector: Sector) -> Any:
+    """Tells the extremes of the day in a sector."""
+    symbols = list_sector.run(state, sector)["symbols"]
     if not symbols:
         raise ToolFailure(f"There is no sector {sector!r}.")
     ranked = sorted(symbols, key=lambda symbol: (state["stocks"][symbol]["day_change"], symbol))
     return {"biggest_gain": ranked[-1], "biggest_loss": ranked[0]}
 
 
-def _get_account(state: State) -> Any:
-    return {"balance": state["balance"], "card_number": state["card_number"]}
+@tool(reads=(_ACCOUNT,))
+def get_account(state: State) -> Any:
+    """Tells the balance and the linked card."""
+    return fields_of(state, "balance card_number")
 
 
 def _transfer(state: State, amount: float, card_number: str, sign: int) -> Any:
@@ -156,15 +131,21 @@ def _transfer(state: State, amount: float, card_number: str, sign: int) -> Any:
     return {"balance": balance}
 
 
-def _deposit(state: State, amount: float, card_number: str) -> Any:
+@tool(reads=(_ACCOUNT,), writes=(_ACCOUNT,))
+def deposit(state: State, amount: Annotated[Amount, "Dollars."], card_number: Card) -> Any:
+    """Moves money from the linked card to the account."""
     return _transfer(state, amount, card_number, 1)
 
 
-def _withdraw(state: State, amount: float, card_number: str) -> Any:
+@tool(reads=(_ACCOUNT,), writes=(_ACCOUNT,))
+def withdraw(state: State, amount: Annotated[Amount, "Dollars."], card_number: Card) -> Any:
+    """Moves money from the account to the linked card."""
     return _transfer(state, amount, card_number, -1)
 
 
-def _get_holdings(state: State) -> Any:
+@tool(reads=(_HOLDINGS,))
+def get_holdings(state: State) -> Any:
+    """Lists the shares held, by symbol."""
     return {
         "holdings": [
             {"symbol": symbol, "quantity": count}
@@ -173,29 +154,45 @@ def _get_holdings(state: State) -> Any:
     }
 
 
-def _get_watchlist(state: State) -> Any:
+@tool(reads=(_WATCHLIST,))
+def get_watchlist(state: State) -> Any:
+    """Lists the watched symbols, oldest first."""
     return {"symbols": list(state["watchlist"])}
 
 
-def _add_to_watchlist(state: State, symbol: str) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_MARKET, _WATCHLIST), writes=(_WATCHLIST,))
+def add_to_watchlist(state: State, symbol: Symbol) -> Any:
+    """Puts a stock on the watchlist and lists it."""
     _stock(state, symbol)
     if symbol not in state["watchlist"]:
         state["watchlist"].append(symbol)
-    return _get_watchlist(state)
+    return get_watchlist.run(state)
 
 
-def _remove_from_watchlist(state: State, symbol: str) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_MARKET, _WATCHLIST), writes=(_WATCHLIST,))
+def remove_from_watchlist(state: State, symbol: Symbol) -> Any:
+    """Takes a stock off the watchlist and lists it."""
     state["watchlist"] = [other for other in state["watchlist"] if other != symbol]
-    return _get_watchlist(state)
+    return get_watchlist.run(state)
 
 
-def _place_order(state: State, symbol: str, side: str, quantity: int, limit_price: float) -> Any:
+@tool(reads=(_MARKET, _ACCOUNT, _HOLDINGS, _ORDERS), writes=(_ORDERS,))
+def place_order(
+    state: State,
+    symbol: Symbol,
+    side: Annotated[Literal["buy", "sell"], "Direction."],
+    quantity: Annotated[Count, "Number of shares."],
+    limit_price: Annotated[Amount, "Price per share in dollars."],
+) -> Any:
+    """Places a limit order and tells its number."""
     _stock(state, symbol)
     if side == "sell" and state["holdings"].get(symbol, 0) < quantity:
         raise ToolFailure(f"The account does not hold {quantity} shares of {symbol}.")
     if side == "buy" and quantity * limit_price > state["balance"]:
         raise ToolFailure("The balance does not cover this order.")
-    number = _order_id(state, (symbol, side, quantity, limit_price))
+    content = (symbol, side, quantity, limit_price)
+    series = numbers(lambda attempt: repr((content, attempt)))
+    number = next(each for each in series if str(each) not in state["orders"])
     order = {
         "symbol": symbol,
         "side": side,
@@ -207,11 +204,18 @@ def _place_order(state: State, symbol: str, side: str, quantity: int, limit_pric
     return {"order_id": number, **order}
 
 
-def _get_order(state: State, order_id: int) -> Any:
+@tool(reads=(_ORDERS,))
+def get_order(state: State, order_id: OrderId) -> Any:
+    """Tells what an order says."""
     return {"order_id": order_id, **_order(state, order_id)}
 
 
-def _list_orders(state: State, status: str) -> Any:
+@tool(reads=(_ORDERS,))
+def list_orders(
+    state: State,
+    status: Annotated[Literal["open", "filled", "cancelled"], "Which orders."] = "open",
+) -> Any:
+    """Lists order numbers."""
     return {
         "order_ids": sorted(
             int(key) for key, order in state["orders"].items() if order["status"] == status
@@ -219,13 +223,22 @@ def _list_orders(state: State, status: str) -> Any:
     }
 
 
-def _cancel_order(state: State, order_id: int) -> Any:
+# At most once: the second time is an error.
+@tool(reads=(_ORDERS,), writes=(_ORDERS,))
+def cancel_order(state: State, order_id: OrderId) -> Any:
+    """Cancels an open order."""
     order = _open_order(state, order_id)
     order["status"] = "cancelled"
     return {"order_id": order_id, **order}
 
 
-def _reprice_order(state: State, order_id: int, limit_price: float) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_ACCOUNT, _ORDERS), writes=(_ORDERS,))
+def reprice_order(
+    state: State,
+    order_id: OrderId,
+    limit_price: Annotated[Amount, "New price per share in dollars."],
+) -> Any:
+    """Changes the limit price of an open order."""
     order = _open_order(state, order_id)
     if order["side"] == "buy" and order["quantity"] * limit_price > state["balance"]:
         raise ToolFailure("The balance does not cover this order.")
@@ -233,7 +246,11 @@ def _reprice_order(state: State, order_id: int, limit_price: float) -> Any:
     return {"order_id": order_id, **order}
 
 
-def _resize_order(state: State, order_id: int, quantity: int) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_ACCOUNT, _HOLDINGS, _ORDERS), writes=(_ORDERS,))
+def resize_order(
+    state: State, order_id: OrderId, quantity: Annotated[Count, "New number of shares."]
+) -> Any:
+    """Changes the number of shares of an open order."""
     order = _open_order(state, order_id)
     if order["side"] == "buy" and quantity * order["limit_price"] > state["balance"]:
         raise ToolFailure("The balance does not cover this order.")
@@ -243,198 +260,58 @@ def _resize_order(state: State, order_id: int, quantity: int) -> Any:
     return {"order_id": order_id, **order}
 
 
-def _get_alert(state: State, symbol: str) -> Any:
-    if symbol not in state["alerts"]:
-        raise ToolFailure(f"There is no alert for {symbol}.")
-    return {"symbol": symbol, "price": state["alerts"][symbol]}
+@tool(reads=(f"{_ALERTS}:{{symbol}}",))
+def get_alert(state: State, symbol: Symbol) -> Any:
+    """Tells the price of an alert."""
+    price = require(state["alerts"].get(symbol), f"There is no alert for {symbol}.")
+    return {"symbol": symbol, "price": price}
 
 
-def _set_alert(state: State, symbol: str, price: float) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(_MARKET,), writes=(f"{_ALERTS}:{{symbol}}",))
+def set_alert(
+    state: State,
+    symbol: Symbol,
+    price: Annotated[Amount, "Price in dollars that raises the alert."],
+) -> Any:
+    """Sets the price alert of a stock, replacing an earlier one."""
     _stock(state, symbol)
     state["alerts"][symbol] = price
     return {"symbol": symbol, "price": price}
 
 
-def _remove_alert(state: State, symbol: str) -> Any:
-    removed = _get_alert(state, symbol)
+@tool(reads=(f"{_ALERTS}:{{symbol}}",), writes=(f"{_ALERTS}:{{symbol}}",))
+def remove_alert(state: State, symbol: Symbol) -> Any:
+    """Removes the price alert of a stock and tells which price it had."""
+    removed = get_alert.run(state, symbol)
     del state["alerts"][symbol]
     return removed
 
-
-_SYMBOL = text("Ticker symbol.")
-_SECTOR = text("Name of a sector.")
-_ORDER_ID = whole("Number of an order.")
-_CARD = text("Number of the linked card, as the account shows it.")
-
-
-def _reads(name: str, description: str, run: Any, resource: str, **properties: Any) -> Tool:
-    schema = arguments(**properties)
-    return Tool(
-        name=name,
-        description=description,
-        parameters=schema,
-        effect=Effect.PURE,
-        reads=(resource,),
-        run=run,
-    )
-
-
-def _moves_money(name: str, description: str, run: Any) -> Tool:
-    return Tool(
-        name=name,
-        description=description,
-        parameters=arguments(amount=amount("Dollars."), card_number=_CARD),
-        effect=Effect.AT_MOST_ONCE,
-        reads=(_ACCOUNT,),
-        writes=(_ACCOUNT,),
-        run=run,
-    )
-
-
-def _watches(name: str, description: str, run: Any) -> Tool:
-    return Tool(
-        name=name,
-        description=description,
-        parameters=arguments(symbol=_SYMBOL),
-        effect=Effect.IDEMPOTENT,
-        reads=(_MARKET, _WATCHLIST),
-        writes=(_WATCHLIST,),
-        run=run,
-    )
-
-
-_PLACE_ORDER = Tool(
-    name="place_order",
-    description="Places a limit order and tells its number.",
-    parameters=arguments(
-        symbol=_SYMBOL,
-        side=choice("Direction.", ("buy", "sell")),
-        quantity=whole("Number of shares."),
-        limit_price=amount("Price per share in dollars."),
-    ),
-    effect=Effect.AT_MOST_ONCE,
-    reads=(_MARKET, _ACCOUNT, _HOLDINGS, _ORDERS),
-    writes=(_ORDERS,),
-    run=_place_order,
-)
-_CANCEL_ORDER = Tool(
-    name="cancel_order",
-    description="Cancels an open order.",
-    parameters=arguments(order_id=_ORDER_ID),
-    effect=Effect.AT_MOST_ONCE,  # the second time is an error
-    reads=(_ORDERS,),
-    writes=(_ORDERS,),
-    run=_cancel_order,
-)
-_REPRICE_ORDER = Tool(
-    name="reprice_order",
-    description="Changes the limit price of an open order.",
-    parameters=arguments(order_id=_ORDER_ID, limit_price=amount("New price per share in dollars.")),
-    effect=Effect.IDEMPOTENT,
-    reads=(_ACCOUNT, _ORDERS),
-    writes=(_ORDERS,),
-    run=_reprice_order,
-)
-_RESIZE_ORDER = Tool(
-    name="resize_order",
-    description="Changes the number of shares of an open order.",
-    parameters=arguments(order_id=_ORDER_ID, quantity=whole("New number of shares.")),
-    effect=Effect.IDEMPOTENT,
-    reads=(_ACCOUNT, _HOLDINGS, _ORDERS),
-    writes=(_ORDERS,),
-    run=_resize_order,
-)
-_SET_ALERT = Tool(
-    name="set_alert",
-    description="Sets the price alert of a stock, replacing an earlier one.",
-    parameters=arguments(symbol=_SYMBOL, price=amount("Price in dollars that raises the alert.")),
-    effect=Effect.IDEMPOTENT,
-    reads=(_MARKET,),
-    writes=(f"{_ALERTS}:{{symbol}}",),
-    run=_set_alert,
-)
-_REMOVE_ALERT = Tool(
-    name="remove_alert",
-    description="Removes the price alert of a stock and tells which price it had.",
-    parameters=arguments(symbol=_SYMBOL),
-    effect=Effect.AT_MOST_ONCE,
-    reads=(f"{_ALERTS}:{{symbol}}",),
-    writes=(f"{_ALERTS}:{{symbol}}",),
-    run=_remove_alert,
-)
-_STATUS = choice("Which orders.", ("open", "filled", "cancelled"), default="open")
 
 TOOLSET = toolset(
     Category.TRADING_BOT,
     STATE_SCHEMA,
     (
-        _reads(
-            "find_symbol",
-            "Tells the symbol of a company.",
-            _find_symbol,
-            _MARKET,
-            company=text("Its name."),
-        ),
-        _reads(
-            "get_quote",
-            "Tells price, change and low of the day.",
-            _get_quote,
-            _MARKET,
-            symbol=_SYMBOL,
-        ),
-        _reads(
-            "get_rating",
-            "Tells the price that analysts aim at.",
-            _get_rating,
-            _MARKET,
-            symbol=_SYMBOL,
-        ),
-        _reads(
-            "get_profile",
-            "Tells company and sector of a stock.",
-            _get_profile,
-            _MARKET,
-            symbol=_SYMBOL,
-        ),
-        _reads(
-            "list_sector", "Lists the symbols of a sector.", _list_sector, _MARKET, sector=_SECTOR
-        ),
-        _reads(
-            "top_movers",
-            "Tells the extremes of the day in a sector.",
-            _top_movers,
-            _MARKET,
-            sector=_SECTOR,
-        ),
-        _reads("get_account", "Tells the balance and the linked card.", _get_account, _ACCOUNT),
-        _moves_money("deposit", "Moves money from the linked card to the account.", _deposit),
-        _moves_money("withdraw", "Moves money from the account to the linked card.", _withdraw),
-        _reads("get_holdings", "Lists the shares held, by symbol.", _get_holdings, _HOLDINGS),
-        _reads(
-            "get_watchlist", "Lists the watched symbols, oldest first.", _get_watchlist, _WATCHLIST
-        ),
-        _watches(
-            "add_to_watchlist", "Puts a stock on the watchlist and lists it.", _add_to_watchlist
-        ),
-        _watches(
-            "remove_from_watchlist",
-            "Takes a stock off the watchlist and lists it.",
-            _remove_from_watchlist,
-        ),
-        _PLACE_ORDER,
-        _reads("get_order", "Tells what an order says.", _get_order, _ORDERS, order_id=_ORDER_ID),
-        _reads("list_orders", "Lists order numbers.", _list_orders, _ORDERS, status=_STATUS),
-        _CANCEL_ORDER,
-        _REPRICE_ORDER,
-        _RESIZE_ORDER,
-        _reads(
-            "get_alert",
-            "Tells the price of an alert.",
-            _get_alert,
-            f"{_ALERTS}:{{symbol}}",
-            symbol=_SYMBOL,
-        ),
-        _SET_ALERT,
-        _REMOVE_ALERT,
+        find_symbol,
+        get_quote,
+        get_rating,
+        get_profile,
+        list_sector,
+        top_movers,
+        get_account,
+        deposit,
+        withdraw,
+        get_holdings,
+        get_watchlist,
+        add_to_watchlist,
+        remove_from_watchlist,
+        place_order,
+        get_order,
+        list_orders,
+        cancel_order,
+        reprice_order,
+        resize_order,
+        get_alert,
+        set_alert,
+        remove_alert,
     ),
 )

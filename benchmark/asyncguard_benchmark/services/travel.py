@@ -4,14 +4,15 @@ All money is in euros unless a tool says otherwise, rounded to cents. Fares neve
 booked: an extra booking does not shift the reference of another.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Category
+from asyncguard_benchmark.services.arguments import Amount, Count, Text
 from asyncguard_benchmark.services.content_ids import content_id
-from asyncguard_benchmark.services.declarations import State, amount, choice, text, whole
+from asyncguard_benchmark.services.declarations import Effect, State, tool
+from asyncguard_benchmark.services.records import entry, fields_of
 from asyncguard_benchmark.services.service import toolset
-from asyncguard_benchmark.services.service_tools import reader, setter, writer
 from asyncguard_benchmark.services.travel_state import (
     BUDGET,
     CARDS,
@@ -23,41 +24,61 @@ from asyncguard_benchmark.services.travel_state import (
     active_flight,
     active_trip,
     charge,
-    entry,
 )
 
+City = Annotated[Text, "Name of the city."]
+Flight = Annotated[Text, "Flight number, as KV 218."]
+Card = Annotated[Text, "Id of a card, as CC-17."]
+Reference = Annotated[Text, "Reference of a booking, as F-20417 or R-88102."]
+Hotel = Annotated[Text, "Id of a hotel, as HT-31."]
 
-def _verify_traveller(state: State, surname: str, passport: str) -> Any:
+
+@tool(effect=Effect.IDEMPOTENT, writes=(TRAVELLER,))
+def verify_traveller(
+    state: State,
+    surname: Annotated[Text, "Family name as in the passport."],
+    passport: Annotated[Text, "Number of the passport."],
+) -> Any:
+    """Proves who travels, which buying a flight requires; tells home airport and member status."""
     person = state["traveller"]
     if (surname, passport) != (person["surname"], person["passport"]):
         raise ToolFailure("Surname and passport do not belong together.")
     person["verified"] = True
-    return {"verified": True, "home_airport": person["home_airport"], "status": person["status"]}
+    return {"verified": True, **fields_of(person, "home_airport status")}
 
 
-def _airports_of(state: State, city: str) -> Any:
+@tool(reads=(CATALOGUE,))
+def airports_of(state: State, city: City) -> Any:
+    """Lists what airports serve a place."""
     found = [
-        {"code": code, "name": port["name"], "km_to_centre": port["km_to_centre"]}
+        {"code": code, **fields_of(port, "name km_to_centre")}
         for code, port in sorted(state["airports"].items())
         if port["city"].lower() == city.lower()
     ]
     return {"airports": found}
 
 
-def _search_flights(state: State, origin: str, destination: str, date: str) -> Any:
-    shown = ("departs", "arrives", "economy", "business")
+@tool(reads=(CATALOGUE,))
+def search_flights(
+    state: State,
+    origin: Annotated[Text, "Three-letter code of the airport of departure."],
+    destination: Annotated[Text, "Three-letter code of the airport of arrival."],
+    date: Annotated[Text, "Day of departure, YYYY-MM-DD."],
+) -> Any:
+    """Lists connections of a day by departure, with fares of both cabins."""
     found = [
-        {"flight": number, **{key: flight[key] for key in shown}}
+        {"flight": number, **fields_of(flight, "departs arrives economy business")}
         for number, flight in state["flights"].items()
         if (flight["origin"], flight["destination"], flight["date"]) == (origin, destination, date)
     ]
     return {"flights": sorted(found, key=lambda flight: (flight["departs"], flight["flight"]))}
 
 
-def _flight_terms(state: State, flight: str) -> Any:
+@tool(reads=(CATALOGUE,))
+def flight_terms(state: State, flight: Flight) -> Any:
+    """Shows route, day, baggage allowance and percentage refunded on cancelling."""
     terms = entry(state, "flights", flight, "flight")
-    shown = ("origin", "destination", "date", "bag_kg", "refund_percent")
-    return {"flight": flight, **{key: terms[key] for key in shown}}
+    return {"flight": flight, **fields_of(terms, "origin destination date bag_kg refund_percent")}
 
 
 def _unassigned(state: State, flight: str) -> dict[str, str]:
@@ -71,7 +92,9 @@ def _unassigned(state: State, flight: str) -> dict[str, str]:
     }
 
 
-def _seat_chart(state: State, flight: str) -> Any:
+@tool(reads=(CATALOGUE, TRIPS))
+def seat_chart(state: State, flight: Flight) -> Any:
+    """Shows unassigned seats by kind, each kind in order of name."""
     entry(state, "flights", flight, "flight")
     seats = _unassigned(state, flight)
     kinds = ("window", "middle", "aisle")
@@ -98,7 +121,14 @@ def _record_trip(state: State, card: str, price: float, **trip: Any) -> str:
     return reference
 
 
-def _book_flight(state: State, flight: str, cabin: str, card: str) -> Any:
+@tool(reads=(TRAVELLER, CATALOGUE, CARDS, BUDGET, TRIPS), writes=(CARDS, BUDGET, TRIPS))
+def book_flight(
+    state: State,
+    flight: Flight,
+    cabin: Annotated[Literal["economy", "business"], "Class of travel."],
+    card: Card,
+) -> Any:
+    """Buys a ticket for the verified traveller."""
     if not state["traveller"]["verified"]:
         raise ToolFailure("The traveller must be verified before a flight is booked.")
     fares = entry(state, "flights", flight, "flight")
@@ -114,7 +144,9 @@ def _book_flight(state: State, flight: str, cabin: str, card: str) -> Any:
     }
 
 
-def _move_booking(state: State, reference: str, flight: str) -> Any:
+@tool(reads=(CATALOGUE, CARDS, BUDGET, TRIPS), writes=(CARDS, BUDGET, TRIPS))
+def move_booking(state: State, reference: Reference, flight: Flight) -> Any:
+    """Rebooks a ticket to another flight, same cabin, without a seat; card and budget bear the difference."""
     trip, fares = active_flight(state, reference), entry(state, "flights", flight, "flight")
     difference = round(fares[trip["cabin"]] - trip["paid"], 2)
     charge(state, trip["card"], difference)
@@ -127,7 +159,11 @@ def _move_booking(state: State, reference: str, flight: str) -> Any:
     }
 
 
-def _assign_seat(state: State, reference: str, seat: str) -> Any:
+@tool(reads=(CATALOGUE, TRIPS), writes=(TRIPS,))
+def assign_seat(
+    state: State, reference: Reference, seat: Annotated[Text, "A seat, as 14C."]
+) -> Any:
+    """Gives a ticket that has none a seat."""
     trip = active_flight(state, reference)
     free = _unassigned(state, trip["item"])
     if seat not in free:
@@ -138,22 +174,33 @@ def _assign_seat(state: State, reference: str, seat: str) -> Any:
     return {"reference": reference, "flight": trip["item"], "seat": seat, "kind": free[seat]}
 
 
-def _hotel_offers(state: State, city: str) -> Any:
-    shown = ("name", "area", "stars", "nightly")
+@tool(reads=(CATALOGUE,))
+def hotel_offers(state: State, city: City) -> Any:
+    """Lists hotels by name, with price per night."""
     found = [
-        {"hotel_id": key, **{name: hotel[name] for name in shown}}
+        {"hotel_id": key, **fields_of(hotel, "name area stars nightly")}
         for key, hotel in state["hotels"].items()
         if hotel["city"].lower() == city.lower()
     ]
     return {"hotels": sorted(found, key=lambda hotel: (hotel["name"], hotel["hotel_id"]))}
 
 
-def _hotel_terms(state: State, hotel_id: str) -> Any:
+@tool(reads=(CATALOGUE,))
+def hotel_terms(state: State, hotel_id: Hotel) -> Any:
+    """Shows the daily breakfast surcharge and whether animals may stay."""
     hotel = entry(state, "hotels", hotel_id, "hotel")
-    return {"hotel_id": hotel_id, "breakfast": hotel["breakfast"], "pets": hotel["pets"]}
+    return {"hotel_id": hotel_id, **fields_of(hotel, "breakfast pets")}
 
 
-def _book_hotel(state: State, hotel_id: str, check_in: str, nights: int, card: str) -> Any:
+@tool(reads=(CATALOGUE, CARDS, BUDGET, TRIPS), writes=(CARDS, BUDGET, TRIPS))
+def book_hotel(
+    state: State,
+    hotel_id: Hotel,
+    check_in: Annotated[Text, "Day of arrival, YYYY-MM-DD."],
+    nights: Annotated[Count, "Number of nights."],
+    card: Card,
+) -> Any:
+    """Books and pays a room."""
     hotel = entry(state, "hotels", hotel_id, "hotel")
     price = round(hotel["nightly"] * nights, 2)
     reference = _record_trip(
@@ -162,33 +209,44 @@ def _book_hotel(state: State, hotel_id: str, check_in: str, nights: int, card: s
     return {"reference": reference, "paid": price, "card_left": state["cards"][card]["available"]}
 
 
-def _list_cards(state: State) -> Any:
+@tool(reads=(CARDS,))
+def list_cards(state: State) -> Any:
+    """Lists cards with label and available euros."""
     return {"cards": [{"card": key, **card} for key, card in sorted(state["cards"].items())]}
 
 
-def _load_card(state: State, card: str, euros: float) -> Any:
+@tool(reads=(CARDS,), writes=(CARDS,))
+def load_card(state: State, card: Card, euros: Annotated[Amount, "Euros."]) -> Any:
+    """Puts money on a card."""
     wallet = entry(state, "cards", card, "card")
     wallet["available"] = round(wallet["available"] + euros, 2)
     return {"card": card, "available": wallet["available"]}
 
 
-def _budget_left(state: State) -> Any:
+@tool(reads=(BUDGET,))
+def budget_left(state: State) -> Any:
+    """Shows limit, expenses and remainder of the budget."""
     budget = state["budget"]
-    return {
-        "limit": budget["limit"],
-        "spent": budget["spent"],
-        "left": round(budget["limit"] - budget["spent"], 2),
-    }
+    return {**fields_of(budget, "limit spent"), "left": round(budget["limit"] - budget["spent"], 2)}
 
 
-def _plan_budget(state: State, limit: float) -> Any:
+@tool(effect=Effect.IDEMPOTENT, reads=(BUDGET,), writes=(BUDGET,))
+def plan_budget(state: State, limit: Annotated[Amount, "Euros."]) -> Any:
+    """Sets the limit that all bookings and premiums together must keep to."""
     if limit < state["budget"]["spent"]:
         raise ToolFailure(f"{state['budget']['spent']} is spent already.")
     state["budget"]["limit"] = limit
-    return _budget_left(state)
+    return budget_left.run(state)
 
 
-def _exchange(state: State, sum_of_money: float, source: str, target: str) -> Any:
+@tool(reads=(CATALOGUE,))
+def exchange(
+    state: State,
+    sum_of_money: Annotated[Amount, "In units of the source."],
+    source: Annotated[Text, "Three-letter code of its currency."],
+    target: Annotated[Text, "Three-letter code of the currency wanted."],
+) -> Any:
+    """Converts money between currencies, to two decimals."""
     rates = state["per_euro"]
     unknown = [currency for currency in (source, target) if currency not in rates]
     if unknown:
@@ -200,23 +258,25 @@ def _exchange(state: State, sum_of_money: float, source: str, target: str) -> An
     }
 
 
-def _list_trips(state: State) -> Any:
-    shown = ("kind", "date", "status")
+@tool(reads=(TRIPS,))
+def list_trips(state: State) -> Any:
+    """Lists booking references with kind, day and status."""
     trips = sorted(state["trips"].items())
     return {
-        "trips": [{"reference": key, **{name: trip[name] for name in shown}} for key, trip in trips]
+        "trips": [{"reference": key, **fields_of(trip, "kind date status")} for key, trip in trips]
     }
 
 
-def _trip_details(state: State, reference: str) -> Any:
+@tool(reads=(TRIPS,))
+def trip_details(state: State, reference: Reference) -> Any:
+    """Shows flight or hotel, seat, card and price of a booking."""
     trip = entry(state, "trips", reference, "booking")
-    return {
-        "reference": reference,
-        **{name: trip[name] for name in ("item", "nights", "cabin", "seat", "card", "paid")},
-    }
+    return {"reference": reference, **fields_of(trip, "item nights cabin seat card paid")}
 
 
-def _call_off(state: State, reference: str) -> Any:
+@tool(reads=(CATALOGUE, CARDS, BUDGET, TRIPS), writes=(CARDS, BUDGET, TRIPS))
+def call_off(state: State, reference: Reference) -> Any:
+    """Cancels a booking; card and budget get back what its terms allow, for hotels all of it."""
     trip = active_trip(state, reference)
     percent = state["flights"][trip["item"]]["refund_percent"] if trip["kind"] == "flight" else 100
     refund = round(trip["paid"] * percent / 100, 2)
@@ -225,7 +285,9 @@ def _call_off(state: State, reference: str) -> Any:
     return {"reference": reference, "refund": refund, "card": trip["card"]}
 
 
-def _cover_offers(state: State, reference: str) -> Any:
+@tool(reads=(CATALOGUE, TRIPS))
+def cover_offers(state: State, reference: Reference) -> Any:
+    """Lists insurance plans for a booking, with premiums."""
     trip = active_trip(state, reference)
     offers = [
         {
@@ -238,7 +300,11 @@ def _cover_offers(state: State, reference: str) -> Any:
     return {"reference": reference, "offers": offers}
 
 
-def _take_cover(state: State, reference: str, plan: str, card: str) -> Any:
+@tool(reads=(CATALOGUE, CARDS, BUDGET, TRIPS, POLICIES), writes=(CARDS, BUDGET, POLICIES))
+def take_cover(
+    state: State, reference: Reference, plan: Annotated[Text, "Key of the plan."], card: Card
+) -> Any:
+    """Insures a booking."""
     trip, terms = active_trip(state, reference), entry(state, "plans", plan, "plan")
     if any(policy["reference"] == reference for policy in state["policies"].values()):
         raise ToolFailure(f"Booking {reference} is insured already.")
@@ -249,180 +315,30 @@ def _take_cover(state: State, reference: str, plan: str, card: str) -> Any:
     return {"policy": policy, "premium": premium, "card_left": state["cards"][card]["available"]}
 
 
-_AIRPORT = "Three-letter code of the airport"
-_FLIGHT = text("Flight number, as KV 218.")
-_REFERENCE = text("Reference of a booking, as F-20417 or R-88102.")
-_CARD = text("Id of a card, as CC-17.")
-_HOTEL = text("Id of a hotel, as HT-31.")
-_CITY = text("Name of the city.")
-_MONEY = (CARDS, BUDGET)
-
 TOOLSET = toolset(
     Category.TRAVEL_PLANNING,
     STATE_SCHEMA,
     (
-        setter(
-            "verify_traveller",
-            "Proves who travels, which buying a flight requires; tells home airport and member status.",
-            _verify_traveller,
-            (),
-            (TRAVELLER,),
-            surname=text("Family name as in the passport."),
-            passport=text("Number of the passport."),
-        ),
-        reader(
-            "airports_of",
-            "Lists what airports serve a place.",
-            _airports_of,
-            (CATALOGUE,),
-            city=_CITY,
-        ),
-        reader(
-            "search_flights",
-            "Lists connections of a day by departure, with fares of both cabins.",
-            _search_flights,
-            (CATALOGUE,),
-            origin=text(f"{_AIRPORT} of departure."),
-            destination=text(f"{_AIRPORT} of arrival."),
-            date=text("Day of departure, YYYY-MM-DD."),
-        ),
-        reader(
-            "flight_terms",
-            "Shows route, day, baggage allowance and percentage refunded on cancelling.",
-            _flight_terms,
-            (CATALOGUE,),
-            flight=_FLIGHT,
-        ),
-        reader(
-            "seat_chart",
-            "Shows unassigned seats by kind, each kind in order of name.",
-            _seat_chart,
-            (CATALOGUE, TRIPS),
-            flight=_FLIGHT,
-        ),
-        writer(
-            "book_flight",
-            "Buys a ticket for the verified traveller.",
-            _book_flight,
-            (TRAVELLER, CATALOGUE, *_MONEY, TRIPS),
-            (*_MONEY, TRIPS),
-            flight=_FLIGHT,
-            cabin=choice("Class of travel.", ("economy", "business")),
-            card=_CARD,
-        ),
-        writer(
-            "move_booking",
-            "Rebooks a ticket to another flight, same cabin, without a seat; card and budget bear the difference.",
-            _move_booking,
-            (CATALOGUE, *_MONEY, TRIPS),
-            (*_MONEY, TRIPS),
-            reference=_REFERENCE,
-            flight=_FLIGHT,
-        ),
-        writer(
-            "assign_seat",
-            "Gives a ticket that has none a seat.",
-            _assign_seat,
-            (CATALOGUE, TRIPS),
-            (TRIPS,),
-            reference=_REFERENCE,
-            seat=text("A seat, as 14C."),
-        ),
-        reader(
-            "hotel_offers",
-            "Lists hotels by name, with price per night.",
-            _hotel_offers,
-            (CATALOGUE,),
-            city=_CITY,
-        ),
-        reader(
-            "hotel_terms",
-            "Shows the daily breakfast surcharge and whether animals may stay.",
-            _hotel_terms,
-            (CATALOGUE,),
-            hotel_id=_HOTEL,
-        ),
-        writer(
-            "book_hotel",
-            "Books and pays a room.",
-            _book_hotel,
-            (CATALOGUE, *_MONEY, TRIPS),
-            (*_MONEY, TRIPS),
-            hotel_id=_HOTEL,
-            check_in=text("Day of arrival, YYYY-MM-DD."),
-            nights=whole("Number of nights."),
-            card=_CARD,
-        ),
-        reader("list_cards", "Lists cards with label and available euros.", _list_cards, (CARDS,)),
-        writer(
-            "load_card",
-            "Puts money on a card.",
-            _load_card,
-            (CARDS,),
-            (CARDS,),
-            card=_CARD,
-            euros=amount("Euros."),
-        ),
-        reader(
-            "budget_left",
-            "Shows limit, expenses and remainder of the budget.",
-            _budget_left,
-            (BUDGET,),
-        ),
-        setter(
-            "plan_budget",
-            "Sets the limit that all bookings and premiums together must keep to.",
-            _plan_budget,
-            (BUDGET,),
-            (BUDGET,),
-            limit=amount("Euros."),
-        ),
-        reader(
-            "exchange",
-            "Converts money between currencies, to two decimals.",
-            _exchange,
-            (CATALOGUE,),
-            sum_of_money=amount("In units of the source."),
-            source=text("Three-letter code of its currency."),
-            target=text("Three-letter code of the currency wanted."),
-        ),
-        reader(
-            "list_trips",
-            "Lists booking references with kind, day and status.",
-            _list_trips,
-            (TRIPS,),
-        ),
-        reader(
-            "trip_details",
-            "Shows flight or hotel, seat, card and price of a booking.",
-            _trip_details,
-            (TRIPS,),
-            reference=_REFERENCE,
-        ),
-        writer(
-            "call_off",
-            "Cancels a booking; card and budget get back what its terms allow, for hotels all of it.",
-            _call_off,
-            (CATALOGUE, *_MONEY, TRIPS),
-            (*_MONEY, TRIPS),
-            reference=_REFERENCE,
-        ),
-        reader(
-            "cover_offers",
-            "Lists insurance plans for a booking, with premiums.",
-            _cover_offers,
-            (CATALOGUE, TRIPS),
-            reference=_REFERENCE,
-        ),
-        writer(
-            "take_cover",
-            "Insures a booking.",
-            _take_cover,
-            (CATALOGUE, *_MONEY, TRIPS, POLICIES),
-            (*_MONEY, POLICIES),
-            reference=_REFERENCE,
-            plan=text("Key of the plan."),
-            card=_CARD,
-        ),
+        verify_traveller,
+        airports_of,
+        search_flights,
+        flight_terms,
+        seat_chart,
+        book_flight,
+        move_booking,
+        assign_seat,
+        hotel_offers,
+        hotel_terms,
+        book_hotel,
+        list_cards,
+        load_card,
+        budget_left,
+        plan_budget,
+        exchange,
+        list_trips,
+        trip_details,
+        call_off,
+        cover_offers,
+        take_cover,
     ),
 )

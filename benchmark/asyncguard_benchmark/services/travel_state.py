@@ -4,6 +4,7 @@ from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.services.declarations import State
+from asyncguard_benchmark.services.records import entry
 from asyncguard_benchmark.services.state_shapes import (
     COUNT,
     FLAG,
@@ -70,19 +71,7 @@ STATE_SCHEMA = record(
 )
 
 
-def entry(state: State, kind: str, key: str, what: str) -> dict[str, Any]:
-    """Return one record of a kind.
-
-    Raises:
-        ToolFailure: there is none; `what` is the word for it.
-    """
-    if key not in state[kind]:
-        raise ToolFailure(f"There is no {what} {key!r}.")
-    found: dict[str, Any] = state[kind][key]
-    return found
-
-
-def active_trip(state: State, reference: str) -> dict[str, Any]:
+def active_trip(state: State, reference: str) -> Any:
     """Return a booking that was not cancelled.
 
     Raises:
@@ -94,7 +83,7 @@ def active_trip(state: State, reference: str) -> dict[str, Any]:
     return trip
 
 
-def active_flight(state: State, reference: str) -> dict[str, Any]:
+def active_flight(state: State, reference: str) -> Any:
     """Return a flight booking that was not cancelled.
 
     Raises:

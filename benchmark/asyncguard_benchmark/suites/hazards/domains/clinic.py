@@ -5,30 +5,17 @@ chart of the ward, from whose entries it is computed; a value by the laboratory,
 by the reference laboratory. The state changes only by calls.
 """
 
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.declarations import Remedies, State, Tool, choice, text, whole
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.arguments import ISO_DAY, Amount, Count, Few, Text
+from asyncguard_benchmark.services.declarations import Remedies, State, tool
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import entry, fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
-from asyncguard_benchmark.services.service_tools import reader, writer
 from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
-from asyncguard_benchmark.suites.hazards.domains.clinic_results import (
-    APPOINTMENT,
-    COURSE,
-    DOSES,
-    FILE,
-    FINDING,
-    LETTER,
-    LOADS,
-    PRESCRIPTION,
-    TESTS,
-    URGENCIES,
-)
-from asyncguard_benchmark.suites.hazards.domains.dates import a_day, days_after, not_before
+from asyncguard_benchmark.suites.hazards.domains.dates import days_after, not_before
 from asyncguard_benchmark.suites.hazards.domains.effect_log import (
     EFFECTS_SCHEMA,
     perform,
@@ -37,6 +24,7 @@ from asyncguard_benchmark.suites.hazards.domains.effect_log import (
 )
 from asyncguard_benchmark.suites.hazards.domains.questions import Question
 from asyncguard_benchmark.suites.hazards.domains.result_rules import adds_up, echoes, product
+from asyncguard_benchmark.suites.hazards.domains.result_schemas import result_schemas
 
 _FILES = "clinic:{task_id}:files"
 _REGISTER = "clinic:{task_id}:register"
@@ -48,9 +36,13 @@ _REFERENCE = "clinic:{task_id}:reference"
 _ROOMS = "clinic:{task_id}:rooms"
 _RULES = "clinic:{task_id}:rules"
 _EFFECTS = "clinic:{task_id}:effects"
-
 _MEASURED = {"sample_id": WORD, "value": NUMBER, "finding": WORD, "repeat_on": WORD, "as_of": WORD}
 _LIMITS = record(soon_above=NUMBER, urgent_above=NUMBER)
+_LOADS = ("light", "usual", "heavy")
+"""Daily load of a medicine, from low to high."""
+_URGENCIES = ("routine", "soon", "urgent")
+"""Urgency of a letter."""
+_RESULTS = result_schemas(Domain.CLINIC)
 STATE_SCHEMA = record(
     today=WORD,
     files=table(record(patient_id=WORD, ward=WORD, weight_kg=NUMBER)),
@@ -66,12 +58,50 @@ STATE_SCHEMA = record(
     ),
     effects=EFFECTS_SCHEMA,
 )
+_ECHO = echoes("patient_id")
+
+LabTest = Literal["creatinine", "bilirubin", "urate"]
+Patient = Annotated[Text, "Number of the patient, as P000000."]
+Medicine = Annotated[Text, "Name of the medicine, in lower case."]
+Test = Annotated[LabTest, "What to look up."]
+Day = Annotated[Text, "Day of the visit, as 2026-01-31.", ISO_DAY]
 
 
-def _open_file(state: State, file_number: str) -> Any:
-    if file_number not in state["files"]:
-        raise ToolFailure(f"There is no file {file_number!r}.")
-    return {"file_number": file_number, **state["files"][file_number]}
+_MEDICATION = Question(
+    askable={
+        "prescribed_dose": ("patient_id", "medicine"),
+        "dispensed_dose": ("handed_to", "drug"),
+        "charted_dose": ("chart_of", "substance"),
+    },
+    trusted="prescribed_dose",
+    returns=_RESULTS["doses"],
+    echoed=("patient_id", "medicine"),
+    compared=("/daily_mg",),
+    derived_by="charted_dose",
+    rules=(adds_up("daily_mg", "doses_mg"),),
+)
+_VALUES = Question(
+    askable={
+        "lab_value": ("patient_id", "test"),
+        "analyser_value": ("drawn_from", "analyte"),
+        "reference_value": ("sent_for", "parameter"),
+    },
+    trusted="reference_value",
+    returns=_RESULTS["finding"],
+    echoed=("patient_id", "test"),
+    compared=("/value", "/finding", "/repeat_on", "/sample_id"),
+    dated="/as_of",
+    rules=(not_before("repeat_on", "as_of"),),
+)
+
+
+@tool(
+    reads=(_FILES,),
+    remedies=Remedies(returns=_RESULTS["file"], invariants=(echoes("file_number"),)),
+)
+def open_file(state: State, file_number: Annotated[Text, "Number of the file, as F-00000."]) -> Any:
+    """Tells patient, ward and weight by the number of the file."""
+    return {"file_number": file_number, **entry(state, "files", file_number, "file")}
 
 
 def _doses(patient_id: str, medicine: str, doses: list[Any], total: Any) -> Any:
@@ -83,24 +113,33 @@ def _doses(patient_id: str, medicine: str, doses: list[Any], total: Any) -> Any:
     }
 
 
-def _prescribed_dose(state: State, patient_id: str, medicine: str) -> Any:
-    entry = state["register"].get(patient_id, {}).get(medicine)
-    if entry is None:
-        raise ToolFailure(f"No {medicine} is prescribed to {patient_id!r}.")
+@tool(reads=(_REGISTER,), remedies=_MEDICATION.remedies)
+def prescribed_dose(state: State, patient_id: Patient, medicine: Medicine) -> Any:
+    """Tells a daily dose by the register of prescriptions."""
+    entry = require(
+        state["register"].get(patient_id, {}).get(medicine),
+        f"No {medicine} is prescribed to {patient_id!r}.",
+    )
     return _doses(patient_id, medicine, entry["doses"], entry["daily"])
 
 
-def _dispensed_dose(state: State, handed_to: str, drug: str) -> Any:
-    for entry in state["pharmacy"]:
-        if (entry["handed_to"], entry["drug"]) == (handed_to, drug):
-            return _doses(handed_to, drug, entry["doses"], entry["per_day"])
-    raise ToolFailure(f"The pharmacy handed no {drug} to {handed_to!r}.")
+@tool(reads=(_PHARMACY,), remedies=_MEDICATION.remedies)
+def dispensed_dose(state: State, handed_to: Patient, drug: Medicine) -> Any:
+    """Tells a daily dose by what the pharmacy handed out."""
+    entry = require(
+        row_with(state["pharmacy"], handed_to=handed_to, drug=drug),
+        f"The pharmacy handed no {drug} to {handed_to!r}.",
+    )
+    return _doses(handed_to, drug, entry["doses"], entry["per_day"])
 
 
-def _charted_dose(state: State, chart_of: str, substance: str) -> Any:
-    entries = state["charts"].get(chart_of, {}).get(substance)
-    if entries is None:
-        raise ToolFailure(f"The chart of {chart_of!r} shows no {substance}.")
+@tool(reads=(_CHARTS,), remedies=_MEDICATION.remedies)
+def charted_dose(state: State, chart_of: Patient, substance: Medicine) -> Any:
+    """Works out a daily dose from the ward's medication chart."""
+    entries = require(
+        state["charts"].get(chart_of, {}).get(substance),
+        f"The chart of {chart_of!r} shows no {substance}.",
+    )
     doses = [entry["tablets"] * exact(entry["tablet_mg"]) for entry in entries]
     return _doses(
         chart_of,
@@ -111,16 +150,19 @@ def _charted_dose(state: State, chart_of: str, substance: str) -> Any:
 
 
 def _finding(patient_id: str, test: str, found: Any) -> Any:
-    if found is None:
-        raise ToolFailure(f"No {test} of {patient_id!r} was measured.")
-    return {"patient_id": patient_id, "test": test, **{name: found[name] for name in _MEASURED}}
+    found = require(found, f"No {test} of {patient_id!r} was measured.")
+    return {"patient_id": patient_id, "test": test, **fields_of(found, _MEASURED)}
 
 
-def _lab_value(state: State, patient_id: str, test: str) -> Any:
+@tool(reads=(_LAB,), remedies=_VALUES.remedies)
+def lab_value(state: State, patient_id: Patient, test: Test) -> Any:
+    """Tells a value by the clinic's laboratory system."""
     return _finding(patient_id, test, state["lab"].get(patient_id, {}).get(test))
 
 
-def _analyser_value(state: State, drawn_from: str, analyte: str) -> Any:
+@tool(reads=(_ANALYSER,), remedies=_VALUES.remedies)
+def analyser_value(state: State, drawn_from: Patient, analyte: Test) -> Any:
+    """Tells a value by the records of the analyser."""
     rows_of = (
         row
         for row in state["analyser"]
@@ -131,40 +173,76 @@ def _analyser_value(state: State, drawn_from: str, analyte: str) -> Any:
     )
 
 
-def _reference_value(state: State, sent_for: str, parameter: str) -> Any:
+@tool(reads=(_REFERENCE,), remedies=_VALUES.remedies)
+def reference_value(state: State, sent_for: Patient, parameter: Test) -> Any:
+    """Tells a value by the reference laboratory."""
     return _finding(sent_for, parameter, state["reference"].get(parameter, {}).get(sent_for))
 
 
-def _plan_course(state: State, daily_mg: list[float], days: int) -> Any:
+@tool(
+    reads=(_RULES,),
+    remedies=Remedies(
+        returns=_RESULTS["course"],
+        invariants=(adds_up("per_day_mg", "daily_mg"), product("course_mg", "per_day_mg", "days")),
+    ),
+)
+def plan_course(
+    state: State,
+    daily_mg: Annotated[
+        Few[Annotated[Amount, {"unit": "mg"}, "Milligrams."]], "Daily doses to add up."
+    ],
+    days: Annotated[Count, "How many days."],
+) -> Any:
+    """Adds up daily doses, works out a course of some days, and tells how heavy a day's dose is."""
     rules = state["rules"]
-    total = sum(map(exact, daily_mg), Fraction())
+    total = exact_sum(daily_mg)
     grade = sum(total > exact(rules[limit]) for limit in ("usual_above_mg", "heavy_above_mg"))
     return {
         "daily_mg": daily_mg,
         "per_day_mg": rounded(total, 2),
         "days": days,
         "course_mg": rounded(total * days, 2),
-        "load": LOADS[grade],
+        "load": _LOADS[grade],
     }
 
 
-def _known(state: State, patient_id: str) -> None:
-    if patient_id not in state["rooms"]:
-        raise ToolFailure(f"There is no patient {patient_id!r}.")
-
-
-def _book_appointment(state: State, patient_id: str, visit_on: str) -> Any:
-    _known(state, patient_id)
-    content = {"patient_id": patient_id, "visit_on": visit_on, "room": state["rooms"][patient_id]}
+@tool(
+    reads=(_ROOMS, _EFFECTS),
+    writes=(_EFFECTS,),
+    remedies=Remedies(
+        returns=_RESULTS["appointment"], probe="appointment_record", invariants=(_ECHO,)
+    ),
+)
+def book_appointment(state: State, patient_id: Patient, visit_on: Day) -> Any:
+    """Books an appointment for a patient; books it again when called again."""
+    room = entry(state, "rooms", patient_id, "patient")
+    content = {"patient_id": patient_id, "visit_on": visit_on, "room": room}
     return perform(state, "book_appointment", "appointment_id", "AP", content)
 
 
-def _appointment_record(state: State, patient_id: str, visit_on: str) -> Any:
+@tool(reads=(_EFFECTS,), remedies=Remedies(returns=probed(_RESULTS["appointment"])))
+def appointment_record(state: State, patient_id: Patient, visit_on: Day) -> Any:
+    """Tells whether an appointment was booked for a patient and a day."""
     return probe(state, "book_appointment", patient_id=patient_id, visit_on=visit_on)
 
 
-def _issue_prescription(state: State, patient_id: str, medicine: str, daily_mg: float) -> Any:
-    _known(state, patient_id)
+@tool(
+    reads=(_ROOMS, _RULES, _EFFECTS),
+    writes=(_EFFECTS,),
+    remedies=Remedies(
+        returns=_RESULTS["prescription"],
+        probe="prescription_record",
+        invariants=(_ECHO, echoes("medicine")),
+    ),
+)
+def issue_prescription(
+    state: State,
+    patient_id: Patient,
+    medicine: Medicine,
+    daily_mg: Annotated[Amount, {"unit": "mg"}, "Milligrams a day."],
+) -> Any:
+    """Issues a prescription; issues another one when called again."""
+    entry(state, "rooms", patient_id, "patient")
     valid_until = days_after(state["today"], state["rules"]["validity_days"])
     content = {
         "patient_id": patient_id,
@@ -175,234 +253,47 @@ def _issue_prescription(state: State, patient_id: str, medicine: str, daily_mg: 
     return perform(state, "issue_prescription", "prescription_id", "RX", content)
 
 
-def _prescription_record(state: State, patient_id: str, medicine: str) -> Any:
+@tool(reads=(_EFFECTS,), remedies=Remedies(returns=probed(_RESULTS["prescription"])))
+def prescription_record(state: State, patient_id: Patient, medicine: Medicine) -> Any:
+    """Tells whether a prescription of a medicine was issued today."""
     return probe(state, "issue_prescription", patient_id=patient_id, medicine=medicine)
 
 
-def _send_letter(state: State, patient_id: str, test: str, value: float) -> Any:
-    _known(state, patient_id)
+@tool(
+    reads=(_ROOMS, _RULES, _EFFECTS),
+    writes=(_EFFECTS,),
+    remedies=Remedies(returns=_RESULTS["letter"], invariants=(_ECHO, echoes("test"))),
+)
+def send_letter(
+    state: State,
+    patient_id: Patient,
+    test: Annotated[LabTest, "What was measured."],
+    value: Annotated[Amount, {"unit": "umol/l"}, "Micromoles per litre."],
+) -> Any:
+    """Writes to the family doctor about a value, as fast as the value demands."""
+    entry(state, "rooms", patient_id, "patient")
     limits = state["rules"]["letters"][test]
     grade = sum(value > limits[limit] for limit in ("soon_above", "urgent_above"))
-    content = {"patient_id": patient_id, "test": test, "value": value, "urgency": URGENCIES[grade]}
+    content = {"patient_id": patient_id, "test": test, "value": value, "urgency": _URGENCIES[grade]}
     return perform(state, "send_letter", "letter_id", "LT", content)
 
-
-_MEDICATION = Question(
-    askable={
-        "prescribed_dose": ("patient_id", "medicine"),
-        "dispensed_dose": ("handed_to", "drug"),
-        "charted_dose": ("chart_of", "substance"),
-    },
-    trusted="prescribed_dose",
-)
-_VALUES = Question(
-    askable={
-        "lab_value": ("patient_id", "test"),
-        "analyser_value": ("drawn_from", "analyte"),
-        "reference_value": ("sent_for", "parameter"),
-    },
-    trusted="reference_value",
-)
-_PATIENT = text("Number of the patient, as P000000.")
-_MEDICINE = text("Name of the medicine, in lower case.")
-_TEST = choice("What to look up.", TESTS)
-_DAY = a_day("Day of the visit, as 2026-01-31.")
-_ECHO = echoes("patient_id", "patient_id")
-
-
-def _tells_dose(name: str, description: str, run: Any, resource: str) -> Tool:
-    patient, medicine = _MEDICATION.askable[name]
-    remedies = Remedies(
-        returns=DOSES,
-        fallbacks=_MEDICATION.others(name),
-        sources=_MEDICATION.others(name),
-        compared=("/daily_mg",),
-        verifier=None if name == "charted_dose" else _MEDICATION.instead_of(name, "charted_dose"),
-        invariants=(
-            adds_up("daily_mg", "doses_mg"),
-            echoes(patient, "patient_id"),
-            echoes(medicine, "medicine"),
-        ),
-    )
-    named = {patient: _PATIENT, medicine: _MEDICINE}
-    return replace(reader(name, description, run, (resource,), **named), remedies=remedies)
-
-
-def _tells_value(name: str, description: str, run: Any, resource: str) -> Tool:
-    patient, test = _VALUES.askable[name]
-    remedies = Remedies(
-        returns=FINDING,
-        fallbacks=_VALUES.others(name),
-        sources=_VALUES.others(name),
-        compared=("/value", "/finding", "/repeat_on", "/sample_id"),
-        dated="/as_of",
-        invariants=(
-            not_before("repeat_on", "as_of"),
-            echoes(patient, "patient_id"),
-            echoes(test, "test"),
-        ),
-    )
-    return replace(
-        reader(name, description, run, (resource,), **{patient: _PATIENT, test: _TEST}),
-        remedies=remedies,
-    )
-
-
-_LOOKING_UP = (
-    replace(
-        reader(
-            "open_file",
-            "Tells patient, ward and weight by the number of the file.",
-            _open_file,
-            (_FILES,),
-            file_number=text("Number of the file, as F-00000."),
-        ),
-        remedies=Remedies(returns=FILE, invariants=(echoes("file_number", "file_number"),)),
-    ),
-    replace(
-        reader(
-            "plan_course",
-            "Adds up daily doses, works out a course of some days, and tells how heavy a day's dose is.",
-            _plan_course,
-            (_RULES,),
-            daily_mg={
-                "type": "array",
-                "items": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "unit": "mg",
-                    "description": "Milligrams.",
-                },
-                "minItems": 1,
-                "maxItems": 50,
-                "description": "Daily doses to add up.",
-            },
-            days=whole("How many days."),
-        ),
-        remedies=Remedies(
-            returns=COURSE,
-            invariants=(
-                adds_up("per_day_mg", "daily_mg"),
-                product("course_mg", "per_day_mg", "days"),
-            ),
-        ),
-    ),
-)
-_ACTING = (
-    replace(
-        writer(
-            "book_appointment",
-            "Books an appointment for a patient; books it again when called again.",
-            _book_appointment,
-            (_ROOMS, _EFFECTS),
-            (_EFFECTS,),
-            patient_id=_PATIENT,
-            visit_on=_DAY,
-        ),
-        remedies=Remedies(returns=APPOINTMENT, probe="appointment_record", invariants=(_ECHO,)),
-    ),
-    replace(
-        reader(
-            "appointment_record",
-            "Tells whether an appointment was booked for a patient and a day.",
-            _appointment_record,
-            (_EFFECTS,),
-            patient_id=_PATIENT,
-            visit_on=_DAY,
-        ),
-        remedies=Remedies(returns=probed(APPOINTMENT)),
-    ),
-    replace(
-        writer(
-            "issue_prescription",
-            "Issues a prescription; issues another one when called again.",
-            _issue_prescription,
-            (_ROOMS, _RULES, _EFFECTS),
-            (_EFFECTS,),
-            patient_id=_PATIENT,
-            medicine=_MEDICINE,
-            daily_mg={
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "unit": "mg",
-                "description": "Milligrams a day.",
-            },
-        ),
-        remedies=Remedies(
-            returns=PRESCRIPTION,
-            probe="prescription_record",
-            invariants=(_ECHO, echoes("medicine", "medicine")),
-        ),
-    ),
-    replace(
-        reader(
-            "prescription_record",
-            "Tells whether a prescription of a medicine was issued today.",
-            _prescription_record,
-            (_EFFECTS,),
-            patient_id=_PATIENT,
-            medicine=_MEDICINE,
-        ),
-        remedies=Remedies(returns=probed(PRESCRIPTION)),
-    ),
-    replace(
-        writer(
-            "send_letter",
-            "Writes to the family doctor about a value, as fast as the value demands.",
-            _send_letter,
-            (_ROOMS, _RULES, _EFFECTS),
-            (_EFFECTS,),
-            patient_id=_PATIENT,
-            test=choice("What was measured.", TESTS),
-            value={
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "unit": "umol/l",
-                "description": "Micromoles per litre.",
-            },
-        ),
-        remedies=Remedies(returns=LETTER, invariants=(_ECHO, echoes("test", "test"))),
-    ),
-)
 
 TOOLSET = toolset(
     Domain.CLINIC,
     STATE_SCHEMA,
     (
-        _tells_dose(
-            "prescribed_dose",
-            "Tells a daily dose by the register of prescriptions.",
-            _prescribed_dose,
-            _REGISTER,
-        ),
-        _tells_dose(
-            "dispensed_dose",
-            "Tells a daily dose by what the pharmacy handed out.",
-            _dispensed_dose,
-            _PHARMACY,
-        ),
-        _tells_dose(
-            "charted_dose",
-            "Works out a daily dose from the ward's medication chart.",
-            _charted_dose,
-            _CHARTS,
-        ),
-        _tells_value(
-            "lab_value", "Tells a value by the clinic's laboratory system.", _lab_value, _LAB
-        ),
-        _tells_value(
-            "analyser_value",
-            "Tells a value by the records of the analyser.",
-            _analyser_value,
-            _ANALYSER,
-        ),
-        _tells_value(
-            "reference_value",
-            "Tells a value by the reference laboratory.",
-            _reference_value,
-            _REFERENCE,
-        ),
-        *_LOOKING_UP,
-        *_ACTING,
+        prescribed_dose,
+        dispensed_dose,
+        charted_dose,
+        lab_value,
+        analyser_value,
+        reference_value,
+        open_file,
+        plan_course,
+        book_appointment,
+        appointment_record,
+        issue_prescription,
+        prescription_record,
+        send_letter,
     ),
 )

@@ -5,14 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.services.declarations import Invariant, text
-
-_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-
-def a_day(description: str) -> dict[str, Any]:
-    """Return the schema of an argument that is a day in ISO 8601."""
-    return text(description, pattern=_PATTERN)
+from asyncguard_benchmark.services.declarations import Invariant
 
 
 def days_after(day: str, days: int) -> str:

@@ -5,26 +5,30 @@ packs; a trip by its sheet, by the route planner, which counts metres, and by th
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from asyncguard_benchmark.harness.scenario import Domain
-from asyncguard_benchmark.services.declarations import Remedies, Tool, amount, choice, text
-from asyncguard_benchmark.services.exact_numbers import exact, rounded
+from asyncguard_benchmark.services.arguments import Amount, Text
+from asyncguard_benchmark.services.declarations import Remedies, State, tool
+from asyncguard_benchmark.services.exact_numbers import exact, exact_sum, rounded
+from asyncguard_benchmark.services.records import fields_of, require, row_with
 from asyncguard_benchmark.services.service import toolset
-from asyncguard_benchmark.services.service_tools import reader, writer
-from asyncguard_benchmark.services.state_shapes import record
-from asyncguard_benchmark.suites.hazards.domains import fleet_service as service
-from asyncguard_benchmark.suites.hazards.domains.effect_log import probed
-from asyncguard_benchmark.suites.hazards.domains.questions import Question
-from asyncguard_benchmark.suites.hazards.domains.result_fields import (
-    code,
-    day,
-    one_of,
-    quantity,
-    several,
+from asyncguard_benchmark.services.state_shapes import COUNT, NUMBER, WORD, record, rows, table
+from asyncguard_benchmark.suites.hazards.domains.dates import days_after
+from asyncguard_benchmark.suites.hazards.domains.effect_log import (
+    EFFECTS_SCHEMA,
+    perform,
+    probe,
+    probed,
 )
-from asyncguard_benchmark.suites.hazards.domains.result_rules import adds_up, as_number, echoes
+from asyncguard_benchmark.suites.hazards.domains.questions import Question
+from asyncguard_benchmark.suites.hazards.domains.result_rules import (
+    adds_up,
+    echoes,
+    number,
+    relation,
+)
+from asyncguard_benchmark.suites.hazards.domains.result_schemas import result_schemas
 
 _TELEMATICS = "fleet:{task_id}:telematics"
 _CHARGERS = "fleet:{task_id}:chargers"
@@ -35,6 +39,65 @@ _ODOMETERS = "fleet:{task_id}:odometers"
 _YARD = "fleet:{task_id}:yard"
 _EFFECTS = "fleet:{task_id}:effects"
 
+_TRIP = {"vehicle": WORD, "driver": WORD, "due_back": WORD}
+_RESULTS = result_schemas(Domain.FLEET)
+STATE_SCHEMA = record(
+    today=WORD,
+    telematics=table(
+        record(
+            kwh=NUMBER,
+            status=WORD,
+            read_on=WORD,
+            consumption=NUMBER,
+            packs=rows(record(pack=WORD, energy=NUMBER)),
+        )
+    ),
+    chargers=rows(
+        record(
+            unit=WORD, wh=COUNT, lamp=WORD, seen_on=WORD, wh_per_km=COUNT, packs_wh=table(COUNT)
+        ),
+    ),
+    meters=table(
+        record(
+            read_on=WORD,
+            plugged=WORD,
+            consumption=NUMBER,
+            packs=rows(record(pack=WORD, before=NUMBER, loaded=NUMBER, used=NUMBER)),
+        )
+    ),
+    sheets=table(record(**_TRIP, total=NUMBER, legs=rows(record(to=WORD, km=NUMBER)))),
+    plans=rows(
+        record(journey=WORD, **_TRIP, metres=COUNT, stages=rows(record(to=WORD, metres=COUNT)))
+    ),
+    odometers=table(record(**_TRIP, start=NUMBER, stops=rows(record(at=WORD, reading=NUMBER)))),
+    bays=table(record(charger=WORD, ready_on=WORD)),
+    keys=table(WORD),
+    workshops=table(record(workshop=WORD, days=COUNT)),
+    effects=EFFECTS_SCHEMA,
+)
+
+Vehicle = Annotated[Text, "Number of the vehicle, as V123."]
+Trip = Annotated[Text, "Number of the trip, as TR-1234."]
+Kwh = Annotated[Amount, "Energy.", {"unit": "kWh"}]
+
+
+_is_distance_times_rate = relation(
+    "distance consumption needed",
+    lambda distance, rate, needed: exact(rounded(distance * rate / 100, 2)) == needed,
+    "needed is not the consumption over the distance",
+)
+
+
+def _is_the_difference(_arguments: Mapping[str, Any], result: Any) -> str | None:
+    charge, needed, gap = (number(result, name) for name in ("charge", "needed", "gap"))
+    if charge is None or needed is None or gap is None:
+        return None
+    if exact(rounded(abs(charge - needed), 2)) != gap:
+        return "gap is not the difference of charge and needed"
+    fits = (result.get("verdict") == "enough") == (charge >= needed)
+    return None if fits else "verdict does not fit the numbers"
+
+
 _CHARGES = Question(
     askable={
         "telematics_charge": ("vehicle",),
@@ -42,294 +105,223 @@ _CHARGES = Question(
         "metered_charge": ("car",),
     },
     trusted="metered_charge",
+    returns=_RESULTS["charge"],
+    echoed=("vehicle",),
+    compared=("/charge", "/status", "/consumption"),
+    dated="/read_on",
+    derived_by="metered_charge",
+    rules=(adds_up("charge", "packs", "energy"),),
 )
 _TRIPS = Question(
     askable={"trip_sheet": ("trip",), "route_plan": ("journey",), "odometer_trip": ("run",)},
     trusted="odometer_trip",
+    returns=_RESULTS["trip"],
+    echoed=("trip",),
+    compared=("/distance", "/vehicle", "/due_back"),
+    derived_by="odometer_trip",
+    rules=(adds_up("distance", "legs", "km"),),
 )
 
 
-def _numbers(result: Any, *names: str) -> list[Any]:
-    return [as_number(result.get(name)) if isinstance(result, Mapping) else None for name in names]
+def _total(parts: list[Any], name: str) -> Any:
+    return rounded(exact_sum(part[name] for part in parts), 2)
 
 
-def _is_distance_times_rate(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    distance, consumption, needed = _numbers(result, "distance", "consumption", "needed")
-    if distance is None or consumption is None or needed is None:
-        return None
-    fits = exact(rounded(distance * consumption / 100, 2)) == needed
-    return None if fits else "needed is not the consumption over the distance"
+def _charge(vehicle: str, known: tuple[str, str, Any], packs: list[Any], charge: Any) -> Any:
+    status, read_on, consumption = known
+    said = {"vehicle": vehicle, "charge": charge, "status": status, "consumption": consumption}
+    return {**said, "read_on": read_on, "packs": packs}
 
 
-def _is_the_difference(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    charge, needed, gap = _numbers(result, "charge", "needed", "gap")
-    if charge is None or needed is None or gap is None:
-        return None
-    if exact(rounded(abs(charge - needed), 2)) != gap:
-        return "gap is not the difference of charge and needed"
-    return (
-        None
-        if (result.get("verdict") == "enough") == (charge >= needed)
-        else "verdict does not fit the numbers"
+def _unknown_vehicle(vehicle: str) -> str:
+    return f"Nothing is known of vehicle {vehicle!r}."
+
+
+@tool(reads=(_TELEMATICS,), remedies=_CHARGES.remedies)
+def telematics_charge(state: State, vehicle: Vehicle) -> Any:
+    """Tells a charge as the vehicle sends it."""
+    row = require(state["telematics"].get(vehicle), _unknown_vehicle(vehicle))
+    return _charge(
+        vehicle, (row["status"], row["read_on"], row["consumption"]), row["packs"], row["kwh"]
     )
 
 
-_STATUSES = ("ready", "charging", "low")
-_STATUS_NAMES = {"available": "ready", "plugged in": "charging", "nearly empty": "low"}
-_VERDICTS = ("enough", "short")
-_VERDICT_NAMES = {"sufficient": "enough", "insufficient": "short"}
-_WORKSHOPS = ("north", "harbour", "mobile")
-_WORKSHOP_NAMES = {"north yard": "north", "harbor": "harbour", "on the road": "mobile"}
-_URGENCIES = ("routine", "urgent")
-_URGENCY_NAMES = {"normal": "routine", "at once": "urgent"}
-
-_WORDS = {"type": "string", "minLength": 2}
-_VEHICLE = code("Number of the vehicle.", "V[0-9]{3}", ("unit", "car"))
-_TRIP = code("Number of the trip.", "TR-[0-9]{4}", ("journey", "trip_no"))
-_DISTANCE = quantity("How far it is.", 1, 900, unit="km", aliases=("km", "length"))
-_CONSUMPTION = quantity("What it takes for 100 km.", 6, 60, unit="kWh/100km", aliases=("usage",))
-_CHARGE = quantity("Energy in the battery.", 0.5, 150, unit="kWh", aliases=("energy", "kwh"))
-_NEEDED = quantity("Energy that is needed.", 0.1, 300, unit="kWh", aliases=("required", "demand"))
-_CHARGE_RESULT = record(
-    vehicle=_VEHICLE,
-    charge=_CHARGE,
-    status=one_of("What the vehicle is up to.", _STATUSES, _STATUS_NAMES),
-    consumption=_CONSUMPTION,
-    read_on=day("Day of the reading.", ("as_of", "reading_date")),
-    packs=several(
-        "Energy of every pack.",
-        record(
-            pack={**_WORDS, "description": "The pack."},
-            energy=quantity("Energy in the pack.", 0, 1_000_000, unit="kWh"),
-        ),
-    ),
-)
-_TRIP_RESULT = record(
-    trip=_TRIP,
-    vehicle=_VEHICLE,
-    driver=code("Number of the driver.", "D-[0-9]{3}", ("driver_id",)),
-    due_back=day("Day on which it ends.", ("ends_on", "return_date")),
-    distance=_DISTANCE,
-    legs=several(
-        "Its legs.",
-        record(
-            to={**_WORDS, "description": "Where the leg ends."},
-            km=quantity("Length of the leg.", 0.1, 1_000_000, unit="km"),
-        ),
-    ),
-)
-_NEEDED_RESULT = record(distance=_DISTANCE, consumption=_CONSUMPTION, needed=_NEEDED)
-_GAP_RESULT = record(
-    charge=_CHARGE,
-    needed=_NEEDED,
-    gap=quantity("How far they are apart.", 0, 300, unit="kWh", aliases=("difference",)),
-    verdict=one_of("Whether the charge is enough.", _VERDICTS, _VERDICT_NAMES),
-)
-_SLOT_RESULT = record(
-    slot=code("Number of the reservation.", "SL-[0-9]{5}", ("reservation",)),
-    vehicle=_VEHICLE,
-    energy=quantity("Energy to be charged.", 0.1, 300, unit="kWh", aliases=("kwh", "amount")),
-    charger=code("The charger.", "CH-[0-9]{2}", ("bay", "station")),
-    ready_on=day("Day on which it is done.", ("done_on", "finished")),
-)
-_ASSIGNMENT_RESULT = record(
-    assignment=code("Number of the assignment.", "AS-[0-9]{5}", ("assignment_no",)),
-    trip=_TRIP,
-    vehicle=_VEHICLE,
-    key=code("Hook of its key.", "[A-F][0-9]{2}", ("hook",)),
-    return_by=day("Last day to bring it back.", ("back_by",)),
-)
-_DEFECT_RESULT = record(
-    ticket=code("Number of the ticket.", "DF-[0-9]{5}", ("case",)),
-    vehicle=_VEHICLE,
-    urgency=one_of("How urgent it is.", _URGENCIES, _URGENCY_NAMES),
-    workshop=one_of("Who repairs it.", _WORKSHOPS, _WORKSHOP_NAMES),
-    appointment=day("Day of the repair.", ("repair_date", "booked_for")),
-)
-
-_VEHICLE_ARGUMENT = text("Number of the vehicle, as V123.")
-_TRIP_ARGUMENT = text("Number of the trip, as TR-1234.")
-_KWH = {**amount("Energy."), "unit": "kWh"}
+@tool(reads=(_CHARGERS,), remedies=_CHARGES.remedies)
+def charger_charge(state: State, unit: Vehicle) -> Any:
+    """Tells a charge as the last charger saw it."""
+    row = require(row_with(state["chargers"], unit=unit), _unknown_vehicle(unit))
+    packs = [{"pack": pack, "energy": _thousandth(wh)} for pack, wh in row["packs_wh"].items()]
+    known = (row["lamp"], row["seen_on"], rounded(exact(row["wh_per_km"]) / 10, 2))
+    return _charge(unit, known, packs, _thousandth(row["wh"]))
 
 
-def _charges(name: str, description: str, run: Any, resource: str) -> Tool:
-    (vehicle,) = _CHARGES.askable[name]
-    remedies = Remedies(
-        returns=_CHARGE_RESULT,
-        fallbacks=_CHARGES.others(name),
-        sources=_CHARGES.others(name),
-        compared=("/charge", "/status", "/consumption"),
-        dated="/read_on",
-        verifier=None if name == "metered_charge" else _CHARGES.instead_of(name, "metered_charge"),
-        invariants=(adds_up("charge", "packs", "energy"), echoes(vehicle, "vehicle")),
-    )
-    return replace(
-        reader(name, description, run, (resource,), **{vehicle: _VEHICLE_ARGUMENT}),
-        remedies=remedies,
-    )
+def _thousandth(count: int) -> Any:
+    return rounded(exact(count) / 1000, 2)
 
 
-def _trips(name: str, description: str, run: Any, resource: str) -> Tool:
-    (trip,) = _TRIPS.askable[name]
-    remedies = Remedies(
-        returns=_TRIP_RESULT,
-        fallbacks=_TRIPS.others(name),
-        sources=_TRIPS.others(name),
-        compared=("/distance", "/vehicle", "/due_back"),
-        verifier=None if name == "odometer_trip" else _TRIPS.instead_of(name, "odometer_trip"),
-        invariants=(adds_up("distance", "legs", "km"), echoes(trip, "trip")),
-    )
-    return replace(
-        reader(name, description, run, (resource,), **{trip: _TRIP_ARGUMENT}), remedies=remedies
-    )
-
-
-_CALCULATING = (
-    replace(
-        reader(
-            "energy_needed",
-            "Works out the energy that a distance takes.",
-            service.energy_needed,
-            (),
-            distance={**amount("How far it is."), "unit": "km"},
-            consumption={**amount("What the vehicle takes for 100 km."), "unit": "kWh/100km"},
-        ),
-        remedies=Remedies(
-            returns=_NEEDED_RESULT,
-            invariants=(
-                _is_distance_times_rate,
-                echoes("distance", "distance"),
-                echoes("consumption", "consumption"),
+@tool(reads=(_METERS,), remedies=_CHARGES.remedies)
+def metered_charge(state: State, car: Vehicle) -> Any:
+    """Works a vehicle's charge out from the meters."""
+    row = require(state["meters"].get(car), _unknown_vehicle(car))
+    packs = [
+        {
+            "pack": each["pack"],
+            "energy": rounded(
+                exact(each["before"]) + exact(each["loaded"]) - exact(each["used"]), 2
             ),
-        ),
-    ),
-    replace(
-        reader(
-            "charge_gap",
-            "Compares the energy that is there with the energy that is needed.",
-            service.charge_gap,
-            (),
-            charge=_KWH,
-            needed=_KWH,
-        ),
-        remedies=Remedies(
-            returns=_GAP_RESULT,
-            invariants=(_is_the_difference, echoes("charge", "charge"), echoes("needed", "needed")),
-        ),
+        }
+        for each in row["packs"]
+    ]
+    charge = _total(packs, "energy")
+    status = "charging" if row["plugged"] == "yes" else "low" if charge < 15 else "ready"
+    return _charge(car, (status, row["read_on"], row["consumption"]), packs, charge)
+
+
+def _trip(trip: str, known: Mapping[str, Any], legs: list[Any], distance: Any) -> Any:
+    return {"trip": trip, **fields_of(known, _TRIP), "distance": distance, "legs": legs}
+
+
+def _unknown_trip(trip: str) -> str:
+    return f"There is no trip {trip!r}."
+
+
+@tool(reads=(_SHEETS,), remedies=_TRIPS.remedies)
+def trip_sheet(state: State, trip: Trip) -> Any:
+    """Tells vehicle, driver and length of a trip by its sheet."""
+    row = require(state["sheets"].get(trip), _unknown_trip(trip))
+    return _trip(trip, row, row["legs"], row["total"])
+
+
+@tool(reads=(_PLANS,), remedies=_TRIPS.remedies)
+def route_plan(state: State, journey: Trip) -> Any:
+    """Tells vehicle, driver and length of a trip by the planner."""
+    row = require(row_with(state["plans"], journey=journey), _unknown_trip(journey))
+    legs = [{"to": stage["to"], "km": _thousandth(stage["metres"])} for stage in row["stages"]]
+    return _trip(journey, row, legs, _thousandth(row["metres"]))
+
+
+@tool(reads=(_ODOMETERS,), remedies=_TRIPS.remedies)
+def odometer_trip(state: State, run: Trip) -> Any:
+    """Works a trip's length out from the odometer."""
+    row = require(state["odometers"].get(run), _unknown_trip(run))
+    readings = [row["start"], *(stop["reading"] for stop in row["stops"])]
+    legs = [
+        {"to": stop["at"], "km": rounded(exact(stop["reading"]) - exact(before), 2)}
+        for stop, before in zip(row["stops"], readings, strict=False)
+    ]
+    return _trip(run, row, legs, _total(legs, "km"))
+
+
+@tool(
+    remedies=Remedies(
+        returns=_RESULTS["needed"],
+        invariants=(_is_distance_times_rate, echoes("distance"), echoes("consumption")),
+    )
+)
+def energy_needed(
+    _state: State,
+    distance: Annotated[Amount, "How far it is.", {"unit": "km"}],
+    consumption: Annotated[Amount, "What the vehicle takes for 100 km.", {"unit": "kWh/100km"}],
+) -> Any:
+    """Works out the energy that a distance takes."""
+    needed = rounded(exact(distance) * exact(consumption) / 100, 2)
+    return {"distance": distance, "consumption": consumption, "needed": needed}
+
+
+@tool(
+    remedies=Remedies(
+        returns=_RESULTS["gap"], invariants=(_is_the_difference, echoes("charge"), echoes("needed"))
+    )
+)
+def charge_gap(_state: State, charge: Kwh, needed: Kwh) -> Any:
+    """Compares the energy that is there with the energy that is needed."""
+    gap = rounded(abs(exact(needed) - exact(charge)), 2)
+    verdict = "enough" if charge >= needed else "short"
+    return {"charge": charge, "needed": needed, "gap": gap, "verdict": verdict}
+
+
+@tool(
+    reads=(_YARD, _EFFECTS),
+    writes=(_EFFECTS,),
+    remedies=Remedies(
+        returns=_RESULTS["slot"],
+        probe="find_charging_slot",
+        invariants=(echoes("vehicle"), echoes("energy")),
     ),
 )
-_ACTING = (
-    replace(
-        writer(
-            "reserve_charger",
-            "Reserves a charger for a vehicle; reserves it once more when called again.",
-            service.reserve_charger,
-            (_YARD, _EFFECTS),
-            (_EFFECTS,),
-            vehicle=_VEHICLE_ARGUMENT,
-            energy=_KWH,
-        ),
-        remedies=Remedies(
-            returns=_SLOT_RESULT,
-            probe="find_charging_slot",
-            invariants=(echoes("vehicle", "vehicle"), echoes("energy", "energy")),
-        ),
-    ),
-    replace(
-        reader(
-            "find_charging_slot",
-            "Tells whether a charger was reserved for a vehicle.",
-            service.find_charging_slot,
-            (_EFFECTS,),
-            vehicle=_VEHICLE_ARGUMENT,
-        ),
-        remedies=Remedies(returns=probed(_SLOT_RESULT)),
-    ),
-    replace(
-        writer(
-            "assign_vehicle",
-            "Gives a vehicle to a trip; gives it once more when called again.",
-            service.assign_vehicle,
-            (_YARD, _SHEETS, _EFFECTS),
-            (_EFFECTS,),
-            trip=_TRIP_ARGUMENT,
-            vehicle=_VEHICLE_ARGUMENT,
-        ),
-        remedies=Remedies(
-            returns=_ASSIGNMENT_RESULT,
-            probe="find_assignment",
-            invariants=(echoes("trip", "trip"), echoes("vehicle", "vehicle")),
-        ),
-    ),
-    replace(
-        reader(
-            "find_assignment",
-            "Tells whether a vehicle was given to a trip.",
-            service.find_assignment,
-            (_EFFECTS,),
-            trip=_TRIP_ARGUMENT,
-            vehicle=_VEHICLE_ARGUMENT,
-        ),
-        remedies=Remedies(returns=probed(_ASSIGNMENT_RESULT)),
-    ),
-    replace(
-        writer(
-            "report_defect",
-            "Reports a defect to the workshop of a vehicle, which makes an appointment.",
-            service.report_defect,
-            (_YARD, _EFFECTS),
-            (_EFFECTS,),
-            vehicle=_VEHICLE_ARGUMENT,
-            urgency=choice("How urgent it is.", _URGENCIES),
-        ),
-        remedies=Remedies(
-            returns=_DEFECT_RESULT,
-            invariants=(echoes("vehicle", "vehicle"), echoes("urgency", "urgency")),
-        ),
+def reserve_charger(state: State, vehicle: Vehicle, energy: Kwh) -> Any:
+    """Reserves a charger for a vehicle; reserves it once more when called again."""
+    require(state["bays"].get(vehicle), _unknown_vehicle(vehicle))
+    content = {"vehicle": vehicle, "energy": energy, **state["bays"][vehicle]}
+    return perform(state, "reserve_charger", "slot", "SL", content)
+
+
+@tool(reads=(_EFFECTS,), remedies=Remedies(returns=probed(_RESULTS["slot"])))
+def find_charging_slot(state: State, vehicle: Vehicle) -> Any:
+    """Tells whether a charger was reserved for a vehicle."""
+    return probe(state, "reserve_charger", vehicle=vehicle)
+
+
+@tool(
+    reads=(_YARD, _SHEETS, _EFFECTS),
+    writes=(_EFFECTS,),
+    remedies=Remedies(
+        returns=_RESULTS["assignment"],
+        probe="find_assignment",
+        invariants=(echoes("trip"), echoes("vehicle")),
     ),
 )
+def assign_vehicle(state: State, trip: Trip, vehicle: Vehicle) -> Any:
+    """Gives a vehicle to a trip; gives it once more when called again."""
+    require(state["keys"].get(vehicle), _unknown_vehicle(vehicle))
+    require(state["sheets"].get(trip), _unknown_trip(trip))
+    content = {"trip": trip, "vehicle": vehicle, "key": state["keys"][vehicle]}
+    content["return_by"] = days_after(state["sheets"][trip]["due_back"], 1)
+    return perform(state, "assign_vehicle", "assignment", "AS", content)
+
+
+@tool(reads=(_EFFECTS,), remedies=Remedies(returns=probed(_RESULTS["assignment"])))
+def find_assignment(state: State, trip: Trip, vehicle: Vehicle) -> Any:
+    """Tells whether a vehicle was given to a trip."""
+    return probe(state, "assign_vehicle", trip=trip, vehicle=vehicle)
+
+
+@tool(
+    reads=(_YARD, _EFFECTS),
+    writes=(_EFFECTS,),
+    remedies=Remedies(
+        returns=_RESULTS["defect"], invariants=(echoes("vehicle"), echoes("urgency"))
+    ),
+)
+def report_defect(
+    state: State,
+    vehicle: Vehicle,
+    urgency: Annotated[Literal["routine", "urgent"], "How urgent it is."],
+) -> Any:
+    """Reports a defect to the workshop of a vehicle, which makes an appointment."""
+    place = require(state["workshops"].get(vehicle), _unknown_vehicle(vehicle))
+    days = 1 if urgency == "urgent" else place["days"]
+    content = {"vehicle": vehicle, "urgency": urgency, "workshop": place["workshop"]}
+    content["appointment"] = days_after(state["today"], days)
+    return perform(state, "report_defect", "ticket", "DF", content)
+
 
 TOOLSET = toolset(
     Domain.FLEET,
-    service.STATE_SCHEMA,
+    STATE_SCHEMA,
     (
-        _charges(
-            "telematics_charge",
-            "Tells a charge as the vehicle sends it.",
-            service.telematics_charge,
-            _TELEMATICS,
-        ),
-        _charges(
-            "charger_charge",
-            "Tells a charge as the last charger saw it.",
-            service.charger_charge,
-            _CHARGERS,
-        ),
-        _charges(
-            "metered_charge",
-            "Works a vehicle's charge out from the meters.",
-            service.metered_charge,
-            _METERS,
-        ),
-        _trips(
-            "trip_sheet",
-            "Tells vehicle, driver and length of a trip by its sheet.",
-            service.trip_sheet,
-            _SHEETS,
-        ),
-        _trips(
-            "route_plan",
-            "Tells vehicle, driver and length of a trip by the planner.",
-            service.route_plan,
-            _PLANS,
-        ),
-        _trips(
-            "odometer_trip",
-            "Works a trip's length out from the odometer.",
-            service.odometer_trip,
-            _ODOMETERS,
-        ),
-        *_CALCULATING,
-        *_ACTING,
+        telematics_charge,
+        charger_charge,
+        metered_charge,
+        trip_sheet,
+        route_plan,
+        odometer_trip,
+        energy_needed,
+        charge_gap,
+        reserve_charger,
+        find_charging_slot,
+        assign_vehicle,
+        find_assignment,
+        report_defect,
     ),
 )

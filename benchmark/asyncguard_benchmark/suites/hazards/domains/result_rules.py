@@ -4,8 +4,9 @@ A rule judges only what it can read: where a field is missing or of another type
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from operator import le
 from typing import Any
 
 from asyncguard_benchmark.services.declarations import Invariant
@@ -16,8 +17,9 @@ _DIGITS = 14
 """Decimal digits that binary arithmetic keeps over a few steps; a float holds between 15 and 17."""
 
 
-def echoes(argument: str, field: str) -> Invariant:
-    """Return the rule that the result repeats what was asked: `field` equals `argument`."""
+def echoes(argument: str, field: str = "") -> Invariant:
+    """Return the rule that the result repeats what was asked: `field`, or the field of its name, equals `argument`."""
+    field = field or argument
 
     def rule(arguments: Mapping[str, Any], result: Any) -> str | None:
         said = _field(result, field)
@@ -44,42 +46,43 @@ def adds_up(total: str, parts: str, part: str = "") -> Invariant:
     return rule
 
 
-def product(result_field: str, first: str, second: str) -> Invariant:
-    """Return the rule that `result_field` is the product of two other fields, rounded to two decimals."""
+def relation(names: str, holds: Callable[..., bool], problem: str) -> Invariant:
+    """Return the rule that something holds for the numbers in fields of the result.
+
+    Args:
+        names: The fields, with blanks between them.
+        holds: Takes the numbers in this order; it is asked only if each field holds one.
+        problem: What to say where it does not hold.
+    """
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
-        said, left, right = (number(result, name) for name in (result_field, first, second))
-        if said is None or left is None or right is None or abs(said - left * right) <= CLOSE:
-            return None
-        return f"{result_field} is not {first} times {second}"
+        numbers = [number(result, name) for name in names.split()]
+        return None if None in numbers or holds(*numbers) else problem
 
     return rule
+
+
+def product(result_field: str, first: str, second: str) -> Invariant:
+    """Return the rule that `result_field` is the product of two other fields, rounded to two decimals."""
+    return relation(
+        f"{result_field} {first} {second}",
+        lambda said, left, right: abs(said - left * right) <= CLOSE,
+        f"{result_field} is not {first} times {second}",
+    )
 
 
 def difference(result_field: str, first: str, second: str) -> Invariant:
     """Return the rule that `result_field` is one field less another."""
-
-    def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
-        said, left, right = (number(result, name) for name in (result_field, first, second))
-        if said is None or left is None or right is None or abs(said - (left - right)) <= CLOSE:
-            return None
-        return f"{result_field} is not {first} less {second}"
-
-    return rule
+    return relation(
+        f"{result_field} {first} {second}",
+        lambda said, left, right: abs(said - (left - right)) <= CLOSE,
+        f"{result_field} is not {first} less {second}",
+    )
 
 
 def not_above(lower: str, upper: str) -> Invariant:
     """Return the rule that `lower` is at most `upper`."""
-
-    def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
-        low, high = number(result, lower), number(result, upper)
-        return (
-            f"{lower} is above {upper}"
-            if low is not None and high is not None and low > high
-            else None
-        )
-
-    return rule
+    return relation(f"{lower} {upper}", le, f"{lower} is above {upper}")
 
 
 def number(result: Any, name: str) -> Fraction | None:
