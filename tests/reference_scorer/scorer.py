@@ -10,7 +10,8 @@ Readings where the paper's rules leave something open, all stated in `benchmark/
 - JSON values are equal by type and value: 10 is 10.0, true is not 1, the order of names does not matter, the order of a
   list does.
 - A call stands for the next gold call of its tool: the first one for the first, the second for the second. One too many
-  is another attempt at the last of them, and needs what that needs. So do pending calls.
+  is another attempt at the last of them, and needs what that needs. Pending calls stand for gold calls
+  in the same way.
 - Macro F1 takes labels that occur in the ground truth of the corpus; parameters are judged per function of the ground
   truth in one sub-task, by its last call. Micro F1 takes every call.
 """

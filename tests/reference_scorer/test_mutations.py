@@ -1,0 +1,82 @@
+"""Both scorers agree on episodes that were changed on purpose, and a reference with a broken rule does not."""
+
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+
+from asyncguard_benchmark import Score, episode_from_json, score, summarise
+from tests.reference_scorer import scorer as reference
+from tests.reference_scorer.comparison import (
+    disagreements,
+    figure_differences,
+)
+from tests.reference_scorer.corpus import open_world, plain_corpus
+from tests.reference_scorer.mutations import MUTATIONS, Episode, mutate
+
+EPISODES = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A changed episode."""
+
+    kind: str
+    before: Episode
+    after: Episode
+    score: Score
+    """The project's, of the changed one."""
+    verdict: reference.Verdict
+    """The reference's, of the changed one."""
+
+
+@cache
+def cases() -> list[Case]:
+    """As many episodes of each kind of mutation as of any other, 500 in all; each from one seed."""
+    found: list[Case] = []
+    seed = 0
+    while len(found) < EPISODES:
+        kind = list(MUTATIONS)[len(found) % len(MUTATIONS)]
+        seed += 1
+        random = Random(seed)
+        before = random.choice(plain_corpus())
+        after = mutate(MUTATIONS[kind], before, random)
+        if after is not None:
+            theirs, ours = score(episode_from_json(after)), reference.score(after, open_world)
+            found.append(Case(kind=kind, before=before, after=after, score=theirs, verdict=ours))
+    return found
+
+
+def test_both_agree_on_500_mutated_episodes() -> None:
+    """Every verdict and every figure is the same."""
+    scores, verdicts = [each.score for each in cases()], [each.verdict for each in cases()]
+    assert disagreements(scores, verdicts) == []
+    assert figure_differences(summarise(scores), reference.summarise(verdicts)) == []
+
+
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_a_mutation_changes_a_verdict_or_must_not(kind: str) -> None:
+    """What was done changes a verdict somewhere; how it is recorded or written changes none."""
+    changed = [_changed(each) for each in cases() if each.kind == kind]
+    assert len(changed) >= 14
+    assert any(changed) == MUTATIONS[kind].matters
+
+
+def test_every_second_mutation_that_may_matter_does() -> None:
+    """The agreement is not one about episodes in which nothing happened."""
+    changed = [_changed(each) for each in cases() if MUTATIONS[each.kind].matters]
+    assert sum(changed) > len(changed) / 2
+
+
+def _changed(case: Case) -> bool:
+    return _by_task(reference.score(case.before, open_world)) != _by_task(case.verdict)
+
+
+def _by_task(verdict: reference.Verdict) -> Any:
+    return (
+        verdict.counters,
+        verdict.same_task_streak,
+        {each.task_id: each for each in verdict.sub_tasks},
+    )
