@@ -54,14 +54,18 @@ def figure_differences(theirs: Summary, ours: Figures) -> list[str]:
     return [
         f"{each.name}: {getattr(theirs, each.name)}, not {getattr(ours, each.name)}"
         for each in fields(ours)
-        if not _equal(getattr(theirs, each.name), getattr(ours, each.name))
+        if not equal_figures(getattr(theirs, each.name), getattr(ours, each.name))
     ]
 
 
-def _equal(theirs: Any, ours: Any) -> bool:
-    theirs = getattr(theirs, "value", theirs)  # a share comes with its interval
+def equal_figures(theirs: Any, ours: Any) -> bool:
+    """True if two figures are the same; a share of the project comes with its interval."""
+    if isinstance(theirs, dict) and "value" in theirs:
+        theirs = theirs["value"]
+    theirs = getattr(theirs, "value", theirs)
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        return theirs.keys() == ours.keys() and all(_equal(theirs[k], ours[k]) for k in ours)
+        named = {int(key): value for key, value in theirs.items()}  # in JSON, names are texts
+        return named.keys() == ours.keys() and all(equal_figures(named[k], ours[k]) for k in ours)
     if theirs is None or ours is None:
         return theirs is ours
     return isclose(theirs, ours, rel_tol=1e-9, abs_tol=1e-12)

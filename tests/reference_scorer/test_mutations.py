@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -71,10 +70,11 @@ def test_every_second_mutation_that_may_matter_does() -> None:
 
 
 def _changed(case: Case) -> bool:
+    """True if some verdict on the episode is another one; the order of the sub-tasks is not compared."""
     return _by_task(reference.score(case.before, open_world)) != _by_task(case.verdict)
 
 
-def _by_task(verdict: reference.Verdict) -> Any:
+def _by_task(verdict: reference.Verdict) -> tuple[object, ...]:
     return (
         verdict.counters,
         verdict.same_task_streak,
