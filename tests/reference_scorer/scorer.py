@@ -152,8 +152,10 @@ def exact(value: Any) -> Hashable:
     match value:
         case bool() | None:
             return ("constant", value)
+        case float() if not isfinite(value):
+            return ("number", repr(value))  # Python reads and writes it, though it is not JSON
         case int() | float():
-            return ("number", Fraction(value) if isfinite(value) else repr(value))
+            return ("number", Fraction(value))
         case str():
             return ("text", value)
         case Mapping():

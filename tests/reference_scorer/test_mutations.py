@@ -1,7 +1,10 @@
 """Both scorers agree on episodes that were changed on purpose, and a reference with a broken rule does not."""
 
+import json
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from random import Random
 
 import pytest
@@ -11,6 +14,7 @@ from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import (
     disagreements,
     figure_differences,
+    verdict_differences,
 )
 from tests.reference_scorer.corpus import open_world, plain_corpus
 from tests.reference_scorer.mutations import MUTATIONS, Episode, mutate
@@ -80,3 +84,30 @@ def _by_task(verdict: reference.Verdict) -> tuple[object, ...]:
         verdict.same_task_streak,
         {each.task_id: each for each in verdict.sub_tasks},
     )
+
+
+VALUES = (
+    *(0, -0.0, 1, 1.0, True, False, None, -1, 0.3, 0.1 + 0.2, 10**16, 1e16, 2**53, 2**53 + 1),
+    *(2.0**53, 10**23, 1e23, 10**400, float("inf"), "", "1", "a", "A", "a ", "\u00e9", "e\u0301"),
+    *("None", [], [1], [1.0], [True], [0], [False], [None], ["1"], [1, 2], [2, 1], [[1]]),
+    *({}, {"a": 1}, {"a": 1.0}, {"a": True}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": None}),
+)
+
+
+@pytest.mark.slow
+def test_both_call_the_same_values_equal() -> None:
+    """With every pair of values as an argument in the ground truth and in the call, the verdicts agree."""
+    base = next(each for each in plain_corpus() if each["agent"] == "oracle")
+    equal = 0
+    for wanted, given in product(VALUES, repeat=2):
+        episode = deepcopy(base)
+        gold = episode["composition"]["sub_tasks"][0]["gold"][0]
+        own = [each for each in episode["trajectory"] if each["tool"] == gold["tool"]]
+        for call, value in ((gold, wanted), *((each, given) for each in own)):
+            call["arguments"] = dict.fromkeys(call["arguments"], value)
+        verdict = reference.score(episode, open_world)
+        theirs = score(episode_from_json(json.loads(json.dumps(episode))))
+        assert verdict_differences(theirs, verdict) == [], (wanted, given)
+        equal += verdict.sub_tasks[0].trajectory
+    # Each value is equal to itself, and 22 ordered pairs are written differently.
+    assert equal == len(VALUES) + 22
