@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark import Score, episode_from_json, score, summarise
+from asyncguard_benchmark import Score, episode_from_json, episode_to_json, score, summarise
+from tests.benchmark.builders import compose, gold, played
 from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import (
     disagreements,
@@ -112,3 +113,18 @@ def test_both_call_the_same_values_equal() -> None:
         equal += verdict.sub_tasks[0].trajectory
     # Each value is equal to itself, and to what is the same in another spelling: seven such pairs, each way round.
     assert equal == len(VALUES) + 14
+
+
+def test_a_flag_is_not_a_default_that_python_calls_equal() -> None:
+    """`pause: false` is refused where 0 is the default, and counts as a wrong parameter."""
+    composition = compose("dg-10", "fs-01")
+    episode = episode_to_json(played(composition, [*gold("dg-10"), *gold("fs-01")]))
+    call = next(each for each in episode["trajectory"] if each["tool"] == "time_slots")
+    call["arguments"]["pause"] = False
+    theirs = score(episode_from_json(episode))
+    ours = reference.score(episode, open_world)
+    assert verdict_differences(theirs, ours) == []
+    figures = reference.summarise([ours])
+    assert figure_differences(summarise([theirs]), figures) == []
+    assert figures.parameter_micro_f1 is not None
+    assert figures.parameter_micro_f1 < 1
