@@ -12,7 +12,7 @@ from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import figure_differences, verdict_differences
 from tests.reference_scorer.corpus import open_world, plain_corpus
 from tests.reference_scorer.mutations import Episode
-from tests.reference_scorer.test_mutations import cases
+from tests.reference_scorer.test_mutations import cases, repeated_tool
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +78,12 @@ def _one_step_each(gold: Any, made: Any) -> list[int | None]:
         seen[step] += 1
         found.append(step if seen[step] == 1 else None)
     return found
+
+
+def _repeats_are_first(gold: Any, made: Any) -> list[int | None]:
+    """A call too many stands for the first gold call of its tool."""
+    steps = zip(_one_step_each(gold, made), _first_step(gold, made), strict=True)
+    return [first if step is None else step for step, first in steps]
 
 
 def _first_step(gold: Any, made: Any) -> list[int | None]:
@@ -147,6 +153,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "accuracy without state": ("accurate", lambda trajectory, result, state: trajectory and result),
     "one sub-task is enough": ("all_of", any),
     "a repeat stands for nothing": ("steps_of", _one_step_each),
+    "a repeat stands for the first": ("steps_of", _repeats_are_first),
     "a call stands for the first": ("steps_of", _first_step),
     "derived values need nothing": ("needs", _no_derived),
     "a call needs all before it": ("needs", _every_earlier),
@@ -164,7 +171,8 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
 @cache
 def judged() -> list[tuple[Episode, Score]]:
     """Episodes as played and as changed, with the project's verdict."""
-    played = [(each, score(episode_from_json(each))) for each in plain_corpus()[::4]]
+    others = (repeated_tool(), *plain_corpus()[::4])
+    played = [(each, score(episode_from_json(each))) for each in others]
     return [*((each.after, each.score) for each in cases()), *played]
 
 

@@ -128,3 +128,22 @@ def test_a_flag_is_not_a_default_that_python_calls_equal() -> None:
     assert figure_differences(summarise([theirs]), figures) == []
     assert figures.parameter_micro_f1 is not None
     assert figures.parameter_micro_f1 < 1
+
+
+def repeated_tool() -> Episode:
+    """Two gold calls have one tool, which is called a third time; the last call is made while that is pending."""
+    *calls, last = gold("sc-17")
+    again = [*calls, calls[-1], last]
+    assert calls[-1][1] == calls[-2][1]
+    episode = episode_to_json(played(compose("sc-17", "fs-01"), [*again, *gold("fs-01")]))
+    episode["trajectory"][len(again) - 1]["pending_before"] = [len(again) - 2]
+    return episode
+
+
+def test_a_call_too_many_stands_for_the_last_gold_call_of_its_tool() -> None:
+    """So what takes a value from that gold call needs the pending one."""
+    episode = repeated_tool()
+    theirs = score(episode_from_json(episode))
+    ours = reference.score(episode, open_world)
+    assert verdict_differences(theirs, ours) == []
+    assert (ours.sub_tasks[0].premature_needed, ours.sub_tasks[0].premature_harmless) == (1, 0)
