@@ -28,7 +28,7 @@ class Mutation:
 
 def mutate(mutation: Mutation, episode: Episode, random: Random) -> Episode | None:
     """A changed copy, read back from its text as from a file; None if the mutation does not apply."""
-    changed = deepcopy(episode)
+    changed = json.loads(json.dumps(episode))
     return json.loads(json.dumps(changed)) if mutation.apply(changed, random) else None
 
 
