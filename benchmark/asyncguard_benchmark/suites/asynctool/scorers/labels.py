@@ -9,8 +9,8 @@ from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
 from asyncguard_benchmark.harness.scoring.verdict import CallLabels
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.service import plain_numbers
+from asyncguard_benchmark.suites.asynctool.scorers.canonical import same
 
-_MISSING = object()
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
@@ -32,5 +32,5 @@ def _parameters(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> tu
     return tuple(
         f"{name} = {_ENCODER.encode(plain_numbers(value))}"
         for name, value in sorted(arguments.items())
-        if defaults.get(name, _MISSING) != value
+        if name not in defaults or not same(defaults[name], value)
     )
