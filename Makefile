@@ -4,6 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# Of two tests on a core one waits most of the time: for a deadline, a lease, another process.
+WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
+# Python and pytest keep what they compiled, also where the environment says otherwise: to compile the tests
+# takes each worker longer than to run a third of them.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
+# Tests of `make test-times`.
+TESTS ?= not slow
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -30,17 +38,21 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[performance]'
 	@touch $@ $(VENV)/library
 
-.PHONY: setup test slow full demo results lint types contracts check performance reliability clean
+.PHONY: setup test slow full test-times demo results lint types contracts check performance reliability clean
 setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothing
 
 test: $(VENV)/dev ## Set up and run the fast tests
-	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
+	$(PYTEST) -m "not slow" -n $(WORKERS) --dist loadfile
 
 slow: $(VENV)/dev ## Run the slow tests
-	$(BIN)/pytest -m "slow and not full" -n 2
+	$(PYTEST) -m "slow and not full" -n 2
 
 full: $(VENV)/dev ## Run the longest tests (an hour)
-	$(BIN)/pytest -m full -n 2
+	$(PYTEST) -m full -n 2
+
+test-times: $(VENV)/dev ## Run the fast tests and print the slowest and the time per file (TESTS="slow and not full": of the slow)
+	-$(PYTEST) -m "$(TESTS)" -n $(WORKERS) --dist loadfile --quiet --junitxml=build/tests.xml
+	$(BIN)/python benchmark/code_metrics/durations.py build/tests.xml
 
 demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
 	$(BIN)/asyncguard bench demo

@@ -273,9 +273,16 @@ def run_virtual(
         VirtualDeadlockError: `main` waits for something that cannot happen.
     """
     loop = VirtualTimeLoop(settle=settle, patience=patience, horizon=horizon)
+    results: list[T] = []
+
+    async def keep_result() -> None:
+        results.append(await main)
+
     with asyncio.Runner(debug=debug, loop_factory=lambda: loop) as runner:
-        result = runner.run(main)
-        return VirtualRun(result=result, elapsed=loop.time())
+        # As the task's result it would be printed: a runner looks up its own signal handler, which
+        # holds the task, in an enum of handlers, and the error that it drops has the task's repr.
+        runner.run(keep_result())
+        return VirtualRun(result=results[0], elapsed=loop.time())
 
 
 def _where(task: asyncio.Task[Any]) -> str:

@@ -122,5 +122,7 @@ def docstring(node: ast.AST) -> str | None:
 
 def comments(text: str) -> list[tokenize.TokenInfo]:
     """Return the comments of a source, also those that follow code on their line."""
+    if "#" not in text:  # to cut a source into tokens takes longer than to parse it
+        return []
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return [token for token in tokens if token.type == tokenize.COMMENT]

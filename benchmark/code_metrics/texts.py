@@ -69,6 +69,8 @@ def document_texts(source: str) -> list[Text]:
 def docstrings(tree: ast.Module) -> Iterator[Text]:
     """Yield the docstrings of a module, those of attributes included."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.expr):  # most nodes; an expression holds no statement
+            continue
         named = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         for position, statement in enumerate(_body(node)):
             text = docstring(statement)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_metrics import command
+from code_metrics import command, durations
 from code_metrics.columns import COLUMNS, Figures, measure, percentile
 from code_metrics.source import load
 from tests.benchmark.code_metrics_cases import BANNED, CASES, PROSE, USES, function, lines
@@ -192,3 +192,39 @@ def test_a_folder_without_python_is_refused(
     """The message names the folder."""
     assert command.main([str(tmp_path / "nothing"), *arguments]) == 2
     assert f"{tmp_path / 'nothing'} holds no Python file" in capsys.readouterr().err
+
+
+def test_durations_are_told_per_test_and_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The slowest tests come first, as ids that pytest takes; each file has its sum."""
+    written = tmp_path / "tests.xml"
+    cases = [
+        ("tests.a.test_b", "test_quick", 0.25),
+        ("tests.a.test_b.TestC", "test_slow[x.Y]", 2.5),
+        ("tests.d.test_e", "test_middle", 1.0),
+    ]
+    written.write_text(
+        "<testsuites><testsuite>"
+        + "".join(f'<testcase classname="{c}" name="{n}" time="{t}"/>' for c, n, t in cases)
+        + "</testsuite></testsuites>"
+    )
+    assert durations.main([str(written), "--slowest", "2"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines() if line[:1] == " "] == [
+        ["2.50", "tests/a/test_b.py::TestC::test_slow[x.Y]"],
+        ["1.00", "tests/d/test_e.py::test_middle"],
+        ["2.75", "2", "tests/a/test_b.py"],
+        ["1.00", "1", "tests/d/test_e.py"],
+        ["3.75", "3", "in", "all"],
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "<a><testcase/></a>"])
+def test_a_file_without_durations_is_refused(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the file."""
+    path = tmp_path / "tests.xml"
+    path.write_text(text)
+    assert durations.main([str(path)]) == 2
+    assert f"{path} is not a JUnit file" in capsys.readouterr().err
