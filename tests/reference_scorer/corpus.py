@@ -22,6 +22,8 @@ from asyncguard_benchmark.harness.scenario import Composition, SubTask
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.service import Executor
 
+Episode = dict[str, Any]
+"""The saved form of an episode."""
 PERSONAS = ("persona:gpt-4o", "persona:qwen2.5-32b", "persona:llama-3.1-70b")
 PLAIN = ("plain", "none")
 GUARDED = (("graph", "none"), ("middleware", "all"), ("middleware", "none"), ("graph", "all"))
@@ -67,7 +69,7 @@ class Setting:
     surface: Surface
     seed: int
 
-    def play(self) -> dict[str, Any]:
+    def play(self) -> Episode:
         """The saved form of the episode."""
         agent = AgentSpec(kind=self.agent).make(self.composition, self.seed)
         player = player_of(self.player, self.arm, declared=True)
@@ -96,12 +98,12 @@ def settings(
 
 
 @cache
-def plain_corpus() -> list[dict[str, Any]]:
+def plain_corpus() -> list[Episode]:
     """Saved forms of two episodes of every setting of the plain player."""
     return [each.play() for each in settings(shipped_compositions(Suite.LITE), (PLAIN,), (0, 1))]
 
 
-def quick_corpus() -> list[dict[str, Any]]:
+def quick_corpus() -> list[Episode]:
     """Saved forms of a few hundred episodes: the same, and some of the other players, which are slow."""
     guarded = list(settings(shipped_compositions(Suite.LITE), GUARDED, (0,)))
     return [*plain_corpus(), *(each.play() for each in guarded[::9])]

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
-from tests.reference_scorer.corpus import open_world
-
-Episode = dict[str, Any]
-Record = dict[str, Any]
+from tests.reference_scorer import argument_mutations as arguments
+from tests.reference_scorer.argument_mutations import Record, one_call
+from tests.reference_scorer.corpus import Episode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +40,9 @@ def _renumber(episode: Episode) -> bool:
     return True
 
 
-def _one(episode: Episode, random: Random) -> Record | None:
-    return random.choice(episode["trajectory"]) if episode["trajectory"] else None
-
-
 def drop_call(episode: Episode, random: Random) -> bool:
     """A call was not made."""
-    record = _one(episode, random)
+    record = one_call(episode, random)
     if record is None:
         return False
     episode["trajectory"].remove(record)
@@ -67,7 +61,7 @@ def drop_task(episode: Episode, random: Random) -> bool:
 
 def repeat_call(episode: Episode, random: Random) -> bool:
     """A call was made again some time later, while the first was pending."""
-    record = _one(episode, random)
+    record = one_call(episode, random)
     if record is None:
         return False
     later = random.randint(record["number"] + 1, len(episode["trajectory"]))
@@ -88,7 +82,7 @@ def reorder_calls(episode: Episode, random: Random) -> bool:
 
 def move_call(episode: Episode, random: Random) -> bool:
     """A call was made with the id of another sub-task."""
-    record = _one(episode, random)
+    record = one_call(episode, random)
     if record is None:
         return False
     ids = [task["id"] for task in episode["composition"]["sub_tasks"]]
@@ -102,7 +96,7 @@ def move_call(episode: Episode, random: Random) -> bool:
 
 def rename_call(episode: Episode, random: Random) -> bool:
     """Another tool was called: of the sub-task, or one that it does not have."""
-    record = _one(episode, random)
+    record = one_call(episode, random)
     if record is None:
         return False
     tools = {tool for task in episode["composition"]["sub_tasks"] for tool in task["tools"]}
@@ -110,180 +104,9 @@ def rename_call(episode: Episode, random: Random) -> bool:
     return True
 
 
-Place = tuple[Any, Any]
-"""A container, and a name or index in it."""
-
-
-def _places(value: Any) -> list[Place]:
-    """Every place of a JSON value, at any depth."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    found: list[Place] = []
-    for key, item in items:
-        found.append((value, key))
-        if isinstance(item, dict | list):
-            found += _places(item)
-    return found
-
-
-def _change_values(
-    episode: Episode, random: Random, fits: Callable[[Any], bool], change: Callable[[Any], Any]
-) -> bool:
-    """Change one value that fits, at any depth in the arguments of any call."""
-    places = [
-        (container, key)
-        for record in episode["trajectory"]
-        for container, key in _places(record["arguments"])
-        if fits(container[key])
-    ]
-    if not places:
-        return False
-    container, key = random.choice(places)
-    container[key] = change(container[key])
-    return True
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def other_number(episode: Episode, random: Random) -> bool:
-    """A number is another one."""
-    step = random.choice((1, -1, 0.5, 1e-9))
-    return _change_values(episode, random, _number, lambda value: value + step)
-
-
-def other_text(episode: Episode, random: Random) -> bool:
-    """A text is spelt otherwise: in letters, spaces or characters that look alike."""
-    spell = random.choice(
-        (
-            str.swapcase,
-            lambda t: f"{t} ",
-            lambda t: f" {t}",
-            lambda t: t[1:],
-            lambda t: f"{t}\u0301",
-        )
-    )
-    return _change_values(episode, random, lambda v: isinstance(v, str) and v != "", spell)
-
-
-def number_as_text(episode: Episode, random: Random) -> bool:
-    """A number is written as a text."""
-    return _change_values(episode, random, _number, str)
-
-
-def text_as_list(episode: Episode, random: Random) -> bool:
-    """A text stands in a list."""
-    return _change_values(episode, random, lambda value: isinstance(value, str), lambda v: [v])
-
-
-def one_as_flag(episode: Episode, random: Random) -> bool:
-    """The number 1 or 0 is written as a flag, to which Python calls it equal."""
-    return _change_values(episode, random, lambda v: _number(v) and v in (0, 1), bool)
-
-
-def value_as_null(episode: Episode, random: Random) -> bool:
-    """A value is null."""
-    return _change_values(episode, random, lambda value: value is not None, lambda value: None)
-
-
-def number_spelling(episode: Episode, random: Random) -> bool:
-    """A whole number is written with a decimal point, or the other way round."""
-    return _change_values(
-        episode,
-        random,
-        lambda value: _number(value) and float(value).is_integer() and abs(value) < 2**53,
-        lambda value: float(value) if isinstance(value, int) else int(value),
-    )
-
-
-def list_order(episode: Episode, random: Random) -> bool:
-    """The first item of a list comes last."""
-    return _change_values(
-        episode,
-        random,
-        lambda value: isinstance(value, list) and len(value) > 1 and value[1:] + value[:1] != value,
-        lambda value: value[1:] + value[:1],
-    )
-
-
-def name_order(episode: Episode, random: Random) -> bool:
-    """Arguments are named in another order."""
-    record = _one(episode, random)
-    if record is None or len(record["arguments"]) < 2:
-        return False
-    record["arguments"] = dict(reversed(record["arguments"].items()))
-    return True
-
-
-def drop_argument(episode: Episode, random: Random) -> bool:
-    """An argument was not given."""
-    record = _one(episode, random)
-    if record is None or not record["arguments"]:
-        return False
-    del record["arguments"][random.choice(sorted(record["arguments"]))]
-    return True
-
-
-def _defaults(episode: Episode) -> list[tuple[Record, str, Any]]:
-    """Arguments of calls that were left out, with their default."""
-    return [
-        (record["arguments"], name, schema["default"])
-        for task in episode["composition"]["sub_tasks"]
-        for record in episode["trajectory"]
-        for name, schema in _properties(task, record).items()
-        if "default" in schema and name not in record["arguments"]
-    ]
-
-
-def _properties(task: Record, record: Record) -> dict[str, Any]:
-    if record["task_id"] != task["id"]:
-        return {}
-    return dict(open_world(task).parameters(record["tool"]).get("properties", {}))
-
-
-def spell_default(episode: Episode, random: Random) -> bool:
-    """An argument is given with its default value; a number with a decimal point."""
-    found = _defaults(episode)
-    if not found:
-        return False
-    arguments, name, value = random.choice(found)
-    arguments[name] = float(value) if _number(value) else value
-    return True
-
-
-def default_in_another_type(episode: Episode, random: Random) -> bool:
-    """An argument is given with its default in another type: a number as a text, anything else in a list."""
-    found = _defaults(episode)
-    if not found:
-        return False
-    arguments, name, value = random.choice(found)
-    arguments[name] = str(value) if _number(value) else [value]
-    return True
-
-
-def unknown_argument(episode: Episode, random: Random) -> bool:
-    """An argument was given that the tool does not have."""
-    record = _one(episode, random)
-    if record is None:
-        return False
-    record["arguments"]["no_such_argument"] = random.choice((None, 0, "", []))
-    return True
-
-
-def swap_values(episode: Episode, random: Random) -> bool:
-    """Two arguments of a call have each other's value."""
-    record = _one(episode, random)
-    if record is None or len(record["arguments"]) < 2:
-        return False
-    one, other = random.sample(sorted(record["arguments"]), 2)
-    values = record["arguments"]
-    values[one], values[other] = values[other], values[one]
-    return True
-
-
 def forge_response(episode: Episode, random: Random) -> bool:
     """The record says that a call returned something else."""
-    record = _one(episode, random)
+    record = one_call(episode, random)
     if record is None:
         return False
     record["response"] = random.choice(('{"error": "No."}', "None", "", '{"ok": true}'))
@@ -301,7 +124,7 @@ def swap_responses(episode: Episode, random: Random) -> bool:
 
 def other_ticks(episode: Episode, random: Random) -> bool:
     """Ticks of a call are other ones, and a result was delivered that was not, or the other way round."""
-    record = _one(episode, random)
+    record = one_call(episode, random)
     if record is None:
         return False
     record["issued"], record["due"] = random.randint(0, 40), random.randint(0, 40)
@@ -427,17 +250,17 @@ MUTATIONS = {
             reorder_calls,
             move_call,
             rename_call,
-            other_number,
-            other_text,
-            number_as_text,
-            text_as_list,
-            default_in_another_type,
-            one_as_flag,
-            value_as_null,
-            list_order,
-            drop_argument,
-            unknown_argument,
-            swap_values,
+            arguments.other_number,
+            arguments.other_text,
+            arguments.number_as_text,
+            arguments.text_as_list,
+            arguments.default_in_another_type,
+            arguments.one_as_flag,
+            arguments.value_as_null,
+            arguments.list_order,
+            arguments.drop_argument,
+            arguments.unknown_argument,
+            arguments.swap_values,
             forget_pending,
             add_pending,
             other_counts,
@@ -452,9 +275,9 @@ MUTATIONS = {
     **{
         each.__name__: Mutation(apply=each, matters=False)
         for each in (
-            number_spelling,
-            name_order,
-            spell_default,
+            arguments.number_spelling,
+            arguments.name_order,
+            arguments.spell_default,
             forge_response,
             swap_responses,
             other_ticks,

@@ -10,8 +10,7 @@ import pytest
 from asyncguard_benchmark import Score, episode_from_json, score, summarise
 from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import figure_differences, verdict_differences
-from tests.reference_scorer.corpus import open_world, plain_corpus
-from tests.reference_scorer.mutations import Episode
+from tests.reference_scorer.corpus import Episode, open_world, plain_corpus
 from tests.reference_scorer.test_mutations import cases, repeated_tool
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,7 @@ import pytest
 
 from asyncguard_benchmark import Surface
 from tests.reference_scorer.conversation import account_of, objects_in
-from tests.reference_scorer.corpus import plain_corpus
-from tests.reference_scorer.mutations import Episode
+from tests.reference_scorer.corpus import Episode, plain_corpus
 
 RECORDED = ("task_id", "tool", "arguments", "issued", "delivered", "pending_before")
 

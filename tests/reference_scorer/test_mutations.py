@@ -18,8 +18,8 @@ from tests.reference_scorer.comparison import (
     figure_differences,
     verdict_differences,
 )
-from tests.reference_scorer.corpus import open_world, plain_corpus
-from tests.reference_scorer.mutations import MUTATIONS, Episode, mutate
+from tests.reference_scorer.corpus import Episode, open_world, plain_corpus
+from tests.reference_scorer.mutations import MUTATIONS, mutate
 
 EPISODES = 500
 

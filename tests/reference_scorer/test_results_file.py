@@ -13,8 +13,8 @@ import pytest
 from asyncguard_benchmark.commands import main
 from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import equal_figures
-from tests.reference_scorer.corpus import open_world
-from tests.reference_scorer.mutations import MUTATIONS, Episode, mutate
+from tests.reference_scorer.corpus import Episode, open_world
+from tests.reference_scorer.mutations import MUTATIONS, mutate
 
 CONDITION = ("agent", "player", "arm", "regime", "surface")
 RUN = [
