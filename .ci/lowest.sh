@@ -8,6 +8,6 @@ trap 'rm -rf "$venv"' EXIT
 "$venv/bin/python" .ci/lowest.py >"$venv/constraints.txt"
 cat "$venv/constraints.txt"
 "$venv/bin/python" -m pip --disable-pip-version-check --quiet install --constraint "$venv/constraints.txt" --editable '.[dev]'
-"$venv/bin/pytest" -m "not slow and not server" -n 2 --dist loadfile --ignore tests/benchmark tests
+"$venv/bin/pytest" -m "not slow and not server" -n 3 --dist loadfile --ignore tests/benchmark tests
 # Of the benchmark only what rests on the libraries: tasks, scorers and statistics do not.
 "$venv/bin/pytest" -m "not slow and not server" -n 2 tests/benchmark/test_guarded_players.py tests/benchmark/test_models.py

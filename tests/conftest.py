@@ -34,10 +34,20 @@ _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `full` tests as `slow`, too, as they take minutes."""
+    """Mark `full` tests as `slow`, too, as they take minutes; put the longest of the slow first.
+
+    A long one that begins last leaves the other cores idle.
+    """
     for item in items:
         if item.get_closest_marker("full") is not None:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> float:
+    """Return the seconds that the test's mark states, else 0."""
+    marks = item.iter_markers("slow")
+    return max((float(mark.kwargs.get("seconds", 0)) for mark in marks), default=0.0)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -116,7 +116,7 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert "without-grounding" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=36)
 def test_the_shipped_data_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     """The proof finds no problem, in words and in JSON."""
     found = answer(capsys, "validate", "--jobs", "1")

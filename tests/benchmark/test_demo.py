@@ -51,7 +51,7 @@ def study_of(findings: Findings, agent: str) -> Study:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=55)
 def test_the_demo_shows_what_each_guard_is_worth(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

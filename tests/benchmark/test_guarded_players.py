@@ -195,7 +195,7 @@ ONE_OR_ALL = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=73)
 @pytest.mark.parametrize("regime", ONE_OR_ALL)
 @pytest.mark.parametrize("play", PLAYERS)
 def test_no_guard_harms_an_agent_without_fault_anywhere(

@@ -93,7 +93,7 @@ HAZARDS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=60)
 @pytest.mark.parametrize("commands", [RUN, ABLATION, HAZARDS], ids=["run", "ablate", "hazards"])
 def test_files_are_the_same_bytes(commands: list[list[str]], tmp_path: Path) -> None:
     """Episodes, findings and pages, with one process and with two."""

@@ -180,7 +180,7 @@ def test_in_company_every_injected_composition_has_its_clean_one() -> None:
     assert len(found) == 6 + len(injected)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=33)
 def test_the_shipped_instances_are_what_the_seed_gives() -> None:
     """Drawn again from tasks and modes, the instances are the same, to the byte."""
     assert instances_to_json(list(drawn_instances())) == instances_to_json(

@@ -199,7 +199,7 @@ def test_one_domain_is_sound() -> None:
     assert found.replayed == 2 * found.parts.total() > 200
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=47)
 def test_the_whole_suite_is_sound() -> None:
     """Everything that `bench hazards validate` looks at."""
     found = Validation()

@@ -81,7 +81,7 @@ def test_the_same_are_drawn_for_the_same_seed(mutants: Any, tree: Path) -> None:
     assert any(draw != draws[0] for draw in draws)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=31)
 def test_what_survives_is_told_and_kept(
     mutants: Any, tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

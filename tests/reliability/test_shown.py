@@ -138,7 +138,7 @@ FULL = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=74)
 @pytest.mark.parametrize(
     "part", [*SLOW, *(pytest.param(part, marks=pytest.mark.full) for part in FULL)]
 )

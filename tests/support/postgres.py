@@ -76,6 +76,7 @@ class Server:
             "listen_addresses": "127.0.0.1",
             "port": self._port,
             "unix_socket_directories": self.folder,
+            "fsync": "off",  # processes are killed here, never the machine
         }
         settings = [f"--{name}={value}" for name, value in options.items()]
         give_up = time.monotonic() + _PATIENCE
