@@ -16,9 +16,9 @@ from asyncguard_benchmark import (
     shipped_compositions,
 )
 from asyncguard_benchmark.harness.loading import sub_task_from_json
-from asyncguard_benchmark.harness.names import AGENT_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec, player_of
 from asyncguard_benchmark.harness.scenario import Composition, SubTask
+from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.service import Executor
 
@@ -82,7 +82,7 @@ def settings(
 ) -> Iterator[Setting]:
     """Every agent, regime and surface with each player; compositions are taken in turn."""
     following = cycle(compositions)
-    agents = (*AGENT_NAMES, *PERSONAS)
+    agents = (*registry().agents, *PERSONAS)
     for seed, (player, arm), agent, regime, surface in product(
         seeds, players, agents, Regime, Surface
     ):

@@ -17,7 +17,7 @@ from asyncguard_benchmark import (
     shipped_compositions,
     summarise,
 )
-from asyncguard_benchmark.harness.names import AGENT_NAMES
+from asyncguard_benchmark.harness.suites import registry
 from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import disagreements, figure_differences
 from tests.reference_scorer.corpus import (
@@ -50,7 +50,7 @@ def test_both_agree_on_a_few_hundred_episodes() -> None:
     """Every verdict and every figure is the same, for all agents, players, regimes and surfaces."""
     episodes = quick_corpus()
     assert len(episodes) >= 250
-    assert {each["agent"] for each in episodes} == {*AGENT_NAMES, *PERSONAS}
+    assert {each["agent"] for each in episodes} == {*registry().agents, *PERSONAS}
     assert {each["player"] for each in episodes} == {"plain", "graph", "middleware"}
     assert {each["run"]["regime"] for each in episodes} == {each.value for each in Regime}
     assert {each["run"]["surface"] for each in episodes} == {each.value for each in Surface}
