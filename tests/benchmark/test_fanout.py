@@ -398,7 +398,7 @@ def test_what_workers_need_is_named_where_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The error names the missing extra, DBOS."""
-    for name in ("fleet", "post"):
+    for name in ("pool", "queue_client"):
         monkeypatch.delitem(
             sys.modules, f"asyncguard_benchmark.harness.fanout.{name}", raising=False
         )

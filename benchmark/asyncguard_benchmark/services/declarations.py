@@ -6,7 +6,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+
+from asyncguard_benchmark.services.schema_check import fast_check
 
 TASK_ARGUMENT = "task_id"
 """The argument that says, on the native surface, which sub-task a call belongs to; no tool may have one so named."""
@@ -121,6 +123,15 @@ class Tool:
         # Not when the tool is declared: each process would check the schemas of all tools.
         Draft202012Validator.check_schema(self.parameters)
         return Draft202012Validator(self.parameters)
+
+    @cached_property
+    def _fits(self) -> Callable[[Any], bool]:
+        return fast_check(self.parameters)
+
+    def problem(self, arguments: Mapping[str, Any]) -> ValidationError | None:
+        """Return the first reason why the tool does not take some arguments, or None."""
+        value = dict(arguments)
+        return None if self._fits(value) else next(iter(self.validator.iter_errors(value)), None)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
