@@ -236,11 +236,12 @@ def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None
 
 
 def _check_records(records: Sequence[CallRecord], composition: Composition) -> None:
+    known = set(composition.task_ids)
     for position, record in enumerate(records):
         where = f"episode.trajectory[{position}]"
         if record.number != position:
             raise EpisodeFormatError(where, f"has the number {record.number}")
-        if composition.sub_task(record.task_id) is None:
+        if record.task_id not in known:
             raise EpisodeFormatError(where, f"names the unknown sub-task {record.task_id!r}")
         if any(number >= position for number in record.pending_before):
             raise EpisodeFormatError(where, "names pending calls that were not made before it")

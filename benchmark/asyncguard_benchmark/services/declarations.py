@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 
-from asyncguard_benchmark.services.schema_check import fast_check
+from asyncguard_benchmark.services.schema_check import Fits, fast_check
 
 TASK_ARGUMENT = "task_id"
 """The argument that says, on the native surface, which sub-task a call belongs to; no tool may have one so named."""
@@ -125,13 +125,20 @@ class Tool:
         return Draft202012Validator(self.parameters)
 
     @cached_property
-    def _fits(self) -> Callable[[Any], bool]:
+    def _fits(self) -> Fits | None:
         return fast_check(self.parameters)
+
+    @cached_property
+    def _refuses(self) -> Draft202012Validator:
+        # A schema with a fast check is valid: to check it again takes longer than to judge a hundred calls.
+        return self.validator if self._fits is None else Draft202012Validator(self.parameters)
 
     def problem(self, arguments: Mapping[str, Any]) -> ValidationError | None:
         """Return the first reason why the tool does not take some arguments, or None."""
         value = dict(arguments)
-        return None if self._fits(value) else next(iter(self.validator.iter_errors(value)), None)
+        if self._fits is not None and self._fits(value):
+            return None
+        return next(iter(self._refuses.iter_errors(value)), None)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:

@@ -37,12 +37,12 @@ class Toolset:
     """JSON schema of a state."""
 
     @cached_property
-    def _fits(self) -> Fits:
+    def _fits(self) -> Fits | None:
         return fast_check(self.state_schema)
 
     def state_problem(self, state: Mapping[str, Any]) -> ValidationError | None:
         """Return the most telling reason why a state is none of this category, or None."""
-        if self._fits(state):
+        if self._fits is not None and self._fits(state):
             return None
         problems = Draft202012Validator(self.state_schema).iter_errors(state)
         worst: ValidationError | None = best_match(problems)
@@ -162,10 +162,11 @@ def holds_half_a_character(value: Any) -> bool:
 
 def copy_json(value: Any) -> Any:
     """Return a deep copy of a JSON value; several times faster than `copy.deepcopy`, and scoring is made of it."""
-    match value:
-        case dict():
-            return {name: copy_json(item) for name, item in value.items()}
-        case list():
-            return [copy_json(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, dict):
+        return {
+            name: copy_json(item) if isinstance(item, dict | list) else item
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [copy_json(item) if isinstance(item, dict | list) else item for item in value]
+    return value

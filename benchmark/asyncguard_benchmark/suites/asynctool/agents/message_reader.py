@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
@@ -66,9 +67,14 @@ def read_message(message: BaseMessage) -> Iterator[Outcome]:
         case ToolMessage() if is_result(text):
             yield Outcome(standing=Standing.ANSWERED, response=text, call_id=message.tool_call_id)
         case HumanMessage():
-            for line in text.splitlines():
-                yield from _read_line(line)
-            yield from _read_blocks(text)
+            yield from _read_text(text)
+
+
+@lru_cache(maxsize=1024)
+def _read_text(text: str) -> tuple[Outcome, ...]:
+    """Return the outcomes in a text; kept, as an agent reads the whole conversation in every turn."""
+    lines = (outcome for line in text.splitlines() for outcome in _read_line(line))
+    return (*lines, *_read_blocks(text))
 
 
 def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:

@@ -7,6 +7,7 @@ with any adapter, and can be copied and replayed.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -100,7 +101,7 @@ def _own_calls(
     message: AIMessage, task_ids: Collection[str], task_argument: str
 ) -> Iterator[Attempt]:
     if not message.tool_calls:
-        yield from _said_in_text(str(message.text), task_ids)
+        yield from _said_in_text(str(message.text), tuple(task_ids))
     for broken in message.invalid_tool_calls:
         named = re.search(rf'"{re.escape(task_argument)}": "([^"]*)"', broken["args"] or "")
         yield _unreadable(named[1] if named else "", broken["id"])
@@ -113,16 +114,24 @@ def _own_calls(
         )
 
 
-def _said_in_text(text: str, task_ids: Collection[str]) -> Iterator[Attempt]:
+@lru_cache(maxsize=1024)
+def _said_in_text(text: str, task_ids: tuple[str, ...]) -> tuple[Attempt, ...]:
+    """Return the call in a text, if there is one; kept, as an agent reads all that it said in every turn."""
     match read_text(text, task_ids):
         case CallAction() as action:
-            yield Attempt(
-                task_id=action.task_id, tool=action.tool, arguments=action.arguments, call_id=None
+            return (
+                Attempt(
+                    task_id=action.task_id,
+                    tool=action.tool,
+                    arguments=action.arguments,
+                    call_id=None,
+                ),
             )
         # Prose is not an attempt; on the native surface it is how an agent says that it waits.
         case Malformed() if "{" in text:
             named = _TASK_NAMED.search(text)
-            yield _unreadable(named[1] if named else "", None)
+            return (_unreadable(named[1] if named else "", None),)
+    return ()
 
 
 def _unreadable(task_id: str, call_id: str | None) -> Attempt:

@@ -1,14 +1,20 @@
 """The verdict on one episode, put together from the scorers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 from asyncguard_benchmark.harness.environment import Counters
 from asyncguard_benchmark.harness.episode import Episode, Run
 from asyncguard_benchmark.harness.scenario import Category, Domain, Kind
 from asyncguard_benchmark.suites.asynctool.scorers import checks, conduct
-from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, evidence_of
+from asyncguard_benchmark.suites.asynctool.scorers.evidence import Evidence, Replay, evidence_of
 from asyncguard_benchmark.suites.asynctool.scorers.explain import Finding, findings
-from asyncguard_benchmark.suites.asynctool.scorers.labels import CallLabels, labels
+from asyncguard_benchmark.suites.asynctool.scorers.labels import (
+    CallLabels,
+    ComparedLabels,
+    compare_labels,
+    labels,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +38,11 @@ class SubTaskScore:
     made_labels: tuple[CallLabels, ...]
     findings: tuple[Finding, ...]
     """Reasons why it was not solved."""
+
+    @cached_property
+    def compared(self) -> ComparedLabels:
+        """The labels of the ground truth beside those of the run; kept, as many episodes share a verdict."""
+        return compare_labels(self.gold_labels, self.made_labels)
 
     @property
     def accurate(self) -> bool:
@@ -92,8 +103,19 @@ def score(episode: Episode) -> Score:
     )
 
 
-def _sub_task(evidence: Evidence) -> SubTaskScore:
-    needed, harmless = conduct.premature_calls(evidence)
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """Evidence as the key of a cache: equal if the same calls were made, whenever they were."""
+
+    gold: Replay
+    made: Replay
+    evidence: Evidence = field(compare=False)
+
+
+@lru_cache(maxsize=8192)
+def _judged(case: _Case) -> SubTaskScore:
+    """Return the verdict on calls that were all made in time."""
+    evidence = case.evidence
     return SubTaskScore(
         task_id=evidence.task.id,
         category=evidence.task.category,
@@ -103,9 +125,21 @@ def _sub_task(evidence: Evidence) -> SubTaskScore:
         state=checks.state(evidence),
         changes_state=checks.changes_state(evidence),
         calls=len(evidence.records),
-        premature_needed=needed,
-        premature_harmless=harmless,
+        premature_needed=0,
+        premature_harmless=0,
         gold_labels=labels(evidence.task, evidence.task.gold),
         made_labels=labels(evidence.task, evidence.records),
         findings=findings(evidence),
     )
+
+
+def _sub_task(evidence: Evidence) -> SubTaskScore:
+    case = _Case(gold=evidence.gold, made=evidence.made, evidence=evidence)
+    if not any(record.premature for record in evidence.records):
+        return _judged(case)
+    return _with_premature(case, *conduct.premature_calls(evidence))
+
+
+@lru_cache(maxsize=8192)
+def _with_premature(case: _Case, needed: int, harmless: int) -> SubTaskScore:
+    return replace(_judged(case), premature_needed=needed, premature_harmless=harmless)
