@@ -199,7 +199,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(
     assert main(["score", str(file)]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert f"{file}:5: episode: 'trajectory' is a required property" in said.err
+    assert f"{file}:5: episode: lacks 'trajectory'" in said.err
     assert main(["score", str(file), "--partial", "--json"]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)

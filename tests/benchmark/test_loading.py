@@ -1,4 +1,4 @@
-import copy
+import json
 from typing import Any
 
 import pytest
@@ -36,7 +36,7 @@ def test_a_broken_sub_task_is_refused_with_its_place(
     path: list[Any], value: Any, message: str
 ) -> None:
     """The error says where and what."""
-    data = copy.deepcopy(sub_task_to_json(SUB_TASKS["tb-07"]))
+    data = json.loads(json.dumps(sub_task_to_json(SUB_TASKS["tb-07"])))
     holder: Any = data
     for key in path[:-1]:
         holder = holder[key]

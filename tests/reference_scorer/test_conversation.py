@@ -51,4 +51,7 @@ def _ids(episode: Episode) -> list[str]:
 
 
 def _facts(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: call[name] for name in RECORDED} for call in calls]
+    return [
+        {**{name: call[name] for name in RECORDED}, "pending_before": [*call["pending_before"]]}
+        for call in calls
+    ]

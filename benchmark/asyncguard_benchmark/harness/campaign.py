@@ -19,6 +19,7 @@ from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.registry import player_of
 from asyncguard_benchmark.harness.runner import run_episode
+from asyncguard_benchmark.harness.saved_form import Whole
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
 from asyncguard_benchmark.harness.suites import registry
 
@@ -82,7 +83,7 @@ class EpisodeKey:
     arm: str
     regime: str
     surface: str
-    seed: int
+    seed: Whole
     config: str
     """Digest of everything that the names do not say: data, settings, guard configuration."""
 

@@ -19,6 +19,7 @@ from typing import Any
 from asyncguard_benchmark.errors import UnknownSubTaskError
 from asyncguard_benchmark.harness.fault_pipeline import Pipeline
 from asyncguard_benchmark.harness.faults import Firing
+from asyncguard_benchmark.harness.saved_form import Count, Truth, saved_form
 from asyncguard_benchmark.harness.scenario import Composition, Regime
 from asyncguard_benchmark.services.service import copy_json
 
@@ -37,11 +38,12 @@ def delay(regime: Regime, seed: int, task_id: str, count: int) -> int:
     return _LEAST_RANDOM_DELAY[regime] + digest[0] % 2
 
 
+@saved_form("note")
 @dataclass(frozen=True, kw_only=True)
 class CallRecord:
     """One call that reached an executor."""
 
-    number: int
+    number: Count
     """Order of issue over all sub-tasks, from 0."""
     task_id: str
     tool: str
@@ -49,13 +51,13 @@ class CallRecord:
     """As issued: operands are already substituted."""
     response: str
     """The result, serialised when the call was issued."""
-    issued: int
+    issued: Count
     """Tick of issue; the effect happened in it."""
-    due: int
+    due: Count
     """Tick from which the result may be delivered."""
-    delivered: int | None = None
+    delivered: Count | None = None
     """Tick of delivery; None if the run ended before."""
-    pending_before: tuple[int, ...] = ()
+    pending_before: tuple[Count, ...] = ()
     """Numbers of the calls of the same sub-task whose results were undelivered at issue."""
     note: str = ""
     """Note that comes beside the response: a hint, if a fault gives one."""
@@ -66,19 +68,20 @@ class CallRecord:
         return bool(self.pending_before)
 
 
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class Counters:
     """Counts of an episode while it runs."""
 
-    rounds: int = 0
+    rounds: Count = 0
     """Assistant messages, the final one included."""
-    ticks: int = 0
+    ticks: Count = 0
     """Ticks of the clock: rounds, and waits of a runtime."""
-    idle_turns: int = 0
+    idle_turns: Count = 0
     """Assistant messages that neither called a tool nor ended the run."""
-    format_errors: int = 0
+    format_errors: Count = 0
     """Actions that could not be read and were answered by an error at once."""
-    truncated: bool = False
+    truncated: Truth = False
     """True if the cap on assistant messages ended the run."""
 
 

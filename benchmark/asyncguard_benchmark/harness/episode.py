@@ -3,143 +3,113 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationInfo
 
 from asyncguard_benchmark.errors import DataError, EpisodeFormatError
 from asyncguard_benchmark.harness.environment import CallRecord, Counters, Environment
-from asyncguard_benchmark.harness.faults import FIRING_SCHEMA, Firing, firing_from_json
-from asyncguard_benchmark.harness.loading import check, composition_from_json, composition_to_json
+from asyncguard_benchmark.harness.faults import Firing
+from asyncguard_benchmark.harness.loading import composition_from_json, composition_to_json
+from asyncguard_benchmark.harness.saved_form import Count, Truth, Whole, parse, saved_form
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
 
 FORMAT = 1
 """Version of the saved form."""
 
-_COUNT = {"type": "integer", "minimum": 0, "maximum": 10**12}
-_TEXT = {"type": "string"}
-_RECORD = {
-    "type": "object",
-    "properties": {
-        "number": _COUNT,
-        "task_id": {"type": "string"},
-        "tool": {"type": "string"},
-        "arguments": {"type": "object"},
-        "response": {"type": "string"},
-        "issued": _COUNT,
-        "due": _COUNT,
-        "delivered": {"anyOf": [_COUNT, {"type": "null"}]},
-        "pending_before": {"type": "array", "items": _COUNT},
-    },
-    "additionalProperties": False,
-}
-_RECORD["required"] = list(_RECORD["properties"])  # type: ignore[call-overload]
-_RECORD["properties"]["note"] = {"type": "string", "minLength": 1}  # type: ignore[index]
-_COUNTERS = {
-    "type": "object",
-    "properties": {
-        "rounds": _COUNT,
-        "ticks": _COUNT,
-        "idle_turns": _COUNT,
-        "format_errors": _COUNT,
-        "truncated": {"type": "boolean"},
-    },
-    "required": ["rounds", "ticks", "idle_turns", "format_errors", "truncated"],
-    "additionalProperties": False,
-}
-_SETTINGS = {
-    "type": "object",
-    "properties": {
-        "arm": _TEXT,
-        "characters": {"anyOf": [_COUNT, {"type": "null"}]},
-        "declared": {"type": "boolean"},
-        "interventions": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "guard": _TEXT,
-                    "verdict": _TEXT,
-                    "task": _TEXT,
-                    "enforced": {"type": "boolean"},
-                },
-                "required": ["guard", "verdict"],
-            },
-        },
-        "involved": {"type": "array", "items": _TEXT},
-        "refused": _COUNT,
-        "refusals_wanted": _COUNT,
-        "usage": {
-            "type": "object",
-            "properties": {
-                "dollars": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}]}
-            },
-        },
-    },
-}
-"""Schema of the notes that players write and others read; a player may note more."""
-_EPISODE = {
-    "type": "object",
-    "properties": {
-        "format": {"const": FORMAT},
-        "composition": {"type": "object"},
-        "agent": {"type": "string"},
-        "player": {"type": "string"},
-        "run": {
-            "type": "object",
-            "properties": {
-                "regime": {"enum": [each.value for each in Regime]},
-                "surface": {"enum": [each.value for each in Surface]},
-                "seed": {"type": "integer"},
-            },
-            "required": ["regime", "surface", "seed"],
-            "additionalProperties": False,
-        },
-        "settings": _SETTINGS,
-        "messages": {"type": "array", "items": {"type": "object", "required": ["role", "content"]}},
-        "trajectory": {"type": "array", "items": _RECORD},
-        "counters": _COUNTERS,
-        "firings": {"type": "array", "items": FIRING_SCHEMA, "minItems": 1},
-    },
-    "required": [
-        "format",
-        "composition",
-        "agent",
-        "player",
-        "run",
-        "settings",
-        "messages",
-        "trajectory",
-        "counters",
-    ],
-    "additionalProperties": False,
-}
+
+@dataclass(frozen=True, kw_only=True)
+class _Intervention:
+    guard: str
+    verdict: str
+    task: str = ""
+    enforced: Truth = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Usage:
+    dollars: Annotated[float, Field(strict=True, ge=0)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Notes:
+    """Notes that players write in the settings and others read; a player may note more."""
+
+    arm: str = ""
+    characters: Count | None = None
+    declared: Truth = True
+    interventions: tuple[_Intervention, ...] = ()
+    involved: tuple[str, ...] = ()
+    refused: Count = 0
+    refusals_wanted: Count = 0
+    usage: _Usage = field(default_factory=_Usage)
+
+
+_NOTES = TypeAdapter(_Notes)
+
+
+def _settings_checked(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    _NOTES.validate_python(value)
+    return value
+
+
+def _messages_checked(messages: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
+    for number, message in enumerate(messages):
+        if "role" not in message or "content" not in message:
+            raise ValueError(f"message {number} lacks a role or a content")
+    return messages
+
+
+def _composition_of(value: Any, info: ValidationInfo) -> Any:
+    """Return the composition that a digest names among those of the context, or one that is told in full."""
+    where = "episode.composition"
+    match value:
+        case {"digest": digest, **rest} if not rest:
+            known = info.context or {}
+            if not isinstance(digest, str) or digest not in known:
+                raise DataError(where, f"nothing before it says what {digest!r} is")
+            return known[digest]
+        case dict():
+            return _composition(json.dumps(value), where)
+        case _:
+            return value
+
+
+@lru_cache(maxsize=2048)
+def _composition(text: str, where: str) -> Composition:
+    """Return a composition from its saved form; cached, as files repeat compositions and checking one is slow."""
+    return composition_from_json(json.loads(text), where)
+
+
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """The conditions of one episode."""
 
     regime: Regime
     surface: Surface
-    seed: int
+    seed: Whole
     """Seed of the random delays."""
 
 
+@saved_form("firings")
 @dataclass(frozen=True, kw_only=True)
 class Episode:
     """Everything that a scorer may look at."""
 
-    composition: Composition
+    composition: Annotated[Composition, BeforeValidator(_composition_of)]
     """In full, so that a change of the shipped data cannot change an old score."""
     agent: str
     player: str
     run: Run
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Annotated[Mapping[str, Any], AfterValidator(_settings_checked)] = field(
+        default_factory=dict
+    )
     """The player's own configuration, as JSON."""
-    messages: tuple[Mapping[str, Any], ...]
+    messages: Annotated[tuple[Mapping[str, Any], ...], AfterValidator(_messages_checked)]
     trajectory: tuple[CallRecord, ...]
     """Calls that reached an executor, in the order of issue."""
     counters: Counters
@@ -213,30 +183,23 @@ def _said(message: Mapping[str, Any]) -> Any:
     return message.get("tool_calls") or message["content"]
 
 
+_EPISODE = TypeAdapter(Episode)
+
+
 def episode_to_json(episode: Episode) -> dict[str, Any]:
     """Return the saved form."""
-    return {
-        "format": FORMAT,
-        "composition": composition_to_json(episode.composition),
-        "agent": episode.agent,
-        "player": episode.player,
-        "run": {
-            "regime": episode.run.regime.value,
-            "surface": episode.run.surface.value,
-            "seed": episode.run.seed,
+    # What says nothing is left out: episodes saved before there were notes and faults have the same form as ever.
+    left_out: dict[str, Any] = {
+        "composition": True,
+        "trajectory": {
+            n: {"note"} for n, record in enumerate(episode.trajectory) if not record.note
         },
-        "settings": dict(episode.settings),
-        "messages": [dict(message) for message in episode.messages],
-        "trajectory": [_record_to_json(record) for record in episode.trajectory],
-        "counters": asdict(episode.counters),
-        **({"firings": [asdict(firing) for firing in episode.firings]} if episode.firings else {}),
     }
-
-
-def _record_to_json(record: CallRecord) -> dict[str, Any]:
-    value = {**asdict(record), "pending_before": list(record.pending_before)}
-    # Most calls have no note, and episodes that were saved before there were notes have the same form as ever.
-    return {name: item for name, item in value.items() if name != "note" or item}
+    if not episode.firings:
+        left_out["firings"] = True
+    composition = composition_to_json(episode.composition)
+    saved = _EPISODE.dump_python(episode, exclude=left_out)
+    return {"format": FORMAT, "composition": composition, **saved}
 
 
 def digest_of(composition: Composition) -> str:
@@ -255,52 +218,30 @@ def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None
     Raises:
         EpisodeFormatError: a part is missing, of the wrong type, or refers to something that is not there.
     """
+    match value:
+        case {"format": int(version), **fields} if version == FORMAT:
+            pass
+        case {"format": version}:
+            raise EpisodeFormatError(
+                "episode.format", f"is {version!r}; this version reads {FORMAT}"
+            )
+        case _:
+            raise EpisodeFormatError("episode", "is not an object with a format")
     try:
-        check(value, _EPISODE, "episode")
-        composition = _named(value["composition"], compositions or {})
+        episode = parse(_EPISODE, fields, "episode", compositions)
     except DataError as problem:
         raise EpisodeFormatError(problem.where, problem.problem) from problem
-    records = tuple(
-        CallRecord(**{**r, "pending_before": tuple(r["pending_before"])})
-        for r in value["trajectory"]
-    )
-    _check_records(records, composition)
-    run = value["run"]
-    return Episode(
-        composition=composition,
-        agent=value["agent"],
-        player=value["player"],
-        run=Run(regime=Regime(run["regime"]), surface=Surface(run["surface"]), seed=run["seed"]),
-        settings=value["settings"],
-        messages=tuple(value["messages"]),
-        trajectory=records,
-        counters=Counters(**value["counters"]),
-        firings=tuple(firing_from_json(firing) for firing in value.get("firings", ())),
-    )
-
-
-def _named(value: Mapping[str, Any], known: Mapping[str, Composition]) -> Composition:
-    if set(value) != {"digest"}:
-        return _composition(json.dumps(value))
-    if not isinstance(value["digest"], str) or value["digest"] not in known:
-        raise DataError(
-            "episode.composition", f"nothing before it says what {value['digest']!r} is"
-        )
-    return known[value["digest"]]
-
-
-@lru_cache(maxsize=2048)
-def _composition(text: str) -> Composition:
-    """Return a composition from its saved form; cached, as files repeat compositions and checking one is slow."""
-    return composition_from_json(json.loads(text), "episode.composition")
+    _check_records(episode.trajectory, episode.composition)
+    return episode
 
 
 def _check_records(records: Sequence[CallRecord], composition: Composition) -> None:
+    known = set(composition.task_ids)
     for position, record in enumerate(records):
         where = f"episode.trajectory[{position}]"
         if record.number != position:
             raise EpisodeFormatError(where, f"has the number {record.number}")
-        if composition.sub_task(record.task_id) is None:
+        if record.task_id not in known:
             raise EpisodeFormatError(where, f"names the unknown sub-task {record.task_id!r}")
         if any(number >= position for number in record.pending_before):
             raise EpisodeFormatError(where, "names pending calls that were not made before it")

@@ -158,11 +158,13 @@ class Pipeline:
     ) -> Mapping[str, Any]:
         """Return arguments as the tool's code takes them, if the live contract allows them."""
         drift, found = self._drifted.get(tool), self._executor.tool(tool)
-        validator = found.validator if drift is None else self._validators[tool]
-        problem = next(iter(validator.iter_errors(dict(arguments))), None)
+        if drift is None:
+            problem = found.problem(arguments)
+        else:
+            problem = next(iter(self._validators[tool].iter_errors(dict(arguments))), None)
         if problem is None:
             return arguments if drift is None else drift.mode.accept(arguments, drift.spot)
-        if drift is not None and found.validator.is_valid(dict(arguments)):
+        if drift is not None and found.problem(arguments) is None:
             self._strike(passage, drift)
         if not self._raises:
             return arguments  # the executor refuses them in its own words

@@ -1,10 +1,13 @@
 """Faults as values: plain data that a composition carries, so that a saved episode names the faults it met."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field
+
+from asyncguard_benchmark.harness.saved_form import Count, Real, Truth, Whole, saved_form
 
 MOST_SEVERE = 3
 
@@ -56,6 +59,7 @@ class Profile(StrEnum):
     """The first one comes with a hint at what is wrong, never with the answer."""
 
 
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """One fault, put on one tool of one sub-task."""
@@ -71,12 +75,12 @@ class Fault:
     """JSON pointer into its arguments or its result, as the mode says; empty for the whole."""
     failpoint: Failpoint
     """Failpoint at which it strikes."""
-    severity: int = 1
+    severity: Whole = 1
     """From 1 to 3: calls that are hit, where the hazard passes; else how far the answer is off, as the mode says."""
     profile: Profile = Profile.STRICT
-    seed: int = 0
+    seed: Whole = 0
     """Decides whatever a mode leaves open."""
-    rate: float = 1.0
+    rate: Real = 1.0
     """Share of the opportunities that are taken; 1 takes all."""
 
     def __post_init__(self) -> None:
@@ -105,85 +109,18 @@ def taken(fault: Fault, slot: int) -> bool:
     return draw(fault.seed, fault.task, fault.tool, fault.failpoint.value, slot) < fault.rate
 
 
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class Firing:
     """A fault that struck a call; for scorers, never shown to agent or runtime."""
 
-    call: int
+    call: Count
     """Number of the call in the trajectory."""
     task: str
     tool: str
     failpoint: Failpoint
     mode: str
-    attempt: int
+    attempt: Annotated[int, Field(strict=True, ge=1)]
     """Number of times the fault had struck by then, this time included."""
-    retryable: bool
+    retryable: Truth
     """True if the same call gets through when it is repeated often enough."""
-
-
-FAULT_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "task": {"type": "string"},
-        "hazard": {"enum": [each.value for each in Hazard]},
-        "mode": {"type": "string"},
-        "tool": {"type": "string"},
-        "site": {"type": "string"},
-        "failpoint": {"enum": [each.value for each in Failpoint]},
-        "severity": {"type": "integer", "minimum": 1, "maximum": MOST_SEVERE},
-        "profile": {"enum": [each.value for each in Profile]},
-        "seed": {"type": "integer"},
-        "rate": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-    },
-    "required": [
-        "task",
-        "hazard",
-        "mode",
-        "tool",
-        "site",
-        "failpoint",
-        "severity",
-        "profile",
-        "seed",
-        "rate",
-    ],
-    "additionalProperties": False,
-}
-"""JSON schema of a fault."""
-
-
-def fault_to_json(fault: Fault) -> dict[str, Any]:
-    """Return a fault as plain JSON."""
-    return asdict(fault)
-
-
-def fault_from_json(value: Mapping[str, Any]) -> Fault:
-    """Return the inverse of `fault_to_json`, for a value that satisfies `FAULT_SCHEMA`."""
-    named = {
-        "hazard": Hazard(value["hazard"]),
-        "failpoint": Failpoint(value["failpoint"]),
-        "profile": Profile(value["profile"]),
-    }
-    return Fault(**{**value, **named})
-
-
-FIRING_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "call": {"type": "integer", "minimum": 0},
-        "task": {"type": "string"},
-        "tool": {"type": "string"},
-        "failpoint": {"enum": [each.value for each in Failpoint]},
-        "mode": {"type": "string"},
-        "attempt": {"type": "integer", "minimum": 1},
-        "retryable": {"type": "boolean"},
-    },
-    "required": ["call", "task", "tool", "failpoint", "mode", "attempt", "retryable"],
-    "additionalProperties": False,
-}
-"""JSON schema of a firing."""
-
-
-def firing_from_json(value: Mapping[str, Any]) -> Firing:
-    """Return the inverse of `dataclasses.asdict`, for a value that satisfies `FIRING_SCHEMA`."""
-    return Firing(**{**value, "failpoint": Failpoint(value["failpoint"])})

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Annotated, Any, BinaryIO, Self
+
+from pydantic import Field, TypeAdapter
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError, EpisodeFormatError
 from asyncguard_benchmark.harness.campaign import EpisodeKey, key_of_episode
@@ -25,7 +27,8 @@ from asyncguard_benchmark.harness.episode import (
     episode_from_json,
     episode_to_json,
 )
-from asyncguard_benchmark.harness.loading import check, composition_from_json
+from asyncguard_benchmark.harness.loading import composition_from_json
+from asyncguard_benchmark.harness.saved_form import json_value, parse, saved_form
 from asyncguard_benchmark.harness.scenario import Composition
 
 _COMPOSITION = "composition"
@@ -34,17 +37,16 @@ _COMMAND = "command"
 """The only key of a line that says what was asked for."""
 _FAILURE = "failure"
 """The only key of a line that says which episode the infrastructure ended."""
-_FAILURE_FORM = {
-    "type": "object",
-    "properties": {
-        **{each.name: {"type": "string"} for each in fields(EpisodeKey)},
-        "seed": {"type": "integer"},
-        "error": {"type": "string"},
-    },
-    "required": [*(each.name for each in fields(EpisodeKey)), "error"],
-    "additionalProperties": False,
-}
-_COMMAND_FORM = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+
+
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _Failure(EpisodeKey):
+    error: str
+
+
+_FAILURE_FORM = TypeAdapter(_Failure)
+_COMMAND_FORM = TypeAdapter(Annotated[tuple[str, ...], Field(min_length=1)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ def all_lines(path: Path) -> Iterator[Line]:
 def _line(raw: bytes, known: Mapping[str, Composition], number: int, path: Path) -> Line:
     finished = raw.endswith(b"\n")
     try:
-        return replace(_said(json.loads(raw), known, number), finished=finished)
+        return replace(_said(json_value(raw), known, number), finished=finished)
     except (DataError, RecursionError, ValueError) as problem:
         text = f"{path}:{number}: {'is cut off' if not finished else problem}"
         return Line(number=number, problem=text, finished=finished)
@@ -96,14 +98,11 @@ def _said(value: Any, known: Mapping[str, Composition], number: int) -> Line:
         case {"composition": composition, **rest} if not rest:
             return Line(number=number, composition=composition_from_json(composition, _COMPOSITION))
         case {"command": command, **rest} if not rest:
-            check(command, _COMMAND_FORM, _COMMAND)
-            return Line(number=number, command=tuple(command))
+            return Line(number=number, command=parse(_COMMAND_FORM, command, _COMMAND))
         case {"failure": failure, **rest} if not rest:
-            check(failure, _FAILURE_FORM, _FAILURE)
-            return Line(
-                number=number,
-                failure=EpisodeKey(**{k: v for k, v in failure.items() if k != "error"}),
-            )
+            read = parse(_FAILURE_FORM, failure, _FAILURE)
+            key = EpisodeKey(**{each.name: getattr(read, each.name) for each in fields(EpisodeKey)})
+            return Line(number=number, failure=key)
         case _:
             return Line(number=number, episode=episode_from_json(value, known))
 

@@ -2,113 +2,50 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from pydantic import TypeAdapter
 
 from asyncguard_benchmark.errors import DataError, UnknownNameError
-from asyncguard_benchmark.harness.faults import FAULT_SCHEMA, fault_from_json, fault_to_json
+from asyncguard_benchmark.harness.saved_form import Text, parse, saved_form
 from asyncguard_benchmark.harness.scenario import (
     Category,
     Composition,
-    GoldCall,
     Kind,
-    Narration,
-    Source,
-    SourceKind,
     Split,
     SubTask,
     Suite,
 )
 from asyncguard_benchmark.services.catalogue import names_of, toolset_of
 
-_SOURCE = {
-    "anyOf": [
-        {"enum": ["query", "schema"]},
-        {
-            "type": "object",
-            "properties": {
-                "call": {"type": "integer", "minimum": 0},
-                "pointer": {"type": "string"},
-            },
-            "required": ["call", "pointer"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "properties": {
-                "derived": {"type": "string", "minLength": 1},
-                "uses": {
-                    "type": "array",
-                    "items": {"type": "integer", "minimum": 0},
-                    "uniqueItems": True,
-                },
-            },
-            "required": ["derived", "uses"],
-            "additionalProperties": False,
-        },
-    ]
-}
-_CALL = {
-    "type": "object",
-    "properties": {
-        "tool": {"type": "string"},
-        "arguments": {"type": "object"},
-        "sources": {"type": "object", "additionalProperties": _SOURCE},
-    },
-    "required": ["tool", "arguments", "sources"],
-    "additionalProperties": False,
-}
-_SUB_TASK = {
-    "type": "object",
-    "properties": {
-        # The id is shown to agents between single quotes.
-        "id": {"type": "string", "pattern": "^[A-Za-z0-9*_-]+$"},
-        "category": {"type": "string"},
-        "query": {"type": "string", "minLength": 1},
-        "narration": {"enum": [each.value for each in Narration]},
-        "tools": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
-        "initial_state": {"type": "object"},
-        "gold": {"type": "array", "items": _CALL, "minItems": 2},
-    },
-    "required": ["id", "category", "query", "narration", "tools", "initial_state", "gold"],
-    "additionalProperties": False,
-}
-_COMPOSITION = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string", "minLength": 1},
-        "kind": {"enum": [each.value for each in Kind]},
-        "sub_tasks": {"type": "array"},
-        "faults": {"type": "array", "items": FAULT_SCHEMA, "minItems": 1},
-    },
-    "required": ["id", "kind", "sub_tasks"],
-    "additionalProperties": False,
-}
-_SUITES = {
-    "type": "object",
-    "properties": {
-        "main": {"type": "array"},
-        "four": {"type": "array"},
-        "lite": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["main", "four", "lite"],
-    "additionalProperties": False,
-}
+_SUB_TASK = TypeAdapter(SubTask)
+_COMPOSITION = TypeAdapter(Composition)
 
 
-def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Check a JSON value.
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _Named:
+    """A composition that names its sub-tasks by their ids."""
 
-    Raises:
-        DataError: the value breaks the schema.
-    """
-    problem = best_match(Draft202012Validator(schema).iter_errors(value))
-    if problem is not None:
-        raise DataError(f"{where}{problem.json_path[1:]}", problem.message[:300])
+    id: Text
+    kind: Kind
+    sub_tasks: tuple[str, ...]
+
+
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _Suites:
+    main: tuple[Any, ...]
+    four: tuple[Any, ...]
+    lite: tuple[str, ...]
+
+
+_NAMED = TypeAdapter(_Named)
+_SUITES = TypeAdapter(_Suites)
+_LIST = TypeAdapter(list[Any])
 
 
 def sub_task_from_json(value: Any, where: str) -> SubTask:
@@ -117,98 +54,67 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
     Raises:
         DataError: format, API list or initial state is wrong.
     """
-    check(value, _SUB_TASK, where)
-    where = f"{where} ({value['id']})"
-    try:
-        toolset = toolset_of(value["category"])
-        unknown = sorted(set(value["tools"]) - names_of(toolset.category))
-        if unknown:
-            raise ValueError(f"category {value['category']} has no tools {unknown}")
-        task = SubTask(
-            id=value["id"],
-            category=toolset.category,
-            query=value["query"],
-            tools=tuple(value["tools"]),
-            initial_state=value["initial_state"],
-            gold=tuple(_gold_call(call) for call in value["gold"]),
-            narration=Narration(value["narration"]),
-        )
-    except (ValueError, UnknownNameError) as problem:
-        raise DataError(where, str(problem)) from problem
-    check(value["initial_state"], toolset.state_schema, f"{where}.initial_state")
+    where = _place(value, where)
+    match value:
+        case {"category": str(code)}:
+            try:
+                value = {**value, "category": toolset_of(code).category}
+            except UnknownNameError as problem:
+                raise DataError(f"{where}.category", str(problem)) from problem
+    task = parse(_SUB_TASK, value, where)
+    unknown = sorted(set(task.tools) - names_of(task.category))
+    if unknown:
+        raise DataError(where, f"category {task.category} has no tools {unknown}")
+    if len(set(task.tools)) != len(task.tools):
+        raise DataError(f"{where}.tools", "names a tool twice")
+    wrong = toolset_of(task.category).state_problem(task.initial_state)
+    if wrong is not None:
+        raise DataError(f"{where}.initial_state{wrong.json_path[1:]}", wrong.message[:300])
     return task
 
 
-def _gold_call(value: Mapping[str, Any]) -> GoldCall:
-    sources = {pointer: _source(source) for pointer, source in value["sources"].items()}
-    return GoldCall(tool=value["tool"], arguments=value["arguments"], sources=sources)
-
-
-def _source(value: Any) -> Source:
-    if isinstance(value, str):
-        return Source(kind=SourceKind(value))
-    if "derived" in value:
-        return Source(kind=SourceKind.DERIVED, how=value["derived"], uses=frozenset(value["uses"]))
-    return Source(kind=SourceKind.RESULT, call=value["call"], pointer=value["pointer"])
+def _place(value: Any, where: str) -> str:
+    """Return the place of a sub-task in an error: the id is easier to find than the index."""
+    named = isinstance(value, Mapping) and "id" in value
+    return f"{where} ({str(value['id'])[:40]})" if named else where
 
 
 def sub_task_to_json(task: SubTask) -> dict[str, Any]:
     """Return the inverse of `sub_task_from_json`."""
-    return {
-        "id": task.id,
-        "category": task.category.value,
-        "query": task.query,
-        "narration": task.narration.value,
-        "tools": list(task.tools),
-        "initial_state": dict(task.initial_state),
-        "gold": [_gold_call_to_json(call) for call in task.gold],
-    }
-
-
-def _gold_call_to_json(call: GoldCall) -> dict[str, Any]:
-    sources = {pointer: _source_to_json(source) for pointer, source in call.sources.items()}
-    return {"tool": call.tool, "arguments": dict(call.arguments), "sources": sources}
-
-
-def _source_to_json(source: Source) -> Any:
-    match source.kind:
-        case SourceKind.RESULT:
-            return {"call": source.call, "pointer": source.pointer}
-        case SourceKind.DERIVED:
-            return {"derived": source.how, "uses": sorted(source.uses)}
-        case _:
-            return source.kind.value
+    return dict(_SUB_TASK.dump_python(task))
 
 
 def composition_from_json(value: Any, where: str) -> Composition:
     """Read a composition that holds its sub-tasks in full, as saved episodes do.
 
+    Compositions that hold the same sub-task share it: its ground truth is executed once for all of them.
+
     Raises:
         DataError: it breaks the format.
     """
-    check(value, _COMPOSITION, where)
-    tasks = [
-        sub_task_from_json(task, f"{where}.sub_tasks[{n}]")
-        for n, task in enumerate(value["sub_tasks"])
-    ]
+    match value:
+        case {"sub_tasks": list(tasks)}:
+            read = [_shared(task, f"{where}.sub_tasks[{n}]") for n, task in enumerate(tasks)]
+            value = {**value, "sub_tasks": read}
+    return parse(_COMPOSITION, value, where)
+
+
+def _shared(value: Any, where: str) -> SubTask:
     try:
-        faults = tuple(fault_from_json(fault) for fault in value.get("faults", ()))
-        return Composition(
-            id=value["id"], kind=Kind(value["kind"]), sub_tasks=tuple(tasks), faults=faults
-        )
-    except ValueError as problem:
-        raise DataError(where, str(problem)) from problem
+        return _sub_task(json.dumps(value))
+    except DataError as problem:
+        raise DataError(f"{where}{problem.where}", problem.problem) from problem
+
+
+@lru_cache(maxsize=4096)
+def _sub_task(text: str) -> SubTask:
+    return sub_task_from_json(json.loads(text), "")
 
 
 def composition_to_json(composition: Composition) -> dict[str, Any]:
-    """Return the inverse of `composition_from_json`."""
-    faults = [fault_to_json(fault) for fault in composition.faults]
-    return {
-        "id": composition.id,
-        "kind": composition.kind.value,
-        "sub_tasks": [sub_task_to_json(task) for task in composition.sub_tasks],
-        **({"faults": faults} if faults else {}),
-    }
+    """Return the inverse of `composition_from_json`; a clean composition has the form that it had before faults."""
+    left_out = set() if composition.faults else {"faults"}
+    return dict(_COMPOSITION.dump_python(composition, exclude=left_out))
 
 
 def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
@@ -245,12 +151,13 @@ def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
     Raises:
         DataError: the file breaks the format or names something unknown.
     """
-    value = _read_json("compositions.json")
-    check(value, _SUITES, "compositions.json")
-    if suite is not Suite.LITE:
-        return _suite(value[suite.value], f"compositions.json.{suite}")
-    chosen = set(value["lite"])
-    main = _suite(value["main"], "compositions.json.main")
+    suites = parse(_SUITES, _read_json("compositions.json"), "compositions.json")
+    if suite is Suite.FOUR:
+        return _suite(suites.four, "compositions.json.four")
+    main = _suite(suites.main, "compositions.json.main")
+    if suite is Suite.MAIN:
+        return main
+    chosen = set(suites.lite)
     unknown = sorted(chosen - {each.id for each in main})
     if unknown:
         raise DataError(
@@ -259,20 +166,20 @@ def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
     return tuple(each for each in main if each.id in chosen)
 
 
-def _suite(values: Sequence[Mapping[str, Any]], where: str) -> tuple[Composition, ...]:
+def _suite(values: Sequence[Any], where: str) -> tuple[Composition, ...]:
     known = by_id(shipped_sub_tasks())
     return tuple(
         _composition(value, known, f"{where}[{number}]") for number, value in enumerate(values)
     )
 
 
-def _composition(value: Mapping[str, Any], known: Mapping[str, SubTask], where: str) -> Composition:
-    check(value, _COMPOSITION, where)
-    unknown = [task_id for task_id in value["sub_tasks"] if task_id not in known]
+def _composition(value: Any, known: Mapping[str, SubTask], where: str) -> Composition:
+    named = parse(_NAMED, value, where)
+    unknown = [task_id for task_id in named.sub_tasks if task_id not in known]
     if unknown:
         raise DataError(where, f"unknown sub-tasks {unknown}")
-    tasks = tuple(known[task_id] for task_id in value["sub_tasks"])
-    return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tasks)
+    tasks = tuple(known[task_id] for task_id in named.sub_tasks)
+    return Composition(id=named.id, kind=named.kind, sub_tasks=tasks)
 
 
 def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
@@ -295,9 +202,7 @@ def read_list(name: str) -> list[Any]:
     Raises:
         DataError: the file cannot be read or holds something else.
     """
-    value = _read_json(name)
-    check(value, {"type": "array"}, name)
-    return list(value)
+    return parse(_LIST, _read_json(name), name)
 
 
 def _read_json(name: str) -> Any:

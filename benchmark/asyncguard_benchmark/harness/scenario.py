@@ -8,9 +8,13 @@ so that a simulated agent can be told where a value comes from without being tol
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from asyncguard_benchmark.harness.faults import Fault
+from asyncguard_benchmark.harness.saved_form import Count, Text, saved_form
 
 
 class Category(StrEnum):
@@ -140,13 +144,13 @@ class Source:
     """Source of one argument, or of one part of it."""
 
     kind: SourceKind
-    call: int | None = None
+    call: Count | None = None
     """Index of the earlier gold call whose result holds the value; only with RESULT."""
     pointer: str | None = None
     """JSON pointer into that result; only with RESULT."""
     how: str | None = None
     """Derivation of the value, for a reader; only with DERIVED."""
-    uses: frozenset[int] = frozenset()
+    uses: frozenset[Count] = frozenset()
     """Indices of the earlier gold calls whose results the value is derived from; only with DERIVED."""
 
     def __post_init__(self) -> None:
@@ -165,6 +169,36 @@ class Source:
         return self.uses if self.call is None else frozenset({self.call})
 
 
+def _source_fields(value: Any) -> Any:
+    """Return the fields of a saved source: ``"query"``, ``{"call", "pointer"}`` or ``{"derived", "uses"}``."""
+    match value:
+        case "query" | "schema":
+            return {"kind": value}
+        case {"call": _, "pointer": _, **rest} if not rest:
+            return {"kind": SourceKind.RESULT, **value}
+        case {"derived": how, "uses": list(uses), **rest} if not rest:
+            if len({*map(str, uses)}) != len(uses):
+                raise ValueError(f"names a call twice in {uses}")
+            return {"kind": SourceKind.DERIVED, "how": how, "uses": uses}
+        case Source():
+            return value
+        case _:
+            raise ValueError(
+                f"{value!r} is none of query, schema, a call with a pointer, a derivation with its uses"
+            )
+
+
+def _source_saved(source: Source) -> Any:
+    match source.kind:
+        case SourceKind.RESULT:
+            return {"call": source.call, "pointer": source.pointer}
+        case SourceKind.DERIVED:
+            return {"derived": source.how, "uses": sorted(source.uses)}
+        case _:
+            return source.kind.value
+
+
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class GoldCall:
     """One call of the ground truth."""
@@ -172,7 +206,9 @@ class GoldCall:
     tool: str
     arguments: Mapping[str, Any]
     """Concrete values."""
-    sources: Mapping[str, Source]
+    sources: Mapping[
+        str, Annotated[Source, BeforeValidator(_source_fields), PlainSerializer(_source_saved)]
+    ]
     """JSON pointer into the arguments -> source; together the pointers cover every leaf exactly once."""
 
     def needs(self) -> frozenset[int]:
@@ -180,21 +216,30 @@ class GoldCall:
         return frozenset(index for source in self.sources.values() for index in source.needs())
 
 
+def _member(category: Any) -> StrEnum:
+    # Which enum a code belongs to only the toolsets say: the reader of a file has put its member in.
+    if not isinstance(category, StrEnum):
+        raise ValueError(f"{str(category)[:40]!r} must be the code of a category")
+    return category
+
+
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class SubTask:
     """One user goal with its own hidden state."""
 
-    id: str
-    category: StrEnum
+    id: Annotated[str, Field(pattern="^[A-Za-z0-9*_-]+$")]
+    """Agents are shown it between single quotes."""
+    category: Annotated[StrEnum, PlainValidator(_member), PlainSerializer(attrgetter("value"))]
     """A member of its suite's own enum; its value is the code that files hold."""
-    query: str
+    query: Text
+    narration: Narration
     tools: tuple[str, ...]
     """The API list: what the gold calls need, and distractors."""
     initial_state: Mapping[str, Any]
     """JSON; never changed: executors copy it."""
     gold: tuple[GoldCall, ...]
     """Strictly ordered, at least two."""
-    narration: Narration
 
     def __post_init__(self) -> None:
         if len(self.gold) < 2:
@@ -210,11 +255,12 @@ class SubTask:
                 )
 
 
+@saved_form("faults")
 @dataclass(frozen=True, kw_only=True)
 class Composition:
     """Several sub-tasks given to an agent at once."""
 
-    id: str
+    id: Text
     kind: Kind
     sub_tasks: tuple[SubTask, ...]
     faults: tuple[Fault, ...] = ()

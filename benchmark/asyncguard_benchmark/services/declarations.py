@@ -6,9 +6,10 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from asyncguard_benchmark.services.arguments import schema_of
+from asyncguard_benchmark.services.schema_check import Fits, fast_check
 
 TASK_ARGUMENT = "task_id"
 """The argument that says, on the native surface, which sub-task a call belongs to; no tool may have one so named."""
@@ -143,6 +144,22 @@ class Tool:
         """Checks arguments; making it costs more than using it."""
         Draft202012Validator.check_schema(self.parameters)
         return Draft202012Validator(self.parameters)
+
+    @cached_property
+    def _fits(self) -> Fits | None:
+        return fast_check(self.parameters)
+
+    @cached_property
+    def _refuses(self) -> Draft202012Validator:
+        # A schema with a fast check is valid: to check it again takes longer than to judge a hundred calls.
+        return self.validator if self._fits is None else Draft202012Validator(self.parameters)
+
+    def problem(self, arguments: Mapping[str, Any]) -> ValidationError | None:
+        """Return the first reason why the tool does not take some arguments, or None."""
+        value = dict(arguments)
+        if self._fits is not None and self._fits(value):
+            return None
+        return next(iter(self._refuses.iter_errors(value)), None)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:

@@ -9,12 +9,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
-from jsonschema import ValidationError
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
 
 from asyncguard_benchmark.errors import RefusedCall, ToolFailure
 from asyncguard_benchmark.services.declarations import State, Tool
+from asyncguard_benchmark.services.schema_check import Fits, fast_check
 
 _LONGEST_PROBLEM = 300
 """Characters of a validation message that are passed on: it quotes what the agent wrote."""
@@ -32,6 +35,18 @@ class Toolset:
     tools: Mapping[str, Tool]
     state_schema: Mapping[str, Any]
     """JSON schema of a state."""
+
+    @cached_property
+    def _fits(self) -> Fits | None:
+        return fast_check(self.state_schema)
+
+    def state_problem(self, state: Mapping[str, Any]) -> ValidationError | None:
+        """Return the most telling reason why a state is none of this category, or None."""
+        if self._fits is not None and self._fits(state):
+            return None
+        problems = Draft202012Validator(self.state_schema).iter_errors(state)
+        worst: ValidationError | None = best_match(problems)
+        return worst
 
 
 def toolset(category: StrEnum, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
@@ -68,9 +83,9 @@ class Executor:
             ToolFailure: the tool says no.
         """
         tool = self.tool(tool_name)
-        problem = next(iter(tool.validator.iter_errors(dict(arguments))), None)
-        if problem is not None:
-            raise RefusedCall(refusal(tool_name, problem))
+        invalid = tool.problem(arguments)
+        if invalid is not None:
+            raise RefusedCall(refusal(tool_name, invalid))
         if holds_half_a_character(arguments):
             raise RefusedCall(f"Invalid arguments for {tool_name}: a text holds half a character.")
         # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
@@ -145,10 +160,11 @@ def holds_half_a_character(value: Any) -> bool:
 
 def copy_json(value: Any) -> Any:
     """Return a deep copy of a JSON value; several times faster than `copy.deepcopy`, and scoring is made of it."""
-    match value:
-        case dict():
-            return {name: copy_json(item) for name, item in value.items()}
-        case list():
-            return [copy_json(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, dict):
+        return {
+            name: copy_json(item) if isinstance(item, dict | list) else item
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [copy_json(item) if isinstance(item, dict | list) else item for item in value]
+    return value

@@ -8,72 +8,93 @@ import json
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError, WorkersError
 from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of, key_of_episode
 from asyncguard_benchmark.harness.episode import digest_of, episode_from_json, episode_to_json
-from asyncguard_benchmark.harness.loading import check, composition_from_json, composition_to_json
+from asyncguard_benchmark.harness.loading import composition_from_json, composition_to_json
 from asyncguard_benchmark.harness.names import PLAYER_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.saved_form import (
+    Real,
+    Truth,
+    Whole,
+    json_value,
+    parse,
+    saved_form,
+)
 from asyncguard_benchmark.harness.scenario import Regime, Surface
 from asyncguard_benchmark.harness.suites import registry
 
 KNOWN_AGENTS = tuple(registry().all_agents)
 """The agents that workers have."""
-_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
-_CELL: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "composition": {"type": "object"},
-        "agent": {
-            "type": "object",
-            "properties": {
-                "kind": {"enum": list(KNOWN_AGENTS)},
-                "settings": {"type": "object", "additionalProperties": {"type": "number"}},
-            },
-            "required": ["kind", "settings"],
-            "additionalProperties": False,
-        },
-        "player": {"enum": list(PLAYER_NAMES)},
-        "arm": {"type": "string"},
-        "declared": {"type": "boolean"},
-        "regime": {"enum": [each.value for each in Regime]},
-        "surface": {"enum": [each.value for each in Surface]},
-        "seed": {"type": "integer"},
-        "few_shot": {"type": "boolean"},
-    },
-    "additionalProperties": False,
-}
-_CELL["required"] = list(_CELL["properties"])
-_PLAYED = {
-    "type": "object",
-    "properties": {"episode": {"type": "object"}, "seconds": {"type": "number", "minimum": 0}},
-    "required": ["episode", "seconds"],
-    "additionalProperties": False,
-}
-_ERROR = {
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-        "text": {"type": "string"},
-        "expected": {"type": "boolean"},
-        "traceback": {"type": "string"},
-    },
-    "required": ["type", "text", "expected", "traceback"],
-    "additionalProperties": False,
-}
-_ANSWER = {
-    "type": "object",
-    "properties": {
-        "versions": _TEXTS,
-        "worker": {"type": "string"},
-        "played": {"type": "array", "items": _PLAYED},
-        "error": _ERROR,
-    },
-    "required": ["versions", "worker", "played"],
-    "additionalProperties": False,
-}
+
+
+def _known(kind: str) -> str:
+    if kind not in KNOWN_AGENTS:
+        raise ValueError(f"{kind!r} must be an agent that workers know")
+    return kind
+
+
+def _player(name: str) -> str:
+    if name not in PLAYER_NAMES:
+        raise ValueError(f"{name!r} must be a player: {', '.join(PLAYER_NAMES)}")
+    return name
+
+
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _SavedAgent:
+    kind: Annotated[str, AfterValidator(_known)]
+    settings: Mapping[str, Whole | Real]
+
+
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _SavedCell:
+    composition: Mapping[str, Any]
+    agent: _SavedAgent
+    player: Annotated[str, AfterValidator(_player)]
+    arm: str
+    declared: Truth
+    regime: Regime
+    surface: Surface
+    seed: Whole
+    few_shot: Truth
+
+
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _SavedPlayed:
+    episode: Mapping[str, Any]
+    seconds: Annotated[float, Field(strict=True, ge=0)]
+
+
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _SavedError:
+    type: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
+    text: str
+    expected: Truth
+    traceback: str
+
+
+@saved_form("error")
+@dataclass(frozen=True, kw_only=True)
+class _SavedAnswer:
+    versions: Mapping[str, str]
+    worker: str
+    played: tuple[_SavedPlayed, ...]
+    error: _SavedError | None = None
+
+
+_CELL = TypeAdapter(_SavedCell)
+_ANSWER = TypeAdapter(_SavedAnswer)
+_CONDITION = ("player", "arm", "declared", "regime", "surface", "seed", "few_shot")
+"""Fields that a saved episode to be played shares with its condition."""
 
 
 class EpisodeError(Exception):
@@ -110,17 +131,12 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
             f"{agent.label} cannot be played on workers, which know the agents of `bench list agents` only; "
             "play it here, without --workers and --database-url"
         )
-    return {
-        "composition": composition_to_json(cell.composition),
-        "agent": {"kind": agent.kind, "settings": dict(agent.settings)},
-        "player": condition.player,
-        "arm": condition.arm,
-        "declared": condition.declared,
-        "regime": condition.regime.value,
-        "surface": condition.surface.value,
-        "seed": condition.seed,
-        "few_shot": condition.few_shot,
-    }
+    saved = _SavedCell(
+        composition=composition_to_json(cell.composition),
+        agent=_SavedAgent(kind=agent.kind, settings=agent.settings),
+        **{name: getattr(condition, name) for name in _CONDITION},
+    )
+    return dict(_CELL.dump_python(saved))
 
 
 def cell_from_json(value: Any) -> Cell:
@@ -129,33 +145,25 @@ def cell_from_json(value: Any) -> Cell:
     Raises:
         DataError: it is none.
     """
-    check(value, _CELL, "cell")
+    saved = parse(_CELL, value, "cell")
     condition = Condition(
-        agent=AgentSpec(kind=value["agent"]["kind"], settings=value["agent"]["settings"]),
-        player=value["player"],
-        arm=value["arm"],
-        declared=value["declared"],
-        regime=Regime(value["regime"]),
-        surface=Surface(value["surface"]),
-        seed=value["seed"],
-        few_shot=value["few_shot"],
+        agent=AgentSpec(kind=saved.agent.kind, settings=saved.agent.settings),
+        **{name: getattr(saved, name) for name in _CONDITION},
     )
-    return Cell(
-        composition=composition_from_json(value["composition"], "cell.composition"),
-        condition=condition,
-    )
+    composition = composition_from_json(saved.composition, "cell.composition")
+    return Cell(composition=composition, condition=condition)
 
 
 def answer_to_json(answer: Answer) -> str:
     """Return the answer as text."""
-    value: dict[str, Any] = {
-        "versions": dict(answer.versions),
-        "worker": answer.worker,
-        "played": [_played_to_json(each) for each in answer.played],
-    }
-    if answer.error is not None:
-        value["error"] = _error_to_json(answer.error)
-    return json.dumps(value)
+    saved = _SavedAnswer(
+        versions=answer.versions,
+        worker=answer.worker,
+        played=tuple(_saved(each) for each in answer.played),
+        error=None if answer.error is None else _saved_error(answer.error),
+    )
+    left_out = {"error"} if answer.error is None else set()
+    return json.dumps(_ANSWER.dump_python(saved, exclude=left_out))
 
 
 def answer_from_json(text: str, cells: Sequence[Cell]) -> Answer:
@@ -169,49 +177,46 @@ def answer_from_json(text: str, cells: Sequence[Cell]) -> Answer:
         WorkersError: it is none, or not to these.
     """
     try:
-        value = json.loads(text)
-        check(value, _ANSWER, "answer")
-        played = list(_played_from_json(value["played"], cells))
+        saved = parse(_ANSWER, json_value(text), "answer")
+        played = list(_played(saved.played, cells))
     except (DataError, RecursionError, ValueError) as problem:
         raise WorkersError(f"the answer of a worker cannot be read: {problem}") from problem
-    error = _error_from_json(value["error"], value["worker"]) if "error" in value else None
-    return Answer(versions=value["versions"], worker=value["worker"], played=played, error=error)
+    error = None if saved.error is None else _error(saved.error, saved.worker)
+    return Answer(versions=saved.versions, worker=saved.worker, played=played, error=error)
 
 
-def _played_to_json(played: Played) -> dict[str, Any]:
+def _saved(played: Played) -> _SavedPlayed:
     # The runner has the composition.
     composition = {"digest": digest_of(played.episode.composition)}
-    return {
-        "episode": {**episode_to_json(played.episode), "composition": composition},
-        "seconds": played.seconds,
-    }
+    episode = {**episode_to_json(played.episode), "composition": composition}
+    return _SavedPlayed(episode=episode, seconds=played.seconds)
 
 
-def _played_from_json(values: Sequence[Any], cells: Sequence[Cell]) -> Iterator[Played]:
-    if len(values) > len(cells):
-        raise DataError("answer", f"holds {len(values)} episodes where {len(cells)} were asked for")
-    for value, cell in zip(values, cells, strict=False):
+def _played(found: Sequence[_SavedPlayed], cells: Sequence[Cell]) -> Iterator[Played]:
+    if len(found) > len(cells):
+        raise DataError("answer", f"holds {len(found)} episodes where {len(cells)} were asked for")
+    for each, cell in zip(found, cells, strict=False):
         composition = cell.composition
-        episode = episode_from_json(value["episode"], {digest_of(composition): composition})
+        episode = episode_from_json(each.episode, {digest_of(composition): composition})
         if key_of_episode(episode) != key_of(cell):
             raise DataError(
                 "answer", f"holds {key_of_episode(episode)} where {key_of(cell)} was asked for"
             )
-        yield Played(episode=episode, seconds=value["seconds"])
+        yield Played(episode=episode, seconds=each.seconds)
 
 
-def _error_to_json(error: Exception) -> dict[str, Any]:
-    return {
-        "type": type(error).__name__,
-        "text": str(error),
-        "expected": isinstance(error, BenchmarkError),
-        "traceback": "".join(traceback.format_exception(error)),
-    }
+def _saved_error(error: Exception) -> _SavedError:
+    return _SavedError(
+        type=type(error).__name__,
+        text=str(error),
+        expected=isinstance(error, BenchmarkError),
+        traceback="".join(traceback.format_exception(error)),
+    )
 
 
-def _error_from_json(value: Mapping[str, Any], worker: str) -> Exception:
+def _error(saved: _SavedError, worker: str) -> Exception:
     """Return an exception that is told as the worker's would have been told here, by its class and its text."""
-    base = ExpectedEpisodeError if value["expected"] else EpisodeError
-    made: Exception = type(value["type"], (base,), {})(value["text"])
-    made.add_note(f"on {worker}:\n{value['traceback']}")
+    base = ExpectedEpisodeError if saved.expected else EpisodeError
+    made: Exception = type(saved.type, (base,), {})(saved.text)
+    made.add_note(f"on {worker}:\n{saved.traceback}")
     return made

@@ -1,5 +1,7 @@
 """The unguarded loop of the paper: agent and environment take turns."""
 
+from collections.abc import Callable
+
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
@@ -42,13 +44,42 @@ def play_plain(
         parallel_calls: True if several calls in one message are allowed, native surface only. The paper allows one.
         example: One successful trajectory for the system prompt.
     """
-    environment = Environment(composition, run.regime, run.seed)
     speech, model = _surface(
         composition, agent, run.surface, parallel=parallel_calls, example=example
     )
+    environment, messages = converse(composition, speech, model.invoke, run)
+    return finished(
+        environment,
+        messages,
+        run,
+        agent=agent.get_name(),
+        player=NAME,
+        parallel_calls=parallel_calls,
+        example=example,
+    )
+
+
+def converse(
+    composition: Composition,
+    speech: Speech,
+    ask: Callable[[list[BaseMessage]], AIMessage],
+    run: Run,
+) -> tuple[Environment, list[BaseMessage]]:
+    """Let an agent talk to the environment of a composition.
+
+    Args:
+        composition: The tasks.
+        speech: Language of the agent.
+        ask: Returns the next message of the agent.
+        run: Regime and seed.
+
+    Returns:
+        The environment and the messages when the run is over.
+    """
+    environment = Environment(composition, run.regime, run.seed)
     messages: list[BaseMessage] = speech.opening()
     while True:
-        message = model.invoke(messages)
+        message = ask(messages)
         environment.begin_round()
         messages.append(message)
         actions = speech.read(message)
@@ -60,16 +91,7 @@ def play_plain(
             environment.note_truncated()
             break  # the last reply is not sent, so it does not belong to the conversation
         messages += reply
-    name = agent.get_name()
-    return finished(
-        environment,
-        messages,
-        run,
-        agent=name,
-        player=NAME,
-        parallel_calls=parallel_calls,
-        example=example,
-    )
+    return environment, messages
 
 
 def _surface(

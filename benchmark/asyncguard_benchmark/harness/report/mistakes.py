@@ -82,6 +82,6 @@ def _misshapen(task: SubTask, episode: Episode) -> bool:
     """Return True if a call lacks a required argument, or has one that its tool does not know or cannot take."""
     tools = tools_of(task)
     return any(
-        record.tool in tools and not tools[record.tool].validator.is_valid(dict(record.arguments))
+        record.tool in tools and tools[record.tool].problem(record.arguments) is not None
         for record in episode.calls_of(task.id)
     )

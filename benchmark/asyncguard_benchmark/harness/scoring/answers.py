@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Strict
+
+from asyncguard_benchmark.harness.saved_form import Real, Whole, saved_form
 
 
 class AnswerKind(StrEnum):
@@ -20,12 +24,13 @@ class AnswerKind(StrEnum):
     """One of several words; case does not matter."""
 
 
+@saved_form()
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The canonical answer of a task."""
 
     kind: AnswerKind
-    value: str | int | float
+    value: Annotated[str, Strict()] | Whole | Real
 
 
 class Ending(StrEnum):

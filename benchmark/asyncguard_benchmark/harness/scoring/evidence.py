@@ -1,11 +1,12 @@
 """Evidence for the scorers of one sub-task: ground truth and trajectory, both executed afresh.
 
-The responses in a saved trajectory are not believed: everything is executed again, on executors of its own. The ground
-truth of a sub-task is executed once in a process, as executors are deterministic and thousands of episodes share it.
+The responses in a saved trajectory are not believed: everything is executed again, on executors of its own. The same
+calls on the same sub-task under the same faults are executed once in a process, as executors are deterministic:
+thousands of episodes share the ground truth, and many of them their calls.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -18,9 +19,9 @@ from asyncguard_benchmark.harness.scoring.canonical import CanonicalCall, canoni
 from asyncguard_benchmark.services.catalogue import tools_of
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Replay:
-    """A list of calls after its execution on a fresh executor."""
+    """A list of calls after its execution on a fresh executor; equal to itself only, as it is shared."""
 
     calls: tuple[CanonicalCall, ...]
     results: tuple[str, ...]
@@ -53,22 +54,34 @@ def replay(
     )
 
 
-class _Task:
-    """A sub-task as the key of a cache: equal to itself only, as the JSON in it cannot be hashed."""
+@dataclass(frozen=True, kw_only=True)
+class _Calls:
+    """Calls on fresh tools, as the key of a cache: equal if sub-task, faults and calls are the same."""
 
-    def __init__(self, task: SubTask) -> None:
-        self.task = task
+    identity: int
+    """Of the sub-task, as the JSON in it cannot be hashed."""
+    faults: tuple[Fault, ...]
+    text: str
+    """Tools and arguments as Python writes them, so that 1, 1.0 and True differ; empty for the ground truth."""
+    task: SubTask = field(compare=False)
+    """It cannot be freed, and its identity pass to another, while the key is in use."""
+    calls: Sequence[GoldCall | CallRecord] = field(compare=False)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Task) and other.task is self.task
 
-    def __hash__(self) -> int:
-        return id(self.task)
+@lru_cache(maxsize=8192)
+def _replayed(key: _Calls) -> Replay:
+    return replay(key.task, key.calls, key.faults)
 
 
-@lru_cache(maxsize=4096)
-def _gold(key: _Task) -> Replay:
-    return replay(key.task, key.task.gold)
+def _made(task: SubTask, calls: Sequence[CallRecord], faults: Sequence[Fault]) -> Replay:
+    text = repr([(call.tool, call.arguments) for call in calls])
+    placed = tuple(fault for fault in faults if fault.task == task.id)
+    key = _Calls(identity=id(task), faults=placed, text=text, task=task, calls=calls)
+    return _replayed(key)
+
+
+def _gold(task: SubTask) -> Replay:
+    return _replayed(_Calls(identity=id(task), faults=(), text="", task=task, calls=task.gold))
 
 
 def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
@@ -76,6 +89,6 @@ def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
     found = []
     for task in episode.composition.sub_tasks:
         records = episode.calls_of(task.id)
-        made = replay(task, records, episode.composition.faults)
-        found.append(Evidence(task=task, records=records, gold=_gold(_Task(task)), made=made))
+        made = _made(task, records, episode.composition.faults)
+        found.append(Evidence(task=task, records=records, gold=_gold(task), made=made))
     return tuple(found)

@@ -2,10 +2,16 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from asyncguard_benchmark.harness.environment import Counters
 from asyncguard_benchmark.harness.episode import Episode, Run
 from asyncguard_benchmark.harness.scenario import Kind
+from asyncguard_benchmark.harness.scoring.call_labels import (
+    CallLabels,
+    ComparedLabels,
+    compare_labels,
+)
 from asyncguard_benchmark.harness.suites import registry
 
 
@@ -41,15 +47,6 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallLabels:
-    """One call as labels."""
-
-    function: str
-    parameters: tuple[str, ...]
-    """``argument = value``, without arguments that equal their default."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class SubTaskScore:
     """The verdict on one sub-task."""
 
@@ -70,6 +67,11 @@ class SubTaskScore:
     made_labels: tuple[CallLabels, ...]
     findings: tuple[Finding, ...]
     """Reasons why it was not solved."""
+
+    @cached_property
+    def compared(self) -> ComparedLabels:
+        """The labels of the ground truth beside those of the run; kept, as many episodes share a verdict."""
+        return compare_labels(self.gold_labels, self.made_labels)
 
     @property
     def accurate(self) -> bool:

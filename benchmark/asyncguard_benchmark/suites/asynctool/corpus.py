@@ -93,14 +93,22 @@ def masked(task: SubTask) -> str:
 
 def similarity(one: SubTask, other: SubTask) -> float:
     """Return the share of words that the two masked queries have in common, in order; 0 to 1."""
-    left, right = masked(one).split(), masked(other).split()
+    return _ratio(masked(one).split(), masked(other).split())
+
+
+def _ratio(left: Sequence[str], right: Sequence[str]) -> float:
     return difflib.SequenceMatcher(None, left, right, autojunk=False).ratio()
 
 
 def _similar(tasks: Sequence[SubTask]) -> Iterator[str]:
-    for one, other in combinations(tasks, 2):
-        if (ratio := similarity(one, other)) >= MOST_SIMILAR:
-            yield f"{one.id} and {other.id} read alike ({ratio:.2f})"
+    read = [(task.id, words := masked(task).split(), Counter(words)) for task in tasks]
+    for (one, left, counted), (other, right, too) in combinations(read, 2):
+        # Words in common, in any order, bound the share of those in order: few pairs get near the limit.
+        shared = sum(min(count, too[word]) for word, count in counted.items() if word in too)
+        if 2 * shared < MOST_SIMILAR * (len(left) + len(right)):
+            continue
+        if (ratio := _ratio(left, right)) >= MOST_SIMILAR:
+            yield f"{one} and {other} read alike ({ratio:.2f})"
 
 
 def _openings(tasks: Sequence[SubTask]) -> Iterator[str]:

@@ -4,22 +4,18 @@ Those that ship were drawn by `drawing`, and `bench hazards validate` repeats th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
 
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.fault_modes import Way
-from asyncguard_benchmark.harness.faults import (
-    FAULT_SCHEMA,
-    Fault,
-    Hazard,
-    Profile,
-    fault_from_json,
-    fault_to_json,
-)
-from asyncguard_benchmark.harness.loading import check, read_list
+from asyncguard_benchmark.harness.faults import Fault, Hazard, Profile
+from asyncguard_benchmark.harness.loading import read_list
+from asyncguard_benchmark.harness.saved_form import parse, saved_form
 from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Composition, Domain
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign, with_faults
 from asyncguard_benchmark.suites.hazards.solvability_proof import Plan
@@ -104,33 +100,25 @@ class Instance:
         return replace(self, faults=tuple(replace(fault, profile=profile) for fault in self.faults))
 
 
-_INSTANCE = {
-    "type": "object",
-    "properties": {
-        "part": {"enum": [each.value for each in Part]},
-        "gathering": {"enum": [each.value for each in Gathering]},
-        "faults": {"type": "array", "items": FAULT_SCHEMA, "minItems": 1},
-        "sign": {"enum": [each.value for each in Sign]},
-        "witness": {
-            "type": "object",
-            "propertyNames": {"pattern": "^[0-9]+$"},
-            "additionalProperties": {"enum": [each.value for each in Way]},
-        },
-    },
-    "required": ["part", "gathering", "faults", "sign", "witness"],
-    "additionalProperties": False,
-}
+@saved_form()
+@dataclass(frozen=True, kw_only=True)
+class _Saved:
+    """The saved form of an instance; its task is named by its faults."""
+
+    part: Part
+    gathering: Gathering
+    faults: Annotated[tuple[Fault, ...], Field(min_length=1)]
+    sign: Sign
+    witness: Mapping[Annotated[int, Field(ge=0)], Way]
+
+
+_SAVED = TypeAdapter(_Saved)
 
 
 def instance_to_json(instance: Instance) -> dict[str, Any]:
     """Return the saved form; the task is named by its faults."""
-    return {
-        "part": instance.part.value,
-        "gathering": instance.gathering.value,
-        "faults": [fault_to_json(fault) for fault in instance.faults],
-        "sign": instance.sign.value,
-        "witness": {str(index): way.value for index, way in instance.witness.items()},
-    }
+    saved = _Saved(**{each.name: getattr(instance, each.name) for each in fields(_Saved)})
+    return dict(_SAVED.dump_python(saved, mode="json"))
 
 
 def instance_from_json(value: Any, tasks: Mapping[str, HazardTask], where: str) -> Instance:
@@ -144,20 +132,15 @@ def instance_from_json(value: Any, tasks: Mapping[str, HazardTask], where: str) 
     Raises:
         DataError: it breaks the format, or names a task that is not there.
     """
-    check(value, _INSTANCE, where)
-    faults = tuple(fault_from_json(fault) for fault in value["faults"])
-    names = {fault.task for fault in faults}
+    saved = parse(_SAVED, value, where)
+    names = {fault.task for fault in saved.faults}
     if len(names) != 1 or not names <= tasks.keys():
         raise DataError(
             where, f"its faults are put on {sorted(names)}, which is not one task of the suite"
         )
     return Instance(
         task=tasks[names.pop()],
-        faults=faults,
-        part=Part(value["part"]),
-        gathering=Gathering(value["gathering"]),
-        sign=Sign(value["sign"]),
-        witness={int(index): Way(way) for index, way in value["witness"].items()},
+        **{each.name: getattr(saved, each.name) for each in fields(_Saved)},
     )
 
 

@@ -1,12 +1,15 @@
 """The tasks of the hazard suite: ordinary sub-tasks, each with a workflow and one canonical answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.faults import Fault
-from asyncguard_benchmark.harness.loading import by_id, check, read_list, sub_task_from_json
+from asyncguard_benchmark.harness.loading import by_id, read_list, sub_task_from_json
+from asyncguard_benchmark.harness.saved_form import parse
 from asyncguard_benchmark.harness.scenario import (
     Composition,
     Domain,
@@ -15,7 +18,7 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Workflow,
 )
-from asyncguard_benchmark.harness.scoring.answers import Answer, AnswerKind
+from asyncguard_benchmark.harness.scoring.answers import Answer
 from asyncguard_benchmark.services.common_tools import COMMON_NAMES, SUBMIT
 
 
@@ -38,20 +41,15 @@ class HazardTask:
         return Domain(self.sub_task.category)
 
 
-_ANSWER = {
-    "type": "object",
-    "properties": {
-        "kind": {"enum": [each.value for each in AnswerKind]},
-        "value": {"type": ["string", "number"]},
-    },
-    "required": ["kind", "value"],
-    "additionalProperties": False,
-}
-_TASK = {
-    "type": "object",
-    "properties": {"workflow": {"enum": [each.value for each in Workflow]}, "answer": _ANSWER},
-    "required": ["workflow", "answer"],
-}
+@dataclass(frozen=True, kw_only=True)
+class _Saved:
+    """What stands beside the fields of the sub-task."""
+
+    workflow: Workflow
+    answer: Answer
+
+
+_SAVED = TypeAdapter(_Saved)
 
 
 def hazard_task_from_json(value: Any, where: str) -> HazardTask:
@@ -60,14 +58,14 @@ def hazard_task_from_json(value: Any, where: str) -> HazardTask:
     Raises:
         DataError: format, API list or initial state is wrong, or the gold calls do not end with the answer.
     """
-    check(value, _TASK, where)
-    inner = {name: item for name, item in value.items() if name not in _TASK["properties"]}
-    task = sub_task_from_json(inner, where)
-    answer = Answer(kind=AnswerKind(value["answer"]["kind"]), value=value["answer"]["value"])
+    saved = parse(_SAVED, value, where)
+    beside = {each.name for each in fields(_Saved)}
+    inner = {name: item for name, item in value.items() if name not in beside}
+    task, answer = sub_task_from_json(inner, where), saved.answer
     problem = _problem(task, answer)
     if problem is not None:
         raise DataError(f"{where} ({task.id})", problem)
-    return HazardTask(sub_task=task, workflow=Workflow(value["workflow"]), answer=answer)
+    return HazardTask(sub_task=task, workflow=saved.workflow, answer=answer)
 
 
 def _problem(task: SubTask, answer: Answer) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from asyncguard_benchmark.harness.scenario import Kind, Regime
-from asyncguard_benchmark.harness.scoring.verdict import CallLabels
+from asyncguard_benchmark.harness.scoring.call_labels import CallLabels
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import Rates
 from asyncguard_benchmark.suites.asynctool.calibration.rehearsal import Stage
 from asyncguard_benchmark.suites.asynctool.calibration.world import Verdict

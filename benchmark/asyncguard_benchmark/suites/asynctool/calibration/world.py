@@ -12,9 +12,9 @@ from typing import Any
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.scenario import SubTask
 from asyncguard_benchmark.harness.scoring import checks
+from asyncguard_benchmark.harness.scoring.call_labels import CallLabels
 from asyncguard_benchmark.harness.scoring.canonical import canonical
 from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, replay
-from asyncguard_benchmark.harness.scoring.verdict import CallLabels
 from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
 from asyncguard_benchmark.services.service import Executor, copy_json
 from asyncguard_benchmark.suites.asynctool.scorers.labels import labels

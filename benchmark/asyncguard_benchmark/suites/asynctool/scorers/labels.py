@@ -6,10 +6,10 @@ from typing import Any
 
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
-from asyncguard_benchmark.harness.scoring.verdict import CallLabels
+from asyncguard_benchmark.harness.scoring.call_labels import CallLabels
+from asyncguard_benchmark.harness.scoring.canonical import same
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.service import plain_numbers
-from asyncguard_benchmark.harness.scoring.canonical import same
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 

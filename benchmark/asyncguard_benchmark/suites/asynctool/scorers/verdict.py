@@ -1,8 +1,11 @@
 """The verdict on one episode, put together from the scorers."""
 
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scoring import checks
-from asyncguard_benchmark.harness.scoring.evidence import Evidence, evidence_of
+from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, evidence_of
 from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore
 from asyncguard_benchmark.suites.asynctool.scorers import conduct
 from asyncguard_benchmark.suites.asynctool.scorers.explain import findings
@@ -23,8 +26,19 @@ def score(episode: Episode) -> Score:
     )
 
 
-def _sub_task(evidence: Evidence) -> SubTaskScore:
-    needed, harmless = conduct.premature_calls(evidence)
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """Evidence as the key of a cache: equal if the same calls were made, whenever they were."""
+
+    gold: Replay
+    made: Replay
+    evidence: Evidence = field(compare=False)
+
+
+@lru_cache(maxsize=8192)
+def _judged(case: _Case) -> SubTaskScore:
+    """Return the verdict on calls that were all made in time."""
+    evidence = case.evidence
     return SubTaskScore(
         task_id=evidence.task.id,
         category=evidence.task.category,
@@ -34,9 +48,21 @@ def _sub_task(evidence: Evidence) -> SubTaskScore:
         state=checks.state(evidence),
         changes_state=checks.changes_state(evidence),
         calls=len(evidence.records),
-        premature_needed=needed,
-        premature_harmless=harmless,
+        premature_needed=0,
+        premature_harmless=0,
         gold_labels=labels(evidence.task, evidence.task.gold),
         made_labels=labels(evidence.task, evidence.records),
         findings=findings(evidence),
     )
+
+
+def _sub_task(evidence: Evidence) -> SubTaskScore:
+    case = _Case(gold=evidence.gold, made=evidence.made, evidence=evidence)
+    if not any(record.premature for record in evidence.records):
+        return _judged(case)
+    return _with_premature(case, *conduct.premature_calls(evidence))
+
+
+@lru_cache(maxsize=8192)
+def _with_premature(case: _Case, needed: int, harmless: int) -> SubTaskScore:
+    return replace(_judged(case), premature_needed=needed, premature_harmless=harmless)
