@@ -1,12 +1,16 @@
-"""Compare what `bench score` and `bench validate` cost here with an older checkout, in one run.
+"""Compare what commands of the benchmark cost here with an older checkout, in one run.
 
     python benchmark/performance/against.py OLDER_TREE score EPISODES.jsonl
     python benchmark/performance/against.py OLDER_TREE validate
+    python benchmark/performance/against.py OLDER_TREE episodes
+    python benchmark/performance/against.py OLDER_TREE demo
 
 Each tree runs its own command from its own `.venv`, the two in turn (A B, A B, ...). The figure is CPU time, own and of
 child processes, and its median; a ratio is the median over the rounds. `score` also scores the first lines of the file
 alone: what the whole file costs beyond that is the cost of scoring without start-up. The output of the two trees is
-compared: a verdict that differs is an error, but floats may differ in their last digits.
+compared: a verdict that differs is an error, but floats may differ in their last digits. `episodes` plays the eager
+agent with results one turn late through each player, and takes off what a handful of episodes costs; `demo` runs each
+tree's own demo. These two compare no output.
 """
 
 import argparse
@@ -23,6 +27,14 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).parents[2]
+_PLAYED = (
+    ("plain", "none"),
+    ("graph", "none"),
+    ("graph", "all"),
+    ("middleware", "none"),
+    ("middleware", "all"),
+)
+_FEW, _MANY = "S2-00", "S2-00,S2-01,C2-00,C2-01,S3-00,S3-01,C3-00,C3-01"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("older", type=Path, help="checkout with a .venv")
-    parser.add_argument("what", choices=("score", "validate"))
+    parser.add_argument("what", choices=("score", "validate", "episodes", "demo"))
     parser.add_argument("file", type=Path, nargs="?", help="episodes, for score")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="rounds (3)")
     parser.add_argument(
@@ -42,6 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trees = (options.older.resolve(), HERE)
     if options.what == "validate":
         return _told(_measured(trees, ["validate", "--jobs", "1", "--json"], options.repeats))
+    if options.what == "episodes":
+        return _episodes(trees, options.repeats)
+    if options.what == "demo":
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["demo", "--json", "--out", folder]
+            _line("whole command", _measured(trees, command, options.repeats)[0])
+        return 0
     if options.file is None:
         parser.error("score needs a file of episodes")
     with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +75,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     beyond = [(old - s, new - t) for (old, new), (s, t) in zip(whole[0], start[0], strict=True)]
     _line(f"beyond the first {options.lines} lines", beyond)
     return code
+
+
+def _episodes(trees: Sequence[Path], repeats: int) -> int:
+    for player, arm in _PLAYED:
+        rounds = []
+        for _ in range(repeats):
+            (old, few), (new, start) = (
+                tuple(_played(tree, player, arm, chosen) for chosen in (_MANY, _FEW))
+                for tree in trees
+            )
+            rounds.append((old - few, new - start))
+        _line(f"{player}, {arm}", rounds)
+    return 0
+
+
+def _played(tree: Path, player: str, arm: str, compositions: str) -> float:
+    """Return CPU seconds of the play of compositions of the main suite, by the beginnings of their ids."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder) / "episodes.jsonl")
+        command = ["run", "--agents", "eager", "--players", player, "--arms", arm]
+        command += ["--compositions", compositions, "--json", "--out", out]
+        return _run(tree, command)[0]
 
 
 _Measured = tuple[list[tuple[float, float]], bool]
