@@ -18,10 +18,10 @@ from asyncguard_benchmark.harness.campaign import (
     Grid,
     Played,
     key_of,
-    key_of_episode,
     play,
     play_all,
 )
+from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, JournalBusyError, read_lines
 from asyncguard_benchmark.harness.registry import AgentSpec, UnknownNameError, player_of
 

@@ -13,7 +13,7 @@ from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.harness.campaign import EpisodeKey
+from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.models.quota import Quota
 from asyncguard_benchmark.harness.models.spec import ModelError, ModelSpec

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from asyncguard_benchmark.commands.output import console, harmless, notice, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.campaign import EpisodeKey, key_of_episode
+from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Line, read_lines
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scoring.verdict import Score

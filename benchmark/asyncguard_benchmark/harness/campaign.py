@@ -14,12 +14,12 @@ from langchain_core.language_models import BaseChatModel
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.episode import FORMAT, Episode
+from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.registry import player_of
 from asyncguard_benchmark.harness.runner import run_episode
-from asyncguard_benchmark.harness.saved_form import Whole
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
 from asyncguard_benchmark.harness.suites import registry
 
@@ -71,21 +71,6 @@ class Cell:
 
     composition: Composition
     condition: Condition
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class EpisodeKey:
-    """Name of an episode in a file; two episodes of one name would be equal."""
-
-    composition: str
-    agent: str
-    player: str
-    arm: str
-    regime: str
-    surface: str
-    seed: Whole
-    config: str
-    """Digest of everything that the names do not say: data, settings, guard configuration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,20 +140,6 @@ def key_of(cell: Cell) -> EpisodeKey:
         surface=condition.surface.value,
         seed=condition.seed,
         config=_digest(cell),
-    )
-
-
-def key_of_episode(episode: Episode) -> EpisodeKey:
-    """Return the name of a played episode; parts that another tool did not save are empty."""
-    return EpisodeKey(
-        composition=episode.composition.id,
-        agent=episode.agent,
-        player=episode.player,
-        arm=str(episode.settings.get("arm", "")),
-        regime=episode.run.regime.value,
-        surface=episode.run.surface.value,
-        seed=episode.run.seed,
-        config=str(episode.settings.get("digest", "")),
     )
 
 

@@ -20,13 +20,13 @@ from typing import Annotated, Any, BinaryIO, Self
 from pydantic import Field, TypeAdapter
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError, EpisodeFormatError
-from asyncguard_benchmark.harness.campaign import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.episode import (
     Episode,
     digest_of,
     episode_from_json,
     episode_to_json,
 )
+from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.loading import composition_from_json
 from asyncguard_benchmark.harness.saved_form import json_value, parse, saved_form
 from asyncguard_benchmark.harness.scenario import Composition

@@ -1,28 +1,20 @@
 """Agents and players by name, so that a command line and a saved episode can speak of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.names import PLAIN
-from asyncguard_benchmark.harness.players.guarded import Setting, play_graph, play_middleware
 from asyncguard_benchmark.harness.players.plain import play_plain
-from asyncguard_benchmark.harness.players.second_run import play_again
-from asyncguard_benchmark.harness.players.sham import play_sham
 from asyncguard_benchmark.harness.runner import Player
 from asyncguard_benchmark.harness.scenario import Composition
 from asyncguard_benchmark.harness.suites import registry
-
-_GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
-
-_NOT_MADE = "The call was not made."
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,25 +96,6 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
                 f"the plain player has no guards, so it cannot play the arm {arm}"
             )
         return partial(play_plain, example=example)
-    play = _named(_GUARDED, name, "player")
-    refused = {} if switched.drops is None else {switched.drops: _NOT_MADE}
-    setting = Setting(
-        config=switched.config,
-        declared=declared,
-        wording=switched.wording,
-        refused=refused,
-        example=example,
-    )
-    if switched.sham:
-        return partial(play_sham, setting=setting, play=play)
-    return (
-        partial(play_again, setting=setting, play=play)
-        if switched.again
-        else partial(play, setting=setting)
-    )
+    from asyncguard_benchmark.harness.players.by_arm import guarded_player  # noqa: PLC0415 - loads asyncguard and LangGraph, longer than most commands take
 
-
-def _named(known: Mapping[str, _T], name: str, what: str) -> _T:
-    if name not in known:
-        raise UnknownNameError(f"there is no {what} {name!r}; there are {', '.join(known)}")
-    return known[name]
+    return guarded_player(name, switched, declared=declared, example=example)

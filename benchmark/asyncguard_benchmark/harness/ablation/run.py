@@ -42,8 +42,9 @@ from asyncguard_benchmark.harness.ablation.units import (
     without_arm,
 )
 from asyncguard_benchmark.harness.arms import arm_of
-from asyncguard_benchmark.harness.campaign import Condition, EpisodeKey, key_of, key_of_episode
+from asyncguard_benchmark.harness.campaign import Condition, key_of
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.models.metered import BudgetExhaustedError

@@ -20,8 +20,9 @@ from asyncguard_benchmark.harness.arms import (
     arm_of,
     coalition_name,
 )
-from asyncguard_benchmark.harness.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
+from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of, play
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.models.metered import BudgetExhaustedError
 from asyncguard_benchmark.harness.models.play import Asking
 from asyncguard_benchmark.harness.processes import worker_pool

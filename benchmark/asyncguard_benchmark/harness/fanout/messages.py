@@ -13,8 +13,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError, WorkersError
-from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of, key_of_episode
+from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of
 from asyncguard_benchmark.harness.episode import digest_of, episode_from_json, episode_to_json
+from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.loading import composition_from_json, composition_to_json
 from asyncguard_benchmark.harness.names import PLAYER_NAMES
 from asyncguard_benchmark.harness.registry import AgentSpec

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.campaign import Cell, EpisodeKey, Played, key_of, play
+from asyncguard_benchmark.harness.campaign import Cell, Played, key_of, play
+from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.models.metered import (
     Budget,
     BudgetExhaustedError,
