@@ -30,7 +30,7 @@ from asyncguard_benchmark.harness.fanout.messages import (
     cell_to_json,
 )
 from asyncguard_benchmark.harness.fanout.play import play_episodes
-from asyncguard_benchmark.harness.fanout.pool import Fleet, FleetSettings
+from asyncguard_benchmark.harness.fanout.pool import WorkerPool, WorkerPoolSettings
 from asyncguard_benchmark.harness.fanout.versions import difference, own_versions
 from asyncguard_benchmark.harness.fanout.workplace import Workplace
 from asyncguard_benchmark.harness.models.spec import ModelSpec
@@ -219,7 +219,7 @@ def test_the_tool_of_the_workers_has_no_effect() -> None:
     assert (spec.name, spec.effect.value) == ("play_episodes", "pure")
 
 
-class FakePost:
+class FakeQueue:
     """Plays what it is sent on threads of its own, the latest first, and counts what it was sent."""
 
     def __init__(self) -> None:
@@ -253,35 +253,35 @@ class FakePost:
         return "Nobody is there."
 
 
-def fleet_with(post: FakePost, folder: Path, told: list[str]) -> Fleet:
-    """A fleet that has begun, with this post."""
-    fleet = Fleet(FleetSettings(folder=folder, workers=1, silence=0.01), told.append)
-    fleet._post = post  # type: ignore[assignment]
-    return fleet
+def pool_with(queue: FakeQueue, folder: Path, told: list[str]) -> WorkerPool:
+    """A pool that has begun, with this queue."""
+    pool = WorkerPool(WorkerPoolSettings(folder=folder, workers=1, silence=0.01), told.append)
+    pool._queue = queue  # type: ignore[assignment]
+    return pool
 
 
 def test_episodes_come_back_in_order_and_only_so_many_are_under_way(tmp_path: Path) -> None:
     """Episodes come back in order, whichever ends first, and progress is reported meanwhile."""
-    post, told = FakePost(), list[str]()
-    fleet = fleet_with(post, tmp_path, told)
+    queue, told = FakeQueue(), list[str]()
+    pool = pool_with(queue, tmp_path, told)
     found: list[str] = []
-    for each in fleet.play_all(CELLS * 2):
-        assert post.count - len(found) // 4 <= fleet.settings.in_flight == 3
+    for each in pool.play_all(CELLS * 2):
+        assert queue.count - len(found) // 4 <= pool.settings.in_flight == 3
         found.append(text_of(each))
     assert found == [text_of(each) for each in play_all(CELLS * 2, 1)]
-    assert post.count == post.tidied == 6
+    assert queue.count == queue.tidied == 6
     assert told
     assert all("no episode came back for" in text and "Nobody is there." in text for text in told)
-    for thread in post.threads:
+    for thread in queue.threads:
         thread.join()
 
 
 def test_an_error_comes_at_its_place_and_ends_the_run(tmp_path: Path) -> None:
     """The episodes before the error have been handed over, as without workers."""
-    fleet = fleet_with(FakePost(), tmp_path, [])
+    pool = pool_with(FakeQueue(), tmp_path, [])
     cells = [*CELLS[:6], cell_of(0, BROKEN), *CELLS[:6]]
     done: list[str] = []
-    played = fleet.play_all(cells)
+    played = pool.play_all(cells)
     with pytest.raises(BenchmarkError, match="no_such_rate"):
         done.extend(text_of(each) for each in played)
     assert done == [text_of(each) for each in play_all(CELLS[:6], 1)]
@@ -295,11 +295,11 @@ def test_a_run_ends_at_a_worker_of_another_version(
         "asyncguard_benchmark.harness.fanout.pool.own_versions",
         lambda: {**own_versions(), "data": "mine"},
     )
-    fleet = fleet_with(FakePost(), tmp_path, [])
+    pool = pool_with(FakeQueue(), tmp_path, [])
     with pytest.raises(
         WorkersError, match=r"process \d+ has data \w+ and not mine: .* bring both to one"
     ):
-        fleet.play(CELLS[0])
+        pool.play(CELLS[0])
 
 
 def test_a_folder_of_workers_is_nobodys_else(tmp_path: Path) -> None:

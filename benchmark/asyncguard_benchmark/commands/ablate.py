@@ -10,7 +10,7 @@ from rich.console import Console
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.run import chosen, estimated
-from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
+from asyncguard_benchmark.commands.worker_options import without_options, worker_pool_of
 from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
 from asyncguard_benchmark.harness.ablation.findings import (
     ArmFigures,
@@ -45,9 +45,9 @@ def execute(options: Namespace) -> int:
     if options.dry_run:
         return estimated(options, list(_model_cells(design)))
     asking = None if options.model is None else asking_of(options, _spent(options.out))
-    with fleet_of(options, options.out, simulated=_simulated(design)) as fleet:
+    with worker_pool_of(options, options.out, simulated=_simulated(design)) as pool:
         ablation = Ablation(
-            design=design, folder=options.out, jobs=options.jobs, asking=asking, fleet=fleet
+            design=design, folder=options.out, jobs=options.jobs, asking=asking, pool=pool
         )
         for result in with_progress(
             ablation.play(), ablation.total(), "compositions under all arms"

@@ -12,7 +12,7 @@ from asyncguard_benchmark.commands.model_options import (
     price_for,
 )
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
+from asyncguard_benchmark.commands.worker_options import without_options, worker_pool_of
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid, Played, key_of, play_all
 from asyncguard_benchmark.harness.journal import Journal, read_lines
@@ -24,7 +24,7 @@ from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Su
 from asyncguard_benchmark.harness.suites import registry
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.harness.fanout.pool import Fleet
+    from asyncguard_benchmark.harness.fanout.pool import WorkerPool
 
 MOST_FAILED = 0.02
 """Share of episodes ended by the infrastructure beyond which a run proves nothing."""
@@ -48,7 +48,7 @@ def execute(options: Namespace) -> int:
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
     with (
         Journal(options.out) as journal,
-        fleet_of(options, options.out, simulated=simulated) as fleet,
+        worker_pool_of(options, options.out, simulated=simulated) as pool,
     ):
         journal.add_command(_lasting(options.argv))
         if journal.notice:
@@ -59,7 +59,7 @@ def execute(options: Namespace) -> int:
                 f"{len(asked) - len(missing)} of {len(asked)} episodes are in {options.out} already"
             )
         for outcome in with_progress(
-            play_cells(missing, options, fleet, journal.dollars), len(missing)
+            play_cells(missing, options, pool, journal.dollars), len(missing)
         ):
             if isinstance(outcome, Failed):
                 failed += 1
@@ -98,21 +98,21 @@ def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: 
 
 
 def play_cells(
-    missing: Sequence[Cell], options: Namespace, fleet: "Fleet | None", spent: float
+    missing: Sequence[Cell], options: Namespace, pool: "WorkerPool | None", spent: float
 ) -> Iterator[Played | Failed]:
     """Play simulated agents on workers or processes, and models on threads.
 
     Args:
         missing: Episodes to play.
         options: The command line.
-        fleet: The workers, if there are any.
+        pool: The workers, if there are any.
         spent: Dollars that the file has cost so far.
     """
     models = [cell for cell in missing if isinstance(cell.condition.agent, ModelSpec)]
     others = [cell for cell in missing if not isinstance(cell.condition.agent, ModelSpec)]
     messages: bool = getattr(options, "messages", False)
-    if fleet is not None:
-        yield from fleet.play_all(others, keep_messages=messages)
+    if pool is not None:
+        yield from pool.play_all(others, keep_messages=messages)
     else:
         yield from play_all(others, options.jobs, keep_messages=messages)
     if models:

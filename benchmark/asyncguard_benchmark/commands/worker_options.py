@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asyncguard_benchmark.errors import WorkersError
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.harness.fanout.pool import Fleet
+    from asyncguard_benchmark.harness.fanout.pool import WorkerPool
 
 WORKER_EXAMPLES = """\
 workers:
@@ -39,9 +39,9 @@ def add_worker_arguments(made: Any) -> None:
     )
 
 
-def fleet_of(
+def worker_pool_of(
     options: Namespace, out: Path, *, simulated: bool
-) -> "AbstractContextManager[Fleet | None]":
+) -> "AbstractContextManager[WorkerPool | None]":
     """Return the workers that the arguments name, None if there are none.
 
     Args:
@@ -61,13 +61,15 @@ def fleet_of(
         )
     try:
         from asyncguard_benchmark.commands.output import notice  # noqa: PLC0415 - help must not load it
-        from asyncguard_benchmark.harness.fanout.pool import Fleet, FleetSettings  # noqa: PLC0415 - DBOS is an extra
+        from asyncguard_benchmark.harness.fanout.pool import WorkerPool, WorkerPoolSettings  # noqa: PLC0415 - DBOS is an extra
     except ImportError as error:
         raise WorkersError(str(error)) from error
     place = out.absolute()
     folder = place.with_name(f"{place.name}.workers")
-    return Fleet(
-        FleetSettings(folder=folder, workers=options.workers or 0, database=options.database_url),
+    return WorkerPool(
+        WorkerPoolSettings(
+            folder=folder, workers=options.workers or 0, database=options.database_url
+        ),
         notice,
     )
 

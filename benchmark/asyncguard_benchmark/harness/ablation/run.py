@@ -55,7 +55,7 @@ from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.harness.suites import registry
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.harness.fanout.pool import Fleet
+    from asyncguard_benchmark.harness.fanout.pool import WorkerPool
 
 _WILD_AGENT = AgentSpec(kind="oracle")
 """An agent without fault: every intervention is an error of the guard."""
@@ -71,7 +71,7 @@ class Ablation:
     jobs: int = 1
     asking: Asking | None = None
     """Quota and budget, if a real model is asked."""
-    fleet: "Fleet | None" = None
+    pool: "WorkerPool | None" = None
     """Workers that play instead of processes; they ask no model."""
     notices: list[str] = field(default_factory=list)
     """Repairs that were made to its files."""
@@ -121,11 +121,11 @@ class Ablation:
                 raise BudgetExhaustedError(stopped)
 
     def _played(self, tasks: Sequence[Task], asking: Asking | None) -> Iterator[UnitResult]:
-        if self.fleet is None or asking is not None:
+        if self.pool is None or asking is not None:
             return play_units(tasks, self.jobs, asking)
         from asyncguard_benchmark.harness.fanout.units import play_units_on  # noqa: PLC0415 - DBOS is an extra
 
-        return play_units_on(self.fleet, tasks)
+        return play_units_on(self.pool, tasks)
 
     # -- findings --------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from asyncguard_benchmark.harness.campaign import Cell, Played
 from asyncguard_benchmark.harness.fanout import QUEUE
 from asyncguard_benchmark.harness.fanout.messages import answer_from_json, cell_to_json
 from asyncguard_benchmark.harness.fanout.process_pool import Crew
-from asyncguard_benchmark.harness.fanout.queue_client import Post
+from asyncguard_benchmark.harness.fanout.queue_client import QueueClient
 from asyncguard_benchmark.harness.fanout.versions import difference, own_versions
 from asyncguard_benchmark.harness.fanout.workplace import Workplace
 
@@ -36,7 +36,7 @@ _TOOLS = "asyncguard_benchmark.harness.fanout:tools"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FleetSettings:
+class WorkerPoolSettings:
     """Workers of a run, and their place."""
 
     folder: Path
@@ -65,11 +65,11 @@ class FleetSettings:
         return _ELSEWHERE if self.database is not None else _PER_WORKER * self.workers
 
 
-class Fleet:
+class WorkerPool:
     """The workers of one run; a context manager. Nothing is started before there is something to play."""
 
-    def __init__(self, settings: FleetSettings, tell: Callable[[str], None]) -> None:
-        """Make a fleet.
+    def __init__(self, settings: WorkerPoolSettings, tell: Callable[[str], None]) -> None:
+        """Make a pool.
 
         Args:
             settings: Workers of the run.
@@ -80,7 +80,7 @@ class Fleet:
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._place: Workplace | None = None
-        self._post: Post | None = None
+        self._queue: QueueClient | None = None
         self._crew: Crew | None = None
         self._told_at = 0.0
 
@@ -115,8 +115,8 @@ class Fleet:
 
     def give_up(self) -> None:
         """End every wait for an episode: the run is over."""
-        if self._post is not None:
-            self._post.fail(WorkersError("the run was interrupted"))
+        if self._queue is not None:
+            self._queue.fail(WorkersError("the run was interrupted"))
 
     def __enter__(self) -> Self:
         return self
@@ -127,8 +127,8 @@ class Fleet:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._post is not None:
-            self._post.close()
+        if self._queue is not None:
+            self._queue.close()
         if self._crew is not None:
             self._crew.close(at_once=self.settings.database is None)
         if self._place is not None:
@@ -143,13 +143,13 @@ class Fleet:
         return self._started().send(f"{self.settings.run}-{next(self._numbers)}", arguments)
 
     def _received(self, cells: Sequence[Cell], future: "Future[str]") -> Iterator[Played]:
-        post = self._started()
+        queue = self._started()
         while not wait([future], timeout=self.settings.silence).done:
-            self._say_if_silent(post)
+            self._say_if_silent(queue)
         answer = answer_from_json(future.result(), cells)
         if self._crew is not None:
             self._crew.progressed()
-        post.tidy()
+        queue.tidy()
         if what := difference(answer.versions, own_versions()):
             raise WorkersError(
                 f"the worker on {answer.worker} has {what}: nothing was played there; bring both to one"
@@ -162,35 +162,35 @@ class Fleet:
                 f"the worker on {answer.worker} played {len(answer.played)} of {len(cells)} episodes"
             )
 
-    def _started(self) -> Post:
+    def _started(self) -> QueueClient:
         with self._lock:
-            if self._post is None:
-                self._post = self._begun()
-            return self._post
+            if self._queue is None:
+                self._queue = self._begun()
+            return self._queue
 
-    def _begun(self) -> Post:
+    def _begun(self) -> QueueClient:
         settings = self.settings
         if settings.workers:
             self._place = Workplace(settings.folder)
         database = settings.database or str(settings.folder / "queue.db")
-        post = Post(database, settings.queue)
+        queue = QueueClient(database, settings.queue)
         if settings.workers:
             options = ["--database-url", database, "--queue", settings.queue, "--tools", _TOOLS]
             limits = ["--concurrency", "1", "--drain-timeout", "1"]
             self._crew = Crew(
-                [*options, *limits], logs=settings.folder, tell=self._tell, give_up=post.fail
+                [*options, *limits], logs=settings.folder, tell=self._tell, give_up=queue.fail
             )
             self._crew.start(settings.workers)
-        return post
+        return queue
 
-    def _say_if_silent(self, post: Post) -> None:
+    def _say_if_silent(self, queue: QueueClient) -> None:
         """Tell a person what may be the matter, and how workers are started where none were."""
         now, silence = time.monotonic(), self.settings.silence
         with self._lock:
-            if now - max(post.heard_at, self._told_at) < silence:
+            if now - max(queue.heard_at, self._told_at) < silence:
                 return
             self._told_at = now
-        said = [f"no episode came back for {now - post.heard_at:.0f} s.", post.trouble()]
+        said = [f"no episode came back for {now - queue.heard_at:.0f} s.", queue.trouble()]
         if self._crew is None:
             said.append(f"Workers are started so: {worker_command('URL', self.settings.queue)}")
         self._tell(" ".join(filter(None, said)))

@@ -33,7 +33,7 @@ _PATIENCE = 5.0
 _AWAY = (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException, OSError)
 
 
-class Post:
+class QueueClient:
     """One queue. Methods may be called from any thread."""
 
     def __init__(self, database: str, queue: str) -> None:
@@ -69,7 +69,7 @@ class Post:
             lazy=True,
             retry_connection_errors=False,
         )
-        self._thread = threading.Thread(target=self._loop.run_forever, name="post", daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="queue", daemon=True)
         self._thread.start()
         try:
             asyncio.run_coroutine_threadsafe(self._executor.recover(()), self._loop).result()

@@ -5,24 +5,24 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from asyncguard_benchmark.harness.ablation.units import Task, UnitResult, play_unit
-from asyncguard_benchmark.harness.fanout.pool import Fleet
+from asyncguard_benchmark.harness.fanout.pool import WorkerPool
 
 
-def play_units_on(fleet: Fleet, tasks: Sequence[Task]) -> Iterator[UnitResult]:
+def play_units_on(pool: WorkerPool, tasks: Sequence[Task]) -> Iterator[UnitResult]:
     """Play units, in the order given.
 
     Args:
-        fleet: The workers.
+        pool: The workers.
         tasks: Units to play.
 
     Raises:
         WorkersError: workers cannot be reached, are of another version, or end again and again.
     """
-    with ThreadPoolExecutor(fleet.settings.in_flight, thread_name_prefix="unit") as threads:
+    with ThreadPoolExecutor(pool.settings.in_flight, thread_name_prefix="unit") as threads:
         try:
-            yield from threads.map(partial(play_unit, player=fleet.play), tasks)
+            yield from threads.map(partial(play_unit, player=pool.play), tasks)
         except BaseException:
             # An interrupted run waits for its threads, and they must not wait for episodes of no
             # use.
-            fleet.give_up()
+            pool.give_up()
             raise
