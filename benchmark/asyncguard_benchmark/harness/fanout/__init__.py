@@ -1,8 +1,8 @@
 """Episodes on workers: the ones that ``asyncguard worker`` starts, on this machine or others.
 
 ``asyncguard worker --tools asyncguard_benchmark.harness.fanout:tools --queue asyncguard-benchmark ...`` serves what a
-`WorkerPool` sends. An episode has no effect, so it needs no journal: one whose worker died is played again by another, and
-comes out the same.
+`WorkerPool` sends. An episode has no effect, so it needs no journal: one whose worker died is played again by another,
+and comes out the same.
 """
 
 from asyncguard_benchmark.harness.fanout.play import play_episodes

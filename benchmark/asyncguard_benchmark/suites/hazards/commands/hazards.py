@@ -17,7 +17,7 @@ from asyncguard_benchmark.commands.run import (
     estimated,
     play_cells,
 )
-from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
+from asyncguard_benchmark.commands.worker_options import without_options, worker_pool_of
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, key_of
 from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.journal import Journal, read_lines
@@ -154,14 +154,17 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
     """
     failed = 0
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
-    with Journal(path) as journal, fleet_of(options, options.out, simulated=simulated) as fleet:
+    with (
+        Journal(path) as journal,
+        worker_pool_of(options, options.out, simulated=simulated) as pool,
+    ):
         if journal.notice:
             notice(journal.notice)
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
         if len(missing) < len(asked):
             notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {path} already")
         for outcome in with_progress(
-            play_cells(missing, options, fleet, journal.dollars), len(missing)
+            play_cells(missing, options, pool, journal.dollars), len(missing)
         ):
             if isinstance(outcome, Failed):
                 failed += 1
