@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from asyncguard_benchmark.services.arguments import Count, Several, Text, one_of, within
-from asyncguard_benchmark.services.catalogue import TOOLSETS
+from asyncguard_benchmark.services.catalogue import toolsets
 from asyncguard_benchmark.services.declarations import Effect, Remedies, State, Tool, tool
 
-TOOLS = [each for toolset in TOOLSETS.values() for each in toolset.tools.values()]
+TOOLS = [each for toolset in toolsets().values() for each in toolset.tools.values()]
 
 
 @tool(reads=("shelf:{task_id}",), writes=("shelf:{task_id}",))
