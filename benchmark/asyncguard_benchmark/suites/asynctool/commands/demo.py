@@ -34,6 +34,10 @@ from asyncguard_benchmark.suites.asynctool import sceptic
 
 AGENTS = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")
 """Each of the first five makes one kind of mistake, the last none."""
+_FIRST = 10
+"""Index of the first composition of the suite `lite` that is played. From here on every thirtieth is
+one of each kind, the mistake of every agent costs it at least one of them (the forgetful agent's does
+in one of six only), and the message is that of every tenth."""
 _TITLE = "asyncguard: the same agents without and with guards"
 _RESAMPLES = 1_000
 _EPISODES = "episodes"
@@ -64,7 +68,7 @@ def execute(options: Namespace) -> int:
     folder: Path = options.out
     for saved in (folder / _EPISODES).glob("*.jsonl"):
         saved.unlink()
-    compositions = shipped_compositions(Suite.LITE)[:: options.every]
+    compositions = shipped_compositions(Suite.LITE)[_FIRST % options.every :: options.every]
     ablation = _ablation(folder, compositions, options.jobs)
     _play(ablation, None if options.json else console())
     findings = ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)

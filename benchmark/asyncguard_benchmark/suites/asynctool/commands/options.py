@@ -7,8 +7,7 @@ from asyncguard_benchmark.commands.arguments import add_command, add_jobs, numbe
 from asyncguard_benchmark.harness.scenario import Category
 
 DEMO_EVERY = 30
-"""Compositions of the suite `lite` for one of the demo: one of each kind is left; its message is
-that of every tenth."""
+"""Compositions of the suite `lite` for one of the demo."""
 _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
 _CALIBRATE_EXAMPLES = """\
 examples:
