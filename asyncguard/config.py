@@ -32,12 +32,24 @@ class NewsStyle(StrEnum):
     """A synthetic call and its result, which Gemini 3 refuses for lack of a thought signature."""
 
 
+class Siblings(StrEnum):
+    """Rule of ``premature`` for calls of one message whose tools declare no ``takes_from``."""
+
+    DECLARED = "declared"
+    """They are left alone; a plausible guess within a message passes."""
+    ONCE = "once"
+    """A call after one of another tool is refused once; repeated unchanged, it passes."""
+    EVERY = "every"
+    """A call after one of another tool is refused each time."""
+
+
 GUARD_NAMES = (
     "clarification",
     "arguments",
     "scope",
     "duplicate",
     "grounding",
+    "premature",
     "dependency",
     "conflict",
     "capacity",
@@ -154,7 +166,9 @@ class GuardConfig:
     duplicate: bool = True
     """Reject a call if one with equal arguments is open already."""
     grounding: bool = True
-    """Reject a value found nowhere while its task has a pending call."""
+    """Reject a value found nowhere while its task has a call whose result the model lacks."""
+    premature: bool = True
+    """Reject a call that may rest on a result of its task which was not told to the model."""
     dependency: bool = True
     """Defer calls whose operands or order depend on a pending call (read after write)."""
     conflict: bool = True
@@ -196,6 +210,8 @@ class GuardConfig:
     when the model says so. Features work as switched; references are not offered, because no guard
     would hold their calls back.
     """
+    siblings: Siblings = Siblings.ONCE
+    """Rule of ``premature`` for undeclared calls of one message, with several tasks."""
     delivery: Delivery = Delivery.ALL
     """Delivery of one task's results from one message: together or one by one."""
     news_style: NewsStyle = NewsStyle.NOTIFICATION
@@ -206,8 +222,9 @@ class GuardConfig:
     """Durations."""
 
     def __post_init__(self) -> None:
-        """Refuse values of other types; delivery and news style may be given by name."""
+        """Refuse values of other types; siblings, delivery and news style may be names."""
         # The class is frozen; names become members first, so that the check sees members.
+        object.__setattr__(self, "siblings", member_of(Siblings, self.siblings))
         object.__setattr__(self, "delivery", member_of(Delivery, self.delivery))
         object.__setattr__(self, "news_style", member_of(NewsStyle, self.news_style))
         check_fields(self)

@@ -165,9 +165,9 @@ def _earlier(record: CallRecord, call: Call) -> bool:
     return record.call.sequence < call.sequence and record.call.message_id != call.message_id
 
 
-def earlier_open(call: Call, ledger: Ledger) -> list[CallRecord]:
-    """Return the open calls of the same task from earlier messages.
+def earlier_untold(call: Call, ledger: Ledger) -> list[CallRecord]:
+    """Return the calls of the same task from earlier messages whose end was not told to the model.
 
-    The model had not seen their results when it made the call.
+    They are open, or their result is there and held back, or known to this process alone.
     """
-    return [record for record in ledger.open_of(call.task) if _earlier(record, call)]
+    return [record for record in ledger.untold_of(call.task) if _earlier(record, call)]

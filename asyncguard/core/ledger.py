@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
 from asyncguard.core.faults import ErrorCode
-from asyncguard.core.ledger_queries import LedgerQueries
+from asyncguard.core.ledger_queries import NEVER_BEGUN, LedgerQueries
 from asyncguard.core.lifecycle import Move, Task, TaskState, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
 from asyncguard.errors import UnknownCallError
@@ -29,6 +29,12 @@ _OUTCOME_MOVES = {
     ev.Outcome.FAILED: Move.FAIL,
     ev.Outcome.IN_DOUBT: Move.DOUBT,
 }
+_COUNTED_ONCE = frozenset({"premature"})
+"""Guards whose rejections count once for each awaited message.
+
+A model that makes several calls too early, or one in each turn that other tasks give it, does one
+thing wrong, and has seen nothing yet that could make it stop.
+"""
 
 
 class Ledger(LedgerQueries):
@@ -59,6 +65,7 @@ class Ledger(LedgerQueries):
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
             record.rejections, record.retries = 0, 0
+            record.awaited.clear()
             record.nudged, record.skipped_by_model = False, False
 
     def _open_task(self, event: ev.TaskOpened) -> None:
@@ -153,7 +160,13 @@ class Ledger(LedgerQueries):
     def _reject(self, event: ev.CallRejected) -> None:
         record = self._move(event.key, Move.REJECT, named=event.on)
         record.guard, record.reason, record.blocked_by = event.guard, event.reason, event.on
-        if (task := self._tasks.get(record.call.task)) is not None:
+        if (task := self._tasks.get(record.call.task)) is None:
+            return
+        if event.guard in _COUNTED_ONCE and event.on:
+            awaited = {self._calls[key].call.message_id for key in event.on}
+            task.rejections += not awaited <= task.awaited
+            task.awaited |= awaited
+        else:
             task.rejections += 1
 
     def _squash(self, event: ev.CallSquashed) -> None:
@@ -230,6 +243,7 @@ class Ledger(LedgerQueries):
         for key in event.keys:
             record = self._calls[key]
             record.delivered = True
+            self._untold.drop(record.call.task, key)
             self._unanswered.pop(key, None)
             self._news.pop(key, None)
             if (task := self._tasks.get(record.call.task)) is not None:
@@ -278,10 +292,12 @@ class Ledger(LedgerQueries):
         """
         self._forget_fingerprint(record.call)
         if not record.open:
+            self._untold.put(record.call.task, record.key)
             if record.key not in self._unanswered:  # else the answer itself shows the end
                 self._news[record.key] = None
             return
         self._news.pop(record.key, None)
+        self._untold.drop(record.call.task, record.key)
         self._enter_open(record)
         # Entering put the call last, and the queries promise program order.
         for calls in (self._open_by_task, self._barriers):
@@ -326,6 +342,8 @@ class Ledger(LedgerQueries):
         # A call in doubt is still compared with new ones: an equal call may be its second effect.
         if record.state is not CallState.IN_DOUBT:
             self._forget_fingerprint(call)
+        if record.state not in NEVER_BEGUN:
+            self._untold.put(call.task, call.key)
         # Without a placeholder the end is the call's first answer, and ``_unanswered`` holds it.
         if record.placeholder:
             self._news[call.key] = None

@@ -15,7 +15,8 @@ from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.errors import UnknownCallError
 
 # Dictionaries to ``None`` are ordered sets: keys come out in the order in which they went in.
-_NEVER_BEGUN = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
+NEVER_BEGUN = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
+"""Ends of calls that no executor was given."""
 _UNUSABLE_STATES = frozenset(CallState) - OPEN_STATES - SUCCESS_STATES
 
 
@@ -56,6 +57,8 @@ class LedgerQueries:
         # Ended calls with a placeholder, to be delivered; and calls without any answer.
         self._news: dict[str, None] = {}
         self._unanswered: dict[str, None] = {}
+        # By task: ended calls with a result, or a doubt, that was not told to the model.
+        self._untold: KeyMultimap[str] = KeyMultimap()
         # By task and fingerprint, task and label, and message id.
         self._by_fingerprint: KeyMultimap[tuple[str, str]] = KeyMultimap()
         self._by_label: dict[tuple[str, str], str] = {}
@@ -140,6 +143,21 @@ class LedgerQueries:
         """Yield the open calls of a task in program order."""
         return (self._calls[key] for key in self._open_by_task.get(task, ()))
 
+    def untold_of(self, task: str) -> Iterable[CallRecord]:
+        """Return the calls of a task whose end was not told to the model, in program order.
+
+        They are open or have ended; calls that never began are left out when they end.
+        """
+        if not (ended := self._untold.of(task)):
+            return self.open_of(task)
+        found = [*self.open_of(task), *(self._calls[key] for key in ended)]
+        return sorted(found, key=lambda record: record.call.sequence)
+
+    def untold(self, key: str) -> bool:
+        """Return True if a call is open, or its result was not told to the model."""
+        record = self.record(key)
+        return record.open or key in self._untold.of(record.call.task)
+
     def has_open(self, task: str) -> bool:
         """Return True if a task has an open call."""
         return bool(self._open_by_task.get(task))
@@ -193,13 +211,15 @@ class LedgerQueries:
     def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:
         """Return the blockers of a deferred call that ended without a usable result.
 
-        A blocker that never began counts for calls with effects only: a pure call did not need it
-        to have happened, and if it needed a value, its operand cannot be resolved.
+        A blocker that never began, or whose result is doubtful, counts for calls with effects only:
+        a pure call did not need it to have happened, and if it needed a value, its operand cannot
+        be resolved.
         """
         pure = record.call.footprint.writes_nothing
-        return tuple(
-            key
-            for key in record.blocked_by
-            if (state := self._calls[key].state) in _UNUSABLE_STATES
-            and not (pure and state in _NEVER_BEGUN)
-        )
+        return tuple(key for key in record.blocked_by if _unusable(self._calls[key], pure=pure))
+
+
+def _unusable(blocker: CallRecord, *, pure: bool) -> bool:
+    if pure:
+        return blocker.state in _UNUSABLE_STATES - NEVER_BEGUN
+    return blocker.doubtful or blocker.state in _UNUSABLE_STATES

@@ -125,7 +125,9 @@ class TaskRecord:
     issued: int = 0
     """Calls that were issued for it in all runs."""
     rejections: int = 0
-    """Calls rejected in this run."""
+    """Calls rejected in this run; early ones count once for each message that they await."""
+    awaited: set[str] = field(default_factory=set)
+    """Ids of the messages whose results early calls were told to wait for in this run."""
     retries: int = 0
     """Attempts repeated in this run."""
     skipped_by_model: bool = False

@@ -94,8 +94,11 @@ def has_news(board: Scoreboard) -> bool:
 def _is_deliverable(record: CallRecord, board: Scoreboard) -> bool:
     if record.open:
         return False
+    # A refusal is told with the results that it names, not before: the model could do nothing.
     if record.state is CallState.REJECTED and any(
-        board.ledger.record(key).open for key in record.blocked_by
+        (awaited := board.ledger.record(key)).open
+        or (board.ledger.untold(key) and held_back(awaited, board))
+        for key in record.blocked_by
     ):
         return False
     return not held_back(record, board)

@@ -125,6 +125,11 @@ class ToolSpec:
     """Resource templates that the tool reads, ``None`` if unknown."""
     writes: tuple[str, ...] | None = None
     """Resource templates that the tool writes, ``None`` if unknown. A pure tool writes nothing."""
+    takes_from: tuple[str, ...] | None = None
+    """Names of the tools on whose results its arguments, or the decision to call it, can rest.
+
+    ``None`` if unknown, which may be any; ``()`` if none, as for notes, to-do lists and hand-offs.
+    """
     mode: Mode = Mode.AUTO
     """Way of waiting for its calls."""
     timeout: float | None = None
@@ -255,7 +260,15 @@ class ToolSpec:
             )
 
     def _read_sequences(self) -> None:
-        for name in ("reads", "writes", "compared", "invariants", "fallbacks", "sources"):
+        for name in (
+            "reads",
+            "writes",
+            "takes_from",
+            "compared",
+            "invariants",
+            "fallbacks",
+            "sources",
+        ):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _items(self.name, name, given))
         if self.tasks is not None:

@@ -16,6 +16,7 @@ from asyncguard.guards import (
     dependency,
     duplicate,
     grounding,
+    premature,
     scope,
     trust,
 )
@@ -30,6 +31,7 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
     ("scope", scope.judge),
     ("duplicate", duplicate.judge),
     ("grounding", grounding.judge),
+    ("premature", premature.judge),
     ("dependency", dependency.judge),
     ("conflict", conflict.judge),
     ("capacity", capacity.judge),
@@ -40,7 +42,7 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
 ``completion`` judges the end of a run instead of a call and is not among them.
 """
 
-_NEED_LEDGER = frozenset({"duplicate", "grounding", "dependency", "conflict"})
+_NEED_LEDGER = frozenset({"duplicate", "grounding", "premature", "dependency", "conflict"})
 """Guards that compare a call with open ones; they are off without the ledger."""
 
 

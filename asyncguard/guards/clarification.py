@@ -13,7 +13,7 @@ import re
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
-from asyncguard.core.dependencies import Path, earlier_open
+from asyncguard.core.dependencies import Path, earlier_untold
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.call_names import keys, labels
@@ -55,7 +55,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if not missing and not stand_ins:
         return ADMIT  # before looking for open calls, of which there may be thousands
     # With the ledger switched off no guard may know of open calls.
-    pending = earlier_open(call, board.ledger) if board.config.ledger else []
+    pending = earlier_untold(call, board.ledger) if board.config.ledger else []
     if missing:
         what = f"{clipped(call.tool)} needs {listed(missing)}, and the call does not give it."
     else:

@@ -77,8 +77,14 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
     persons_turn = (
         last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
     )
-    # The call that a duplicate repeats still answers the task.
-    answered = last.state not in _ABANDONED or last.guard == "duplicate"
+    # The call that a duplicate repeats still answers the task; and once the result that an early
+    # call was to wait for is told, the model may see that it does not need the call.
+    needless = last.guard == "duplicate" or (
+        last.guard == "premature"
+        and last.state is CallState.REJECTED
+        and not any(board.ledger.untold(key) for key in last.blocked_by)
+    )
+    answered = last.state not in _ABANDONED or needless
     if not board.config.ledger or answered or persons_turn:
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""

@@ -13,7 +13,7 @@ hold a value that could come from a call of another tool before it in the same m
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
-from asyncguard.core.dependencies import earlier_open
+from asyncguard.core.dependencies import earlier_untold
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
@@ -28,7 +28,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     Literals of the schema are grounded.
     """
     call = as_proposed(proposal, board)
-    pending = [*earlier_open(call, board.ledger), *_open_siblings(call, board)]
+    pending = [*earlier_untold(call, board.ledger), *_open_siblings(call, board)]
     if not pending:
         return ADMIT
     parameters = proposal.spec.parameters if proposal.spec is not None else None

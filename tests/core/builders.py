@@ -164,12 +164,13 @@ class Scene:
         )
 
     def admit_and_finish(self, proposals: Sequence[Proposal]) -> None:
-        """Run the calls of a message to their end."""
+        """Run the calls of a message to their end, and tell the model."""
         for proposal in proposals:
             self.apply(ev.CallAdmitted, key=proposal.call.key)
             self.run(proposal.call.key)
         for proposal in proposals:
             self.end(proposal.call.key)
+        self.apply(ev.CallsDelivered, keys=tuple(item.call.key for item in proposals))
 
     def finished(self, tool: str, arguments: Mapping[str, Any] | None = None, **values: Any) -> str:
         """A call that is done and delivered; gives its key."""

@@ -10,7 +10,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import (
     Hazard,
-    earlier_open,
+    earlier_untold,
     footprint_dependencies,
     operand_dependencies,
     order_dependencies,
@@ -47,6 +47,49 @@ def build(plan: list[tuple[Any, ...]]) -> Ledger:
         if ended:
             ledger.apply(ev.CallRejected(n=sequence, at=0.0, key=call.key, guard="g", reason="r"))
     return ledger
+
+
+ends = st.lists(
+    st.sampled_from(
+        ["open", "pending", "done", "failed", "in doubt", "resolved", "told", "squashed"]
+    ),
+    min_size=9,
+    max_size=9,
+)
+
+
+def end_all(ledger: Ledger, wanted: list[str]) -> dict[str, bool]:
+    """Bring the open calls to the wanted ends; give for each key whether the model lacks its end."""
+    untold = {}
+    for record, end in zip(list(ledger.calls()), wanted, strict=False):
+        key = record.key
+        untold[key] = record.open and end not in ("told", "squashed")
+        if not record.open or end == "open":
+            continue
+        if end == "squashed":
+            ledger.apply(ev.CallDeferred(n=1, at=0.0, key=key, guard="g", reason="r", on=()))
+            ledger.apply(ev.CallSquashed(n=1, at=0.0, key=key, reason="r"))
+            continue
+        ledger.apply(ev.CallAdmitted(n=1, at=0.0, key=key))
+        ledger.apply(ev.CallStarted(n=1, at=0.0, key=key, attempt=1, tool="x", epoch="e"))
+        if end == "pending":
+            continue
+        outcomes = {
+            "failed": ev.Outcome.FAILED,
+            "in doubt": ev.Outcome.IN_DOUBT,
+            "resolved": ev.Outcome.IN_DOUBT,
+        }
+        outcome = outcomes.get(end, ev.Outcome.DONE)
+        ledger.apply(ev.CallRetired(n=1, at=0.0, key=key, outcome=outcome, content="c", size=1))
+        if end == "resolved":
+            # The doubt was told, its end was not.
+            ledger.apply(ev.CallsDelivered(n=1, at=0.0, keys=(key,)))
+            ledger.apply(
+                ev.CallRetired(n=1, at=0.0, key=key, outcome=ev.Outcome.DONE, content="c", size=1)
+            )
+        if end == "told":
+            ledger.apply(ev.CallsDelivered(n=1, at=0.0, keys=(key,)))
+    return untold
 
 
 def found(call: Call, ledger: Ledger) -> set[tuple[str, Hazard]]:
@@ -112,23 +155,25 @@ def test_no_call_waits_for_a_later_one(plan: list[tuple[Any, ...]]) -> None:
             assert ledger.record(key).open
 
 
-@given(plans)
-def test_earlier_open_calls_are_those_whose_results_the_model_lacks(
-    plan: list[tuple[Any, ...]],
+@given(plans, ends)
+def test_earlier_untold_calls_are_those_whose_results_the_model_lacks(
+    plan: list[tuple[Any, ...]], wanted: list[str]
 ) -> None:
-    """Such calls are open, of the same task, and of an earlier message."""
+    """Such calls are open or ended without the model knowing, of the same task, of an earlier message."""
     ledger = build(plan)
+    untold = end_all(ledger, wanted)
     for record in ledger.calls():
         call = record.call
+        assert ledger.untold(call.key) == untold[call.key]
         slow = [
             other.call.key
             for other in ledger.calls()
-            if other.open
+            if untold[other.key]
             and other.call.task == call.task
             and other.call.sequence < call.sequence
             and other.call.message_id != call.message_id
         ]
-        assert [other.call.key for other in earlier_open(call, ledger)] == slow
+        assert [other.call.key for other in earlier_untold(call, ledger)] == slow
 
 
 def test_a_dependency_says_what_it_is_about() -> None:

@@ -54,6 +54,7 @@ def test_the_timing_guards_need_the_ledger() -> None:
     assert set(names(GuardConfig())) - set(names(GuardConfig(ledger=False))) == {
         "duplicate",
         "grounding",
+        "premature",
         "dependency",
         "conflict",
     }
@@ -90,7 +91,7 @@ class Runner:
 
     def __init__(self, specs: list[ToolSpec]) -> None:
         self.scene = Scene(*specs)
-        self.guards = enabled(GuardConfig(grounding=False, duplicate=False))
+        self.guards = enabled(GuardConfig(grounding=False, premature=False, duplicate=False))
 
     def judge(self, key: str) -> None:
         verdict = self.scene.admit(self.scene.again(key), self.guards)

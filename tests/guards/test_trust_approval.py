@@ -62,7 +62,9 @@ def test_nobody_is_asked_about_a_call_that_is_wrong_or_early() -> None:
     scene.board.tainted = True
     rejection(scene.admit(scene.propose("both", task="t9"), enabled(scene.board.config)), "scope")
     scene.start("both", {"n": 1})
-    found = scene.admit(scene.propose("both", {"n": 2}), enabled(GuardConfig(grounding=False)))
+    found = scene.admit(
+        scene.propose("both", {"n": 2}), enabled(GuardConfig(grounding=False, premature=False))
+    )
     assert type(found).__name__ == "Defer"
 
 

@@ -162,11 +162,19 @@ class MessageRenderer:
             case _:
                 text = (
                     f"{label} is running. Its result arrives in a later message: do not guess it "
-                    "and do not repeat the call. Go on with other tasks meanwhile."
+                    f"and do not repeat the call. {self._meanwhile()}"
                 )
         message = self._tool_message(record, text, failed=False)
         message.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "placeholder"}}
         return message
+
+    def _meanwhile(self) -> str:
+        if not (self._config.premature and self._config.ledger and self._board.several_tasks):
+            return "Go on with other tasks meanwhile."
+        return (
+            "Further calls of this task wait for it; calls that do not need each other's results "
+            "go in one message. Go on with other tasks meanwhile."
+        )
 
     def outcome_text(self, record: CallRecord) -> Any:
         """Return the text for the model about an ended call: its result, or why there is none."""

@@ -27,6 +27,7 @@ class Declaration(TypedDict, total=False):
     effect: EffectClass | str
     reads: Sequence[str]
     writes: Sequence[str]
+    takes_from: Sequence[str]
     mode: Mode | str
     timeout: float
     grace: float
@@ -161,6 +162,7 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
     # From helper to the tool that names it as probe, contract, source or verifier.
     asked = {name: spec.name for spec in specs.values() for name in spec.asks}
     named = [*known, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
+    named += [source for spec in specs.values() for source in spec.takes_from or ()]
     missing = [name for name in named if name not in specs]
     if missing:
         raise DeclarationError(

@@ -1,7 +1,7 @@
 """The arms of an experiment: which guards are on, and what else of the runtime is switched.
 
 Guards fall into two families. *Timing* guards ask what is known yet, and have nothing to say in serial work: grounding,
-dependency and conflict judge a call by the calls that are open, duplicate by one that is the same and open, completion
+premature, dependency and conflict judge a call by the calls that are open, duplicate by one that is the same and open, completion
 does not let a run end on results that are outstanding. They come with ledger and waiting, on which they rest. *Content*
 guards judge a call by itself: arguments, clarification, scope, capacity, trust. The *features* of the runtime (ledger,
 waiting, task view, references) change what an agent is told and when, without judging anything.
@@ -26,7 +26,7 @@ DROPPED = "dropped"
 
 SWITCHES: tuple[str, ...] = (*GUARD_NAMES, *FEATURE_NAMES)
 """Every guard and feature that can be on or off; what is done about faults of tools is switched by `RECOVERY_ARMS`."""
-TIMING_GUARDS = ("grounding", "dependency", "conflict", "duplicate", "completion")
+TIMING_GUARDS = ("grounding", "premature", "dependency", "conflict", "duplicate", "completion")
 CONTENT_GUARDS = tuple(name for name in GUARD_NAMES if name not in TIMING_GUARDS)
 
 

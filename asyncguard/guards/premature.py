@@ -1,0 +1,141 @@
+"""Premature: a call must not rest on a result that the model has not seen.
+
+A call that is composed while an earlier call of its task is unanswered uses a predicted value, or
+rests on a predicted outcome, and no later check validates the prediction. It does not matter
+whether the value is plausible, nor whether the two calls touch the same resources: footprints give
+the order of effects (memory dependence), not the source of a value (flow dependence). A tool's
+``takes_from`` gives the latter. The rule is that of non-speculative issue:
+
+- *Earlier messages.* The results of the task's earlier calls have to be told to the model, not only
+  to be there, before it makes the next call. Exempt are calls that the arguments name by operand
+  reference, and tools that ``takes_from`` leaves out.
+- *One message.* Calls of one message are made together, so a later one cannot know what an earlier
+  one returns. Calls of one tool are no source for each other unless ``takes_from`` says so. A call
+  that is refused takes the later ones that may need it with it. Without a declaration a guess and
+  an independent call look alike; ``GuardConfig.siblings`` says what is done then.
+
+A call is judged when it is proposed and never again: what the model knew when it wrote the call
+does not change. The rule cannot see that a model knows a result from elsewhere, and it does not see
+a guess about the result of a call that was never made.
+"""
+
+from collections.abc import Iterator
+
+from asyncguard.config import Siblings
+from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.calls import CallState
+from asyncguard.core.dependencies import earlier_untold, references
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.tool_spec import Mode, ToolSpec
+from asyncguard.guards.call_names import labels
+
+
+def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
+    """Reject a proposed call that may rest on a result which was not told to the model."""
+    record = board.ledger.find(proposal.call.key)
+    if record is None or record.state is not CallState.PROPOSED:
+        return ADMIT
+    spec = board.spec(record.call.tool)
+    if spec.takes_from == ():
+        return ADMIT
+    named = {item.label for item in references(record.call.arguments)}
+    earlier = [item for item in _earlier(record, spec, board) if item.call.label not in named]
+    if earlier:
+        reference = board.config.offers_references and spec.allows_references
+        advice = ", or name the value by reference." if reference else "."
+        return _reject(
+            earlier,
+            f"The model has not seen the result of {labels(earlier)} in this task yet, and this "
+            f"call may need it. Wait for it, then call again with what it says{advice}",
+        )
+    siblings = [item for item in _siblings(record, spec, board) if item.call.label not in named]
+    if not siblings or _insists(record, spec, board):
+        return ADMIT
+    once = spec.takes_from is None and board.config.siblings is Siblings.ONCE
+    return _reject(
+        siblings,
+        f"It stands in one message with {labels(siblings)}, whose result it may need. Wait for "
+        "that result, then call again with what it says"
+        f"{'; repeat the call unchanged if it needs nothing of it.' if once else '.'}",
+    )
+
+
+def _reject(sources: list[CallRecord], reason: str) -> Reject:
+    # A refused source stands for the results that it waits for: it has none of its own.
+    on = (
+        key
+        for item in sources
+        for key in ((item.key,) if item.state is not CallState.REJECTED else item.blocked_by)
+    )
+    return Reject(guard="premature", reason=reason, on=tuple(dict.fromkeys(on)))
+
+
+def _earlier(record: CallRecord, spec: ToolSpec, board: Scoreboard) -> Iterator[CallRecord]:
+    """Yield the calls of earlier messages that the call may rest on and the model has not seen."""
+    ledger, call = board.ledger, record.call
+    for other in earlier_untold(call, ledger):
+        declared = spec.takes_from is not None and other.call.tool not in spec.takes_from
+        if not declared and not _user_went_on(other, spec, board):
+            yield other
+    # A source that was refused until a result is told: what it would have returned is as unknown.
+    for tool in spec.takes_from or ():
+        last = ledger.labelled(call.task, f"{tool}#{ledger.next_ordinal(call.task, tool) - 1}")
+        if (
+            last is not None
+            and last.state is CallState.REJECTED
+            and last.call.message_id != call.message_id
+            and any(ledger.untold(key) for key in last.blocked_by)
+        ):
+            yield last
+
+
+def _user_went_on(other: CallRecord, spec: ToolSpec, board: Scoreboard) -> bool:
+    """Return True for a read beside external work that began before the user's last message.
+
+    Such work may take days, and a user who writes meanwhile may ask about something else.
+    """
+    external = board.spec(other.call.tool).mode is Mode.EXTERNAL
+    return external and other.said < board.ledger.said and spec.effect is EffectClass.PURE
+
+
+def _siblings(record: CallRecord, spec: ToolSpec, board: Scoreboard) -> Iterator[CallRecord]:
+    """Yield the earlier calls of the same message that the call may rest on."""
+    call = record.call
+    if spec.takes_from is None and (
+        # With one task the model sees all results of a message together, as it does without guards.
+        not board.several_tasks or board.config.siblings is Siblings.DECLARED
+    ):
+        return
+    for other in board.ledger.of_message(call.message_id):
+        if other.call.sequence >= call.sequence:
+            return
+        may_give = (
+            other.call.tool != call.tool
+            if spec.takes_from is None
+            else other.call.tool in spec.takes_from
+        )
+        unseen = other.open or other.state is CallState.REJECTED
+        if may_give and unseen and other.call.task == call.task:
+            yield other
+
+
+def _insists(record: CallRecord, spec: ToolSpec, board: Scoreboard) -> bool:
+    """Return True if the model repeats a call unchanged that was refused beside its siblings.
+
+    It was told why, and repeats it with the results that it was to wait for.
+    """
+    if spec.takes_from is not None or board.config.siblings is not Siblings.ONCE:
+        return False
+    ledger, call = board.ledger, record.call
+    return any(
+        former.guard == "premature"
+        and former.delivered
+        and former.call.fingerprint == call.fingerprint
+        and all(
+            ledger.record(key).call.message_id == former.call.message_id
+            for key in former.blocked_by
+        )
+        for former in ledger.of_tool(call.task, call.tool)
+    )
