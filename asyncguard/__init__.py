@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from asyncguard.adapters.state import GuardedState
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
-    from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Timing
+    from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Siblings, Timing
     from asyncguard.core.calls import CallState
     from asyncguard.core.faults import Anomaly, Diagnosis, HazardKind, Symptom
     from asyncguard.core.footprints import EffectClass
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from asyncguard.runtime.inbox import Inbox
 
 _HOMES = {
-    "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Timing"),
+    "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Siblings", "Timing"),
     "core.calls": ("CallState",),
     "core.footprints": ("EffectClass",),
     "core.faults": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
@@ -105,6 +105,7 @@ __all__ = [
     "Observer",
     "Ports",
     "Retry",
+    "Siblings",
     "SignalKind",
     "Source",
     "Symptom",
