@@ -15,6 +15,7 @@ from asyncguard_benchmark.commands.arguments import (
     words,
 )
 from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
+from asyncguard_benchmark.commands.replay_options import add_replay
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
@@ -94,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
     _report(commands)
     _results(commands)
     _export(commands)
+    add_replay(commands)
     for suite in registry().suites.values():
         for add in suite.commands:
             suite.load(add)(commands)

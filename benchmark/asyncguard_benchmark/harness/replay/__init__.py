@@ -1,0 +1,1 @@
+"""Replay of recorded conversations of real agents under guards."""

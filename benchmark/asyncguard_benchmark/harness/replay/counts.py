@@ -1,0 +1,101 @@
+"""Counts of replayed episodes: kept one a line in a file, and summed."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.replay.play import Outcome
+
+
+@dataclass(kw_only=True)
+class Sum:
+    """Counts of several episodes."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """The numbers of `Outcome`, and ``episodes``."""
+    ended: Counter[str] = field(default_factory=Counter)
+    guards: dict[str, Counter[str]] = field(default_factory=dict)
+    early: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome) -> None:
+        """Add an episode."""
+        self.counts["episodes"] += 1
+        for item in fields(outcome):
+            if isinstance(value := getattr(outcome, item.name), int):
+                self.counts[item.name] += value
+        self.ended[outcome.ended] += 1
+        for guard, counts in outcome.guards.items():
+            self.guards.setdefault(guard, Counter()).update(counts)
+        self.early.update(outcome.early)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return asdict(self)
+
+
+class CountsFile:
+    """A file of episodes that is added to; a context manager. ``None`` as path keeps nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read what is there, and drop an unfinished last line.
+
+        Raises:
+            DataError: Another line is not an episode.
+        """
+        self.known: dict[str, Outcome] = {}
+        """Episodes by key."""
+        self._file = None
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        if lines and not lines[-1].endswith(b"\n"):
+            lines.pop()
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                self.known[row["key"]] = Outcome(**row["outcome"])
+            except (ValueError, KeyError, TypeError):
+                raise DataError(f"{path}:{number}", "is not a replayed episode") from None
+        self._file = path.open("r+b" if path.exists() else "wb")
+        self._file.truncate(sum(map(len, lines)))
+        self._file.seek(0, 2)
+
+    def add(self, key: str, about: Mapping[str, Any], outcome: Outcome) -> None:
+        """Append an episode.
+
+        Args:
+            key: Its key.
+            about: Which one it is.
+            outcome: What came of it.
+        """
+        self.known[key] = outcome
+        if self._file is not None:
+            row = {"key": key, **about, "outcome": asdict(outcome)}
+            self._file.write(json.dumps(row).encode() + b"\n")
+            self._file.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def summed(outcomes: Iterable[Outcome]) -> Sum:
+    """Return the sum of episodes."""
+    total = Sum()
+    for outcome in outcomes:
+        total.add(outcome)
+    return total

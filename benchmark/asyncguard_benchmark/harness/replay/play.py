@@ -1,0 +1,284 @@
+"""Plays recorded conversations behind both front ends, on virtual time.
+
+Alone, a conversation is played as it was: one run for each message of its user. Together, each is a
+task of one run, whose goal is all that its user said. Tools answer what was recorded.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from random import Random
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from typing_extensions import override
+
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, ToolSpec, build_agent
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Result, Success
+from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.executors.local import LocalExecutor
+from asyncguard.runtime.executors.port import Completion, Job
+from asyncguard.testing import run_virtual
+from asyncguard_benchmark.harness.replay.conversations import Conversation, Said
+from asyncguard_benchmark.harness.replay.knowledge import literals_of, needs_of
+from asyncguard_benchmark.harness.replay.speaker import Attempt, Book, Lane, Speaker
+
+_SPARE_TURNS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Everything that episodes have in common."""
+
+    player: str = "graph"
+    """``graph`` or ``middleware``."""
+    config: GuardConfig = field(default_factory=GuardConfig)
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """OpenAI function schemas by name; a tool that is not there takes any object."""
+    specs: Sequence[ToolSpec] = ()
+    """Declarations."""
+    system: str = ""
+    """System prompt."""
+    seconds: tuple[float, float] = (0.02, 0.08)
+    """Shortest and longest virtual time of a call, in seconds."""
+    seed: int = 0
+    """Of the times of calls."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one episode, in counts: nothing of the conversations is in it."""
+
+    recorded: int
+    """Calls that were recorded."""
+    made: int
+    """Of them, those that reached their tools."""
+    lost: int
+    """Calls that were refused again and again, or whose task was stopped."""
+    other_arguments: int
+    """Calls that reached their tools with other arguments than recorded."""
+    other_order: int
+    """Calls that reached their tools before one of their task that was recorded earlier, or twice."""
+    turns: int
+    needless: int
+    """Turns in which the model could only say that it waits."""
+    nudges: int
+    complete: bool
+    """True if each recorded call was made."""
+    ended: str
+    """Reason for which the last run ended, or the class of the error that ended it."""
+    guards: Mapping[str, Mapping[str, int]]
+    """Interventions by guard: ``reject needs``, ``reject known``, ``reject nowhere``, ``reject
+    in turn`` (a call that was not early), ``defer``, ``hold``, ``nudge``, ``shadow reject`` etc."""
+    early: Mapping[str, int]
+    """Early calls: ``class/effect or pure/outcome`` -> number."""
+
+
+class _RecordedExecutor(LocalExecutor):
+    """The embedded executor, with tools that answer what was recorded."""
+
+    def __init__(self, book: Book, seconds: Callable[[Attempt], float]) -> None:
+        super().__init__(LoopClock())
+        self._book = book
+        self._seconds = seconds
+        self.issued: list[Attempt] = []
+        """Calls in the order in which they reached their tools."""
+
+    @override
+    def start(self, job: Job, done: Callable[[Completion], None]) -> None:
+        attempt = self._book.attempts[job.call_id]
+        attempt.issued = job.arguments
+        self.issued.append(attempt)
+
+        async def answer() -> Result:
+            await asyncio.sleep(self._seconds(attempt))
+            return Success(content=attempt.call.answer)
+
+        super().start(replace(job, run=answer), done)
+
+
+def play(
+    conversations: Sequence[Conversation], setting: Setting, early: int | None = None
+) -> Outcome:
+    """Play one conversation alone, or several together.
+
+    Args:
+        conversations: What is played as the tasks of one run, or alone if it is one.
+        setting: Front end, guards, tools and times.
+        early: Which steps are made while the one before is pending: even (0) or odd (1) ones.
+    """
+    literals = {name: literals_of(tool.get("parameters")) for name, tool in setting.tools.items()}
+    lanes = [
+        Lane(f"task-{number}", each, needs_of(each, setting.system, literals))
+        for number, each in enumerate(conversations, 1)
+    ]
+    book = Book()
+    speaker = Speaker(lanes=lanes, book=book, early=early)
+    source = "+".join(each.source.rpartition("/")[2] for each in conversations)
+
+    def seconds(attempt: Attempt) -> float:
+        random = Random(f"{setting.seed} {source} {attempt.task} {attempt.step}")
+        return random.uniform(*setting.seconds)
+
+    executor = _RecordedExecutor(book, seconds)
+    try:
+        ended = run_virtual(_run(_agent(speaker, executor, setting), speaker, conversations)).result
+    except Exception as error:  # noqa: BLE001 - whatever breaks one episode must not end the others
+        ended = type(error).__name__
+    return _outcome(speaker, executor.issued, ended, setting)
+
+
+def _agent(speaker: Speaker, executor: "_RecordedExecutor", setting: Setting) -> Runnable[Any, Any]:
+    used = dict.fromkeys(
+        call.tool for lane in speaker.lanes for s in lane.steps for call in s.calls
+    )
+    tools = [_tool(name, setting.tools.get(name, {})) for name in {**used, **setting.tools}]
+    specs = [spec for spec in setting.specs if spec.name in {tool.name for tool in tools}]
+    numbers = count()
+    ports = Ports(executor=executor, observers=[speaker.book], new_id=lambda: f"id{next(numbers)}")
+    turns = sum(4 * len(lane.steps) for lane in speaker.lanes) + _SPARE_TURNS
+    limits = setting.config.limits
+    config = replace(
+        setting.config,
+        limits=replace(limits, max_model_turns=max(limits.max_model_turns, turns)),
+    )
+    saver = InMemorySaver()
+    if setting.player == "graph":
+        return build_agent(
+            speaker,
+            tools,
+            config=config,
+            specs=specs,
+            system_prompt=setting.system or None,
+            ports=ports,
+            checkpointer=saver,
+        )
+    guard = AsyncGuardMiddleware(config=config, specs=specs, tools=tools, ports=ports)
+    return create_agent(
+        speaker,
+        tools,
+        middleware=[guard],
+        system_prompt=setting.system or None,
+        checkpointer=saver,
+    )
+
+
+def _tool(name: str, schema: Mapping[str, Any]) -> BaseTool:
+    async def unreachable(**arguments: Any) -> None:
+        """Never called: the executor answers."""
+        raise AssertionError(f"{name} was called past the executor")
+
+    parameters = schema.get("parameters") or {"type": "object", "additionalProperties": True}
+    return StructuredTool(
+        name=name,
+        description=schema.get("description") or name,
+        args_schema={"properties": {}, **parameters},
+        coroutine=unreachable,
+    )
+
+
+async def _run(
+    agent: Runnable[Any, Any], speaker: Speaker, conversations: Sequence[Conversation]
+) -> str:
+    """Play all runs of an episode, and return why the last one ended."""
+    if len(conversations) > 1:
+        last = [_last_words(each.items) for each in conversations]
+        speaker.closing = "\n\n".join(
+            f"[{lane.task}] {text}" for lane, text in zip(speaker.lanes, last, strict=True)
+        )
+        tasks = [
+            {"id": lane.task, "goal": each.user}
+            for lane, each in zip(speaker.lanes, conversations, strict=True)
+        ]
+        return await _finish(agent, {"messages": [], "tasks": tasks})
+    lane, ended = speaker.lanes[0], ""
+    lane.horizon = 0
+    for said, answers in _segments(conversations[0].items):
+        lane.horizon += sum(bool(each.calls) for each in answers)
+        speaker.closing = _last_words(answers)
+        ended = await _finish(agent, {"messages": [HumanMessage(text) for text in said]})
+    return ended
+
+
+async def _finish(agent: Runnable[Any, Any], given: Mapping[str, Any]) -> str:
+    """Make one run, in which a person approves all that is held."""
+    thread: Any = {"configurable": {"thread_id": "replay"}}
+    result = await agent.ainvoke(given, thread)
+    while "__interrupt__" in result:
+        result = await agent.ainvoke(Command(resume=True), thread)
+    return str(result["report"]["reason"])
+
+
+def _segments(items: Sequence[str | Said]) -> list[tuple[list[str], list[Said]]]:
+    """Return what the user said and what the agent did about it, in turn; the last has an answer."""
+    found: list[tuple[list[str], list[Said]]] = []
+    for item in items:
+        if isinstance(item, str):
+            if not found or found[-1][1]:
+                found.append(([], []))
+            found[-1][0].append(item)
+        else:
+            found[-1][1].append(item)
+    return [segment for segment in found if segment[1]]
+
+
+def _last_words(items: Sequence[str | Said]) -> str:
+    last = items[-1] if items else ""
+    texts = [item.text for item in items if isinstance(item, Said) and not item.calls]
+    return texts[-1] if texts and not (isinstance(last, Said) and last.calls) else ""
+
+
+def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: Setting) -> Outcome:
+    attempts = list(speaker.book.attempts.values())
+    pure = {spec.name for spec in setting.specs if spec.effect is EffectClass.PURE}
+    guards: dict[str, Counter[str]] = {}
+    early: Counter[str] = Counter()
+    for each in attempts:
+        when = "in turn" if each.need is None else each.need.value
+        for guard, verdict in each.verdicts:
+            told = f"reject {when}" if verdict == "reject" else verdict
+            guards.setdefault(guard, Counter())[told] += 1
+        if each.need is not None:
+            effect = "pure" if each.call.tool in pure else "effect"
+            early[f"{when}/{effect}/{each.outcome}"] += 1
+    if speaker.book.nudges:
+        guards.setdefault("completion", Counter())["nudge"] = speaker.book.nudges
+    recorded = sum(len(step.calls) for lane in speaker.lanes for step in lane.steps)
+    made = len({id(each.call) for each in issued})
+    return Outcome(
+        recorded=recorded,
+        made=made,
+        lost=sum(lane.lost for lane in speaker.lanes),
+        other_arguments=sum(
+            canonical_json(each.issued) != canonical_json(each.call.arguments) for each in issued
+        ),
+        other_order=_out_of_order(issued),
+        turns=speaker.turns,
+        needless=speaker.waited,
+        nudges=speaker.book.nudges,
+        complete=made == recorded,
+        ended=ended,
+        guards={name: dict(counts) for name, counts in guards.items()},
+        early=dict(early),
+    )
+
+
+def _out_of_order(issued: Sequence[Attempt]) -> int:
+    """Return how many calls ran twice, or after one of their task that was recorded later."""
+    furthest: dict[str, int] = {}
+    seen: set[int] = set()
+    wrong = 0
+    for each in issued:
+        wrong += each.step < furthest.get(each.task, 0) or id(each.call) in seen
+        furthest[each.task] = max(each.step, furthest.get(each.task, 0))
+        seen.add(id(each.call))
+    return wrong
