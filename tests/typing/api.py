@@ -32,6 +32,7 @@ from asyncguard import (
     Observer,
     Ports,
     Retry,
+    Siblings,
     SignalKind,
     ThreadBusyError,
     Timing,
@@ -49,7 +50,7 @@ from asyncguard import (
 )
 
 
-@guarded(effect="pure", reads=["flights:{city}"], timeout=20.0)
+@guarded(effect="pure", reads=["flights:{city}"], takes_from=[], timeout=20.0)
 async def search(city: str) -> str:
     """Search flights."""
     if not city:
@@ -94,6 +95,7 @@ def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFi
     config = GuardConfig(
         grounding=False,
         delivery=Delivery.ANY,
+        siblings=Siblings.EVERY,
         news_style=NewsStyle.PAIR,
         limits=Limits(max_model_turns=20),
         timing=Timing(linger=0.0),
