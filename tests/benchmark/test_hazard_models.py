@@ -8,21 +8,26 @@ import pytest
 
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.suites.hazards.agents.simple import NaiveAgent
 from asyncguard_benchmark.suites.hazards.instances import all_tasks
-from asyncguard_benchmark.suites.hazards.tasks import alone
+from asyncguard_benchmark.suites.hazards.tasks import HazardTask, alone
 from tests.benchmark.test_models import Serve, serve, spoken, usages
-from tests.support.openai_policy import Call, ModelRequest, Reply, Role, Usage
+from tests.support.openai_policy import Call, Failure, ModelRequest, Reply, Role, Usage
 
 __all__ = ["serve"]
 FEW = ("--domains", "logistics", "--hazards", "output", "--severity", "2", "--jobs", "1")
 
 
+def task_of(request: ModelRequest) -> HazardTask:
+    """The task that a model is asked to do."""
+    first = next(message.text for message in request.messages if message.role is Role.USER)
+    return next(task for name, task in all_tasks().items() if f"id:'{name}'" in first)
+
+
 def naive(request: ModelRequest) -> Reply:
     """A model that does what the naive agent does with the messages that came over the wire."""
-    first = next(message.text for message in request.messages if message.role is Role.USER)
-    task = next(task for name, task in all_tasks().items() if f"id:'{name}'" in first)
-    agent: Any = NaiveAgent(plan=plan_of(alone(task)))
+    agent: Any = NaiveAgent(plan=plan_of(alone(task_of(request))))
     if request.tools:
         functions = [
             {"name": t.name, "description": "", "parameters": t.parameters} for t in request.tools
@@ -63,6 +68,35 @@ def test_a_model_plays_hazards_like_the_agent_behind_it(
             assert all(each["input_tokens"] == 50 * each["calls"] > 0 for each in usages(file))
     assert ended[0] == ended[1]
     assert ended[0]["all"][0] > ended[0]["none"][0]
+
+
+def test_failed_episodes_of_the_hazards_are_kept_apart_and_played_again(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One failure of a few ends the command with an error; the same command plays that episode, and no other."""
+    ill = True
+
+    def policy(request: ModelRequest) -> Reply | Failure:
+        return Failure(status=400) if ill and task_of(request).id == "lg-06" else naive(request)
+
+    serve(policy)
+    file = tmp_path / "hazards.jsonl"
+    command = ["hazards", "run", *FEW, "--model", "openai:small", "--arms", "all", "--json"]
+    command += ["--surfaces", "native", "--out", str(file)]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert "ended 2 of 12 episodes, more than 2%: the figures are not a fair sample" in said
+    assert saved(file) == (10, 2)
+    ill = False
+    assert main(command) == 0
+    assert f"10 of 12 episodes are in {file} already" in capsys.readouterr().err
+    assert saved(file) == (12, 0)
+
+
+def saved(file: Path) -> tuple[int, int]:
+    """Numbers of episodes and of failures that a file holds."""
+    with Journal(file) as journal:
+        return len(journal.keys), len(journal.failures)
 
 
 def _figures(arm: dict[str, Any]) -> tuple[float, float]:

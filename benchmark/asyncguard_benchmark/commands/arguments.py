@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -51,6 +52,36 @@ def add_jobs(made: Any, most: int = 2) -> None:
         metavar="N",
         help=f"processes, {most} by default",
     )
+
+
+def add_names(
+    made: Any,
+    option: str,
+    names: Sequence[str],
+    default: Sequence[str] | None = None,
+    text: str = "",
+) -> None:
+    """Add a list of known names.
+
+    Args:
+        made: A parser or a group of one.
+        option: The option.
+        names: Every name that is known; the help lists them.
+        default: The names that are taken without the option.
+        text: Stands before the names in the help.
+    """
+    made.add_argument(
+        option,
+        type=several(names),
+        default=default,
+        metavar="A,B",
+        help=f"{text}{', '.join(names)}",
+    )
+
+
+def add_out(made: Any, default: str, text: str, metavar: str = "FILE") -> None:
+    """Add the file or folder that is written."""
+    made.add_argument("--out", type=Path, default=Path(default), metavar=metavar, help=text)
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -1,25 +1,40 @@
 """The command line of ``asyncguard bench``. Imports nothing heavy: help answers at once."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.commands.arguments import (
     add_command,
     add_jobs,
+    add_out,
     described,
-    number,
     positive,
     several,
-    words,
 )
 from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
+from asyncguard_benchmark.commands.play_options import (
+    SURFACE_NAMES,
+    add_agent_settings,
+    add_agents,
+    add_arms,
+    add_compositions,
+    add_episodes_file,
+    add_findings_folder,
+    add_ids,
+    add_no_messages,
+    add_players,
+    add_regimes,
+    add_seeds,
+    add_surfaces,
+    add_tools,
+    agent_names,
+)
 from asyncguard_benchmark.commands.replay_options import add_replay
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
-from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
-from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
+from asyncguard_benchmark.harness.scenario import Suite
 from asyncguard_benchmark.harness.suites import registry
 
 _EXAMPLES = """\
@@ -75,8 +90,6 @@ examples:
 
 chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is one tick.
 """
-_OTHER_AGENTS = "persona:MODEL (`bench list agents`; `personas` for all), package.module:Class"
-_ALL_PERSONAS = "personas"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -121,90 +134,27 @@ def _run(commands: Any) -> None:
     made = _command(
         commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES
     )
-    made.add_argument(
-        "--agents",
-        type=_agents,
-        metavar="A,B",
-        help=f"simulated: {_of(registry().agents)}, {_OTHER_AGENTS}",
-    )
+    add_agents(made, "simulated: ")
     made.add_argument(
         "--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said"
     )
-    made.add_argument(
-        "--players",
-        type=several(PLAYER_NAMES),
-        default=("graph",),
-        metavar="A,B",
-        help=_of(PLAYER_NAMES),
-    )
-    made.add_argument(
-        "--arms",
-        type=several(tuple(ARMS)),
-        default=(NONE, ALL),
-        metavar="A,B",
-        help="guards; see `bench list arms`",
-    )
-    regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
-    made.add_argument(
-        "--regimes", type=several(regimes), default=("fixed1",), metavar="A,B", help=_of(regimes)
-    )
-    made.add_argument(
-        "--surfaces", type=several(surfaces), default=("text",), metavar="A,B", help=_of(surfaces)
-    )
-    tools = ("declared", "undeclared")
-    made.add_argument(
-        "--tools", type=several(tools), default=("declared",), metavar="A,B", help=_of(tools)
-    )
+    add_players(made)
+    add_arms(made, several(tuple(ARMS)))
+    add_regimes(made, "fixed1")
+    add_surfaces(made)
+    add_tools(made)
     seeds = made.add_mutually_exclusive_group()
-    seeds.add_argument(
-        "--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses"
-    )
+    add_seeds(seeds)
     seeds.add_argument(
         "--repeats", type=positive, metavar="K", help="every episode K times: the seeds 0 to K-1"
     )
-    made.add_argument(
-        "--suite",
-        choices=registry().sets,
-        default=Suite.MAIN.value,
-        help="712 of two or three tasks by default",
-    )
-    made.add_argument(
-        "--compositions",
-        type=words,
-        default=None,
-        metavar="ID,ID",
-        help="ids or beginnings of ids",
-    )
+    add_compositions(made, registry().sets)
     made.add_argument(
         "--few-shot", action="store_true", help="one successful trajectory in the prompt"
     )
-    made.add_argument(
-        "--no-messages", dest="messages", action="store_false", help="save no conversations"
-    )
-    made.add_argument(
-        "--distractor-rate",
-        type=_rate,
-        metavar="P",
-        help="eager agent: guesses that stand in a message",
-    )
-    made.add_argument(
-        "--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call"
-    )
-    made.add_argument(
-        "--member",
-        type=number,
-        metavar="N",
-        help="personas: set of rates, from 0; the best fit first",
-    )
-    made.add_argument(
-        "--compliance",
-        type=_rate,
-        metavar="P",
-        help="personas: share of refusals heeded, 1 by default",
-    )
-    made.add_argument(
-        "--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to"
-    )
+    add_no_messages(made)
+    add_agent_settings(made)
+    add_episodes_file(made, "episodes.jsonl")
     add_model_arguments(made)
     add_jobs(made)
     add_worker_arguments(made)
@@ -222,7 +172,7 @@ def _resume(commands: Any) -> None:
         "A file decides neither which code runs nor who is asked: repeat what it asks for.",
     )
     group.add_argument(
-        "--agents", type=_agents, metavar="A,B", help="package.module:Class of the run"
+        "--agents", type=agent_names, metavar="A,B", help="package.module:Class of the run"
     )
     group.add_argument("--replay", type=Path, metavar="FILE", help="what the run replayed")
     group.add_argument("--model", metavar="NAME", help="the model that is asked, as provider:model")
@@ -250,46 +200,13 @@ def _ablate(commands: Any) -> None:
     made = _command(
         commands, "ablate", "measure what each guard is worth, under every arm", examples
     )
-    made.add_argument(
-        "--agents",
-        type=_agents,
-        metavar="A,B",
-        help=f"eager by default; {_of(registry().agents)}, {_OTHER_AGENTS}",
-    )
-    guarded = tuple(name for name in PLAYER_NAMES if name != PLAIN)
-    made.add_argument(
-        "--players", type=several(guarded), default=("graph",), metavar="A,B", help=_of(guarded)
-    )
-    regimes = tuple(each.value for each in Regime)
-    made.add_argument(
-        "--regimes",
-        type=several(regimes),
-        default=("sync", "fixed1"),
-        metavar="A,B",
-        help=_of(regimes),
-    )
-    tools = ("declared", "undeclared")
-    made.add_argument(
-        "--tools", type=several(tools), default=("declared",), metavar="A,B", help=_of(tools)
-    )
-    made.add_argument("--surface", choices=tuple(each.value for each in Surface), default="text")
-    made.add_argument(
-        "--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses"
-    )
-    suites = tuple(each.value for each in Suite)
-    made.add_argument(
-        "--suite",
-        choices=suites,
-        default=Suite.MAIN.value,
-        help="712 of two or three tasks by default",
-    )
-    made.add_argument(
-        "--compositions",
-        type=words,
-        default=None,
-        metavar="ID,ID",
-        help="ids or beginnings of ids",
-    )
+    add_agents(made, "eager by default; ")
+    add_players(made, tuple(name for name in PLAYER_NAMES if name != PLAIN))
+    add_regimes(made, "sync", "fixed1")
+    add_tools(made)
+    made.add_argument("--surface", choices=SURFACE_NAMES, default="text")
+    add_seeds(made)
+    add_compositions(made, tuple(each.value for each in Suite))
     made.add_argument(
         "--members",
         type=positive,
@@ -315,13 +232,7 @@ def _ablate(commands: Any) -> None:
     made.add_argument(
         "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
     )
-    made.add_argument(
-        "--out",
-        type=Path,
-        default=Path("ablation"),
-        metavar="DIR",
-        help="where episodes and findings go",
-    )
+    add_findings_folder(made, "ablation")
     add_model_arguments(made)
     add_jobs(made)
     add_worker_arguments(made)
@@ -352,9 +263,7 @@ def _report(commands: Any) -> None:
         "--episodes", type=Path, nargs="+", default=(), metavar="FILE", help="further episodes"
     )
     made.add_argument("--against", type=Path, metavar="OTHER", help="another run, to compare with")
-    made.add_argument(
-        "--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page"
-    )
+    add_out(made, "report.html", "the page")
 
 
 def _results(commands: Any) -> None:
@@ -362,57 +271,14 @@ def _results(commands: Any) -> None:
     made.add_argument(
         "findings", type=Path, nargs="+", metavar="FINDINGS_OR_DIR", help="what `ablate` wrote"
     )
-    made.add_argument(
-        "--out", type=Path, default=Path("RESULTS.md"), metavar="FILE", help="where it goes"
-    )
+    add_out(made, "RESULTS.md", "where it goes")
 
 
 def _export(commands: Any) -> None:
     made = _command(commands, "export", "write saved episodes for other tools", _EXPORT_EXAMPLES)
     made.add_argument("file", type=Path, metavar="EPISODES", help="what `run` wrote")
     made.add_argument("--format", choices=("chrome-trace", "csv", "markdown"), required=True)
-    made.add_argument(
-        "--compositions", type=words, default=(), metavar="ID,ID", help="ids or beginnings of ids"
-    )
+    add_ids(made, ())
     made.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="overwritten if it is there"
     )
-
-
-def _of(names: Sequence[str]) -> str:
-    return ", ".join(names)
-
-
-def _agents(text: str) -> tuple[str, ...]:
-    """Names of agents; one with a colon is a persona, or a class of one's own that is looked for when it is played."""
-    if text == _ALL_PERSONAS:
-        return registry().personas
-    unknown = [
-        name
-        for name in words(text)
-        if name not in (*registry().agents, *registry().personas)
-        and (":" not in name or name.startswith("persona:"))
-    ]
-    if unknown or not words(text):
-        known = _of((*registry().agents, *registry().personas))
-        raise argparse.ArgumentTypeError(
-            f"{', '.join(unknown) or text!r}: choose from {known}, or package.module:Class"
-        )
-    return words(text)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in words(text)) or (0,)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a list of whole numbers, not {text!r}") from None
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
-    return value

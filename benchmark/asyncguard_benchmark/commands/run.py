@@ -1,41 +1,30 @@
 """``bench run``: plays a grid of conditions into a file, and goes on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
+from asyncguard_benchmark.commands.missing_episodes import check_failures, play_missing
 from asyncguard_benchmark.commands.model_options import (
-    asking_of,
     check_model_options,
     model_of,
     price_for,
 )
-from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.commands.worker_options import without_options, worker_pool_of
+from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.commands.worker_options import without_options
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid, Played, key_of, play_all
-from asyncguard_benchmark.harness.journal import Journal, read_lines
-from asyncguard_benchmark.harness.models.play import Failed, play_models
+from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
 
-if TYPE_CHECKING:
-    from asyncguard_benchmark.harness.fanout.pool import WorkerPool
-
-MOST_FAILED = 0.02
-"""Share of episodes ended by the infrastructure beyond which a run proves nothing."""
-
 
 class NothingToPlayError(BenchmarkError):
     """No composition has an id that begins as asked."""
-
-
-class TooManyFailuresError(BenchmarkError):
-    """So many episodes were ended by the infrastructure that the rest is not a fair sample."""
 
 
 def execute(options: Namespace) -> int:
@@ -44,36 +33,15 @@ def execute(options: Namespace) -> int:
     asked = _grid(options).cells()
     if options.dry_run:
         return estimated(options, asked)
-    tally, failed = Tally(), 0
-    simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
-    with (
-        Journal(options.out) as journal,
-        worker_pool_of(options, options.out, simulated=simulated) as pool,
-    ):
-        journal.add_command(_lasting(options.argv))
-        if journal.notice:
-            notice(journal.notice)
-        missing = [cell for cell in asked if key_of(cell) not in journal.keys]
-        if len(missing) < len(asked):
-            notice(
-                f"{len(asked) - len(missing)} of {len(asked)} episodes are in {options.out} already"
-            )
-        for outcome in with_progress(
-            play_cells(missing, options, pool, journal.dollars), len(missing)
-        ):
-            if isinstance(outcome, Failed):
-                failed += 1
-                journal.add_failure(outcome.key, outcome.error)
-                notice(f"{outcome.key.composition} ended by the infrastructure: {outcome.error}")
-            else:
-                journal.add(outcome.episode)
-                tally.add(outcome.episode, outcome.seconds)
-    _say(options, tally, asked=len(asked), missing=len(missing), failed=failed)
-    if failed > MOST_FAILED * len(asked):
-        raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures "
-            f"are not a fair sample; the same command again plays the rest"
-        )
+    tally, played, failed = Tally(), 0, 0
+    for outcome in play_missing(asked, options.out, options, _lasting(options.argv)):
+        if isinstance(outcome, Failed):
+            failed += 1
+        else:
+            played += 1
+            tally.add(outcome.episode, outcome.seconds)
+    _say(options, tally, asked=len(asked), played=played, failed=failed)
+    check_failures(failed, len(asked))
     return 0
 
 
@@ -82,41 +50,19 @@ def _lasting(argv: Sequence[str]) -> list[str]:
     return without_options([word for word in argv if word != "--json"], ("--out",))
 
 
-def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: int) -> None:
+def _say(options: Namespace, tally: Tally, *, asked: int, played: int, failed: int) -> None:
     figures = tally.figures()
     if options.json:
         rows = [row.to_json() for row in figures]
-        counts = {"played": missing - failed, "known": asked - missing, "failed": failed}
+        counts = {"played": played, "known": asked - played - failed, "failed": failed}
         print_json({"file": str(options.out), **counts, "conditions": rows})
         return
     out = console()
     if figures:
         out.print(table(COLUMNS, map(cells, figures)))
     out.print(
-        f"{missing - failed} episodes added to {options.out}; score it: asyncguard bench score {options.out}"
+        f"{played} episodes added to {options.out}; score it: asyncguard bench score {options.out}"
     )
-
-
-def play_cells(
-    missing: Sequence[Cell], options: Namespace, pool: "WorkerPool | None", spent: float
-) -> Iterator[Played | Failed]:
-    """Play simulated agents on workers or processes, and models on threads.
-
-    Args:
-        missing: Episodes to play.
-        options: The command line.
-        pool: The workers, if there are any.
-        spent: Dollars that the file has cost so far.
-    """
-    models = [cell for cell in missing if isinstance(cell.condition.agent, ModelSpec)]
-    others = [cell for cell in missing if not isinstance(cell.condition.agent, ModelSpec)]
-    messages: bool = getattr(options, "messages", False)
-    if pool is not None:
-        yield from pool.play_all(others, keep_messages=messages)
-    else:
-        yield from play_all(others, options.jobs, keep_messages=messages)
-    if models:
-        yield from play_models(models, asking_of(options, spent), options.jobs)
 
 
 def estimated(options: Namespace, asked: Sequence[Cell]) -> int:

@@ -1,12 +1,12 @@
 """Arguments about workers, for every command that plays many episodes."""
 
-import argparse
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asyncguard_benchmark.commands.arguments import positive
 from asyncguard_benchmark.errors import WorkersError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def add_worker_arguments(made: Any) -> None:
     group = made.add_argument_group("workers")
     group.add_argument(
         "--workers",
-        type=_count,
+        type=positive,
         metavar="N",
         help="start N workers of this machine instead of --jobs",
     )
@@ -93,9 +93,3 @@ def without_options(argv: Sequence[str], names: Sequence[str] = ()) -> list[str]
             kept.append(word)
         skip = dropping and not equals
     return kept
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)

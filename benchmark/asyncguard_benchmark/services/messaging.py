@@ -52,6 +52,8 @@ STATE_SCHEMA = record(
 MessageId = Annotated[Text, "Id of a message, as M-10000."]
 Address = Annotated[Text, "An address.", {"pattern": r"^[^@\s]+@[^@\s]+$"}]
 Recipients = Annotated[Distinct[Address], "Addresses of the recipients."]
+Subject = Annotated[Text, "Subject line."]
+MessageText = Annotated[Text, "The message."]
 
 
 def _me(state: State) -> Any:
@@ -213,8 +215,8 @@ def read_thread(state: State, thread_id: Annotated[Text, "Id of a thread, as T-1
 def send_message(
     state: State,
     to: Recipients,
-    subject: Annotated[Text, "Subject line."],
-    text: Annotated[Text, "The message."],
+    subject: Subject,
+    text: MessageText,
     cc: Annotated[
         Distinct[Address], {"minItems": 0}, "Addresses that get a copy.", {"default": []}
     ],
@@ -229,8 +231,8 @@ def send_message(
 def write_draft(
     state: State,
     to: Recipients,
-    subject: Annotated[Text, "Subject line."],
-    text: Annotated[Text, "The message."],
+    subject: Subject,
+    text: MessageText,
 ) -> Any:
     """Keeps a new message as a draft without sending it."""
     return _receipt(state, _store(state, None, folder="drafts", to=to, subject=subject, text=text))

@@ -3,7 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_jobs, number, positive, several
+from asyncguard_benchmark.commands.arguments import (
+    add_command,
+    add_jobs,
+    add_names,
+    add_out,
+    number,
+    positive,
+)
 from asyncguard_benchmark.harness.scenario import Category
 
 DEMO_EVERY = 30
@@ -12,7 +19,7 @@ _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
 _CALIBRATE_EXAMPLES = """\
 examples:
   asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
-  asyncguard bench calibrate --check             the same, and the best fit of every model is played anew
+  asyncguard bench calibrate --check             the same, and the best fit of every model is played again
   asyncguard bench calibrate --fit --out personas.json --work calibration.jsonl
 
 An interrupted fit goes on where it stopped if it is given the same --work.
@@ -34,9 +41,7 @@ def add_demo(commands: Any) -> None:
         metavar="N",
         help=f"play every Nth composition of the suite lite ({DEMO_EVERY}); 10 for narrower intervals",
     )
-    made.add_argument(
-        "--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes"
-    )
+    add_out(made, "demo-report", "where the report goes", "DIR")
     add_jobs(made)
 
 
@@ -49,12 +54,7 @@ def add_validate(commands: Any) -> None:
         f"{_COMMANDS}.validate",
     )
     codes = tuple(each.value for each in Category)
-    made.add_argument(
-        "--category",
-        type=several(codes),
-        metavar="A,B",
-        help=f"only the tasks of these, both splits: {', '.join(codes)}",
-    )
+    add_names(made, "--category", codes, text="only the tasks of these, both splits: ")
     add_jobs(made)
 
 
@@ -76,9 +76,7 @@ def add_calibrate(commands: Any) -> None:
         action="store_true",
         help="fit everything again; some ten minutes on two free processors",
     )
-    made.add_argument(
-        "--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes"
-    )
+    add_out(made, "personas.json", "where a fit goes")
     made.add_argument(
         "--work",
         type=Path,

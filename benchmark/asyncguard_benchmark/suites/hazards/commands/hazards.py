@@ -7,22 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard import __version__
+from asyncguard_benchmark.commands.missing_episodes import check_failures, play_missing
 from asyncguard_benchmark.commands.model_options import check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.report import side_of
-from asyncguard_benchmark.commands.run import (
-    MOST_FAILED,
-    NothingToPlayError,
-    TooManyFailuresError,
-    estimated,
-    play_cells,
-)
-from asyncguard_benchmark.commands.worker_options import without_options, worker_pool_of
-from asyncguard_benchmark.harness.campaign import Cell, Contestant, key_of
+from asyncguard_benchmark.commands.run import NothingToPlayError, estimated
+from asyncguard_benchmark.commands.worker_options import without_options
+from asyncguard_benchmark.harness.campaign import Cell, Contestant
 from asyncguard_benchmark.harness.faults import Hazard, Profile
-from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.models.play import Failed
-from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.assembly import document_of
 from asyncguard_benchmark.harness.report.document import page_of
@@ -152,31 +146,8 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
         TooManyFailuresError: so many episodes were ended by the infrastructure that the rest is not
             a fair sample.
     """
-    failed = 0
-    simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
-    with (
-        Journal(path) as journal,
-        worker_pool_of(options, options.out, simulated=simulated) as pool,
-    ):
-        if journal.notice:
-            notice(journal.notice)
-        missing = [cell for cell in asked if key_of(cell) not in journal.keys]
-        if len(missing) < len(asked):
-            notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {path} already")
-        for outcome in with_progress(
-            play_cells(missing, options, pool, journal.dollars), len(missing)
-        ):
-            if isinstance(outcome, Failed):
-                failed += 1
-                journal.add_failure(outcome.key, outcome.error)
-                notice(f"{outcome.key.composition} ended by the infrastructure: {outcome.error}")
-            else:
-                journal.add(outcome.episode)
-    if failed > MOST_FAILED * len(asked):
-        raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures "
-            "are not a fair sample; the same command again plays the rest"
-        )
+    outcomes = play_missing(asked, path, options)
+    check_failures(sum(isinstance(each, Failed) for each in outcomes), len(asked))
 
 
 def _score(options: Namespace) -> int:

@@ -5,12 +5,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_jobs, described, several
+from asyncguard_benchmark.commands.arguments import (
+    add_command,
+    add_jobs,
+    add_names,
+    add_out,
+    described,
+    several,
+)
 from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.commands.play_options import (
+    add_episodes_file,
+    add_findings_folder,
+    add_no_messages,
+    add_players,
+    add_regimes,
+    add_seeds,
+    add_surfaces,
+)
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
-from asyncguard_benchmark.harness.names import PLAYER_NAMES
-from asyncguard_benchmark.harness.scenario import Domain, Regime, Surface
+from asyncguard_benchmark.harness.scenario import Domain
 from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.suites.hazards.outside.cases import Family, Level, Setting
 
@@ -118,12 +133,7 @@ def _validate(commands: Any) -> None:
         "replay every plan, and prove that the tasks are sound",
         _VALIDATE_EXAMPLES,
     )
-    made.add_argument(
-        "--domains",
-        type=several(DOMAIN_NAMES),
-        metavar="A,B",
-        help=f"only: {', '.join(DOMAIN_NAMES)}",
-    )
+    add_names(made, "--domains", DOMAIN_NAMES, text="only: ")
     add_jobs(made, 1)
 
 
@@ -133,19 +143,9 @@ def _run(commands: Any) -> None:
     )
     _which(made, GATHERINGS)
     _how(made)
-    made.add_argument(
-        "--arms",
-        type=several(ARM_NAMES),
-        default=(NONE, ALL),
-        metavar="A,B",
-        help=f"recovery: {', '.join(ARM_NAMES)}",
-    )
-    made.add_argument(
-        "--no-messages", dest="messages", action="store_false", help="save no conversations"
-    )
-    made.add_argument(
-        "--out", type=Path, default=Path("hazards.jsonl"), metavar="FILE", help="appended to"
-    )
+    add_names(made, "--arms", ARM_NAMES, (NONE, ALL), "recovery: ")
+    add_no_messages(made)
+    add_episodes_file(made, "hazards.jsonl")
     add_model_arguments(made)
     add_worker_arguments(made)
 
@@ -167,13 +167,7 @@ def _ablate(commands: Any) -> None:
     )
     _which(made, GATHERINGS[:3])
     _how(made)
-    made.add_argument(
-        "--out",
-        type=Path,
-        default=Path("hazards"),
-        metavar="DIR",
-        help="where episodes and findings go",
-    )
+    add_findings_folder(made, "hazards")
     add_model_arguments(made)
     add_worker_arguments(made)
 
@@ -194,9 +188,7 @@ def _report(commands: Any) -> None:
         metavar="FINDINGS_OR_DIR",
         help="what `bench ablate` wrote: on one page",
     )
-    made.add_argument(
-        "--out", type=Path, default=Path("hazards.html"), metavar="FILE", help="the page"
-    )
+    add_out(made, "hazards.html", "the page")
 
 
 def _outside(commands: Any) -> None:
@@ -208,13 +200,7 @@ def _outside(commands: Any) -> None:
         ("levels", LEVEL_NAMES),
         ("settings", SETTING_NAMES),
     ):
-        made.add_argument(
-            f"--{option}",
-            type=several(names),
-            default=names,
-            metavar="A,B",
-            help=f"all by default: {', '.join(names)}",
-        )
+        add_names(made, f"--{option}", names, names, "all by default: ")
     made.add_argument("--quick", action="store_true", help="every seventh scenario")
 
 
@@ -223,68 +209,30 @@ def _which(made: Any, gatherings: Sequence[str]) -> None:
     group.add_argument(
         "--gathering", choices=gatherings, default=gatherings[0], help="single by default"
     )
-    group.add_argument("--hazards", type=several(HAZARDS), metavar="A,B", help=", ".join(HAZARDS))
-    group.add_argument(
-        "--domains", type=several(DOMAIN_NAMES), metavar="A,B", help=", ".join(DOMAIN_NAMES)
-    )
+    add_names(group, "--hazards", HAZARDS)
+    add_names(group, "--domains", DOMAIN_NAMES)
     group.add_argument(
         "--severity", type=several(("1", "2", "3")), metavar="N,M", help="1, 2, 3; all by default"
     )
-    group.add_argument(
-        "--profiles",
-        type=several(("strict", "guided")),
-        default=("strict",),
-        metavar="A,B",
-        help="strict, guided",
-    )
+    add_names(group, "--profiles", ("strict", "guided"), ("strict",))
     held = group.add_mutually_exclusive_group()
     held.add_argument(
         "--held-out",
         action="store_true",
         help="the held-out domains and modes instead of the others",
     )
-    held.add_argument("--parts", type=several(PARTS), metavar="A,B", help=", ".join(PARTS))
+    add_names(held, "--parts", PARTS)
     group.add_argument("--quick", action="store_true", help="every seventh instance")
 
 
 def _how(made: Any) -> None:
     group = made.add_argument_group("who plays, and how")
     agents = (*registry().suite("hazards").agents, *registry().agents)
-    group.add_argument(
-        "--agents",
-        type=several(agents),
-        metavar="A,B",
-        help=f"naive by default; {', '.join(agents)}",
-    )
-    group.add_argument(
-        "--players",
-        type=several(PLAYER_NAMES),
-        default=("graph",),
-        metavar="A,B",
-        help=", ".join(PLAYER_NAMES),
-    )
-    regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
-    group.add_argument(
-        "--regimes",
-        type=several(regimes),
-        default=("sync",),
-        metavar="A,B",
-        help=", ".join(regimes),
-    )
-    group.add_argument(
-        "--surfaces",
-        type=several(surfaces),
-        default=("text",),
-        metavar="A,B",
-        help=", ".join(surfaces),
-    )
-    group.add_argument(
-        "--seeds",
-        type=_numbers,
-        default=(0,),
-        metavar="N,M",
-        help="of delays, and of what is drawn",
-    )
+    add_names(group, "--agents", agents, text="naive by default; ")
+    add_players(group)
+    add_regimes(group, "sync")
+    add_surfaces(group)
+    add_seeds(group, _numbers, "of delays, and of what is drawn")
     add_jobs(group, 1)
 
 

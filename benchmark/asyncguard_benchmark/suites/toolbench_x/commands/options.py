@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncguard_benchmark.commands.arguments import add_command, positive, words
 from asyncguard_benchmark.commands.model_options import add_model_arguments
-from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.commands.play_options import add_arms, add_episodes_file, add_players
 
 if TYPE_CHECKING:
     from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
@@ -36,6 +36,17 @@ def add_adapt(commands: Any) -> None:
         "asyncguard_benchmark.suites.toolbench_x.commands.adapt",
         _EXAMPLES,
     )
+    _download(made)
+    _playing(made)
+    _limits(made)
+    made.add_argument(
+        "--jobs", type=positive, default=2, metavar="N", help="episodes at once, 2 by default"
+    )
+    add_episodes_file(made, "toolbench-x.jsonl")
+    add_model_arguments(made)
+
+
+def _download(made: Any) -> None:
     made.add_argument("format", choices=("toolbench-x",), help="whose download it is")
     made.add_argument("folder", type=Path, metavar="DIR", help="the download")
     made.add_argument(
@@ -58,6 +69,9 @@ def add_adapt(commands: Any) -> None:
     made.add_argument(
         "--tasks", type=_words, default=("",), metavar="A,B", help="task keys or beginnings of them"
     )
+
+
+def _playing(made: Any) -> None:
     made.add_argument(
         "--faults",
         choices=FAULTS,
@@ -69,16 +83,8 @@ def add_adapt(commands: Any) -> None:
         action="store_true",
         help="a tool that fails says what the hints say; same faults",
     )
-    made.add_argument(
-        "--players", type=_fronts, default=FRONTS[:1], metavar="A,B", help=", ".join(FRONTS)
-    )
-    made.add_argument(
-        "--arms",
-        type=_words,
-        default=(NONE, ALL),
-        metavar="A,B",
-        help="guards; see `bench list arms`",
-    )
+    add_players(made, FRONTS)
+    add_arms(made, _words)
     made.add_argument(
         "--undeclared",
         action="store_true",
@@ -88,6 +94,9 @@ def add_adapt(commands: Any) -> None:
     made.add_argument(
         "--max-rounds", type=positive, default=12, metavar="N", help="messages of the model, 12"
     )
+
+
+def _limits(made: Any) -> None:
     made.add_argument(
         "--call-seconds",
         type=_seconds,
@@ -102,13 +111,6 @@ def add_adapt(commands: Any) -> None:
         metavar="N",
         help="for the tools of an episode, 512",
     )
-    made.add_argument(
-        "--jobs", type=positive, default=2, metavar="N", help="episodes at once, 2 by default"
-    )
-    made.add_argument(
-        "--out", type=Path, default=Path("toolbench-x.jsonl"), metavar="FILE", help="appended to"
-    )
-    add_model_arguments(made)
 
 
 def limits_of(options: Namespace) -> "SandboxLimits":
@@ -122,14 +124,6 @@ def _words(text: str) -> tuple[str, ...]:
     found = words(text)
     if not found:
         raise argparse.ArgumentTypeError("expected names, separated by commas")
-    return found
-
-
-def _fronts(text: str) -> tuple[str, ...]:
-    found = _words(text)
-    unknown = [word for word in found if word not in FRONTS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: choose from {', '.join(FRONTS)}")
     return found
 
 
