@@ -20,7 +20,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from typing_extensions import override
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, ToolSpec, build_agent
+from asyncguard import (
+    AsyncGuardMiddleware,
+    DeclarationError,
+    GuardConfig,
+    Ports,
+    ToolSpec,
+    build_agent,
+)
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Result, Success
@@ -30,9 +37,17 @@ from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard.testing import run_virtual
 from asyncguard_benchmark.harness.replay.conversations import Conversation, Said
 from asyncguard_benchmark.harness.replay.knowledge import literals_of, needs_of
-from asyncguard_benchmark.harness.replay.speaker import Attempt, Book, Lane, Speaker
+from asyncguard_benchmark.harness.replay.speaker import (
+    MOST_TRIES,
+    Attempt,
+    Book,
+    Lane,
+    Speaker,
+)
 
 _SPARE_TURNS = 50
+BROKEN = "broken by "
+"""Begins the end of an episode that an error ended; the error's class follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +90,12 @@ class Outcome:
     complete: bool
     """True if each recorded call was made."""
     ended: str
-    """Reason for which the last run ended, or the class of the error that ended it."""
+    """Reason for which the last run ended, or `BROKEN` and the class of the error that ended it."""
     guards: Mapping[str, Mapping[str, int]]
     """Interventions by guard: ``reject needs``, ``reject known``, ``reject nowhere``, ``reject
     in turn`` (a call that was not early), ``defer``, ``hold``, ``nudge``, ``shadow reject`` etc."""
+    pairs: Mapping[str, int]
+    """Recorded calls that were to be early, by class; fewer are, where the runtime gives no turn."""
     early: Mapping[str, int]
     """Early calls: ``class/effect or pure/outcome`` -> number."""
 
@@ -115,7 +132,13 @@ def play(
         conversations: What is played as the tasks of one run, or alone if it is one.
         setting: Front end, guards, tools and times.
         early: Which steps are made while the one before is pending: even (0) or odd (1) ones.
+
+    Raises:
+        DeclarationError: A declaration does not fit its tool.
     """
+    if not setting.system:
+        own = dict.fromkeys(each.system for each in conversations if each.system)
+        setting = replace(setting, system="\n\n".join(own))
     literals = {name: literals_of(tool.get("parameters")) for name, tool in setting.tools.items()}
     lanes = [
         Lane(f"task-{number}", each, needs_of(each, setting.system, literals))
@@ -132,8 +155,11 @@ def play(
     executor = _RecordedExecutor(book, seconds)
     try:
         ended = run_virtual(_run(_agent(speaker, executor, setting), speaker, conversations)).result
-    except Exception as error:  # noqa: BLE001 - whatever breaks one episode must not end the others
-        ended = type(error).__name__
+    except DeclarationError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what breaks one episode must not end the others
+        # Its text may quote the conversation.
+        ended = f"{BROKEN}{type(error).__name__}"
     return _outcome(speaker, executor.issued, ended, setting)
 
 
@@ -196,7 +222,7 @@ async def _run(
             f"[{lane.task}] {text}" for lane, text in zip(speaker.lanes, last, strict=True)
         )
         tasks = [
-            {"id": lane.task, "goal": each.user}
+            {"id": lane.task, "goal": each.user.strip() or "(no text)"}
             for lane, each in zip(speaker.lanes, conversations, strict=True)
         ]
         return await _finish(agent, {"messages": [], "tasks": tasks})
@@ -252,12 +278,26 @@ def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: S
             early[f"{when}/{effect}/{each.outcome}"] += 1
     if speaker.book.nudges:
         guards.setdefault("completion", Counter())["nudge"] = speaker.book.nudges
-    recorded = sum(len(step.calls) for lane in speaker.lanes for step in lane.steps)
-    made = len({id(each.call) for each in issued})
+    pairs = Counter(
+        need.value
+        for lane in speaker.lanes
+        for number, needs in enumerate(lane.needs)
+        for need in needs
+        if number and number % 2 == speaker.early
+    )
+    made = {each.place for each in issued}
+    recorded = {
+        (lane.task, number, place)
+        for lane in speaker.lanes
+        for number, step in enumerate(lane.steps)
+        for place in range(len(step.calls))
+    }
+    stopped = {place for place in recorded - made if place[0] in speaker.book.stopped}
+    lost = {each.place for each in attempts if each.tries == MOST_TRIES} - made
     return Outcome(
-        recorded=recorded,
-        made=made,
-        lost=sum(lane.lost for lane in speaker.lanes),
+        recorded=len(recorded),
+        made=len(made),
+        lost=len(stopped | lost),
         other_arguments=sum(
             canonical_json(each.issued) != canonical_json(each.call.arguments) for each in issued
         ),
@@ -268,6 +308,7 @@ def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: S
         complete=made == recorded,
         ended=ended,
         guards={name: dict(counts) for name, counts in guards.items()},
+        pairs=dict(pairs),
         early=dict(early),
     )
 
@@ -275,10 +316,10 @@ def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: S
 def _out_of_order(issued: Sequence[Attempt]) -> int:
     """Return how many calls ran twice, or after one of their task that was recorded later."""
     furthest: dict[str, int] = {}
-    seen: set[int] = set()
+    seen: set[tuple[str, int, int]] = set()
     wrong = 0
     for each in issued:
-        wrong += each.step < furthest.get(each.task, 0) or id(each.call) in seen
+        wrong += each.step < furthest.get(each.task, 0) or each.place in seen
         furthest[each.task] = max(each.step, furthest.get(each.task, 0))
-        seen.add(id(each.call))
+        seen.add(each.place)
     return wrong
