@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.messages import messages_to_dict as to_dicts
+from langsmith import tracing_context
+from langsmith.utils import tracing_is_enabled
 
-from asyncguard import GuardConfig, Limits, ToolSpec
+from asyncguard import Details, GuardConfig, Limits, ToolSpec
+from asyncguard.core import events as ev
+from asyncguard.core.calls import Call
+from asyncguard.core.footprints import Footprint
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.replay.conversations import (
@@ -23,7 +28,14 @@ from asyncguard_benchmark.harness.replay.conversations import (
 )
 from asyncguard_benchmark.harness.replay.knowledge import Need, literals_of, need_of
 from asyncguard_benchmark.harness.replay.play import Setting, _out_of_order, play
-from asyncguard_benchmark.harness.replay.speaker import MOST_TRIES, Attempt
+from asyncguard_benchmark.harness.replay.speaker import (
+    MOST_TRIES,
+    WAITING,
+    Attempt,
+    Book,
+    Lane,
+    Speaker,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNS = EXAMPLES / "recorded_runs.jsonl"
@@ -272,6 +284,46 @@ def test_what_is_held_is_approved(player: str) -> None:
     assert outcome.guards == {"approval": {"hold": 1}}
 
 
+def test_what_is_recorded_is_not_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tracing that the user has switched on for real runs is off here."""
+    seen: list[Any] = []
+    say = Speaker.say
+    monkeypatch.setattr(
+        Speaker, "say", lambda self, said: (seen.append(tracing_is_enabled()), say(self, said))[1]
+    )
+    with tracing_context(enabled=True):
+        play([conversations()[1]], setting())
+    assert seen == [False] * 4
+
+
+def test_a_squashed_call_is_made_again_once_its_reason_is_told() -> None:
+    """Until the model was told the end of the calls that the reason names, it waits."""
+    first, second = (RecordedCall(tool="t", arguments={"n": n}) for n in (1, 2))
+    book, lane = Book(), Lane("a", conversation(first, second), [[Need.KNOWN]] * 2)
+    speaker = Speaker(lanes=[lane], book=book, early=1)
+    for key in ("k1", "k2"):
+        (made,) = speaker.say([]).tool_calls
+        proposed = Call(
+            key=key,
+            call_id=made["id"] or "",
+            message_id=key,
+            tool="t",
+            arguments={},
+            task="a",
+            sequence=0,
+            ordinal=0,
+            footprint=Footprint(reads=None, writes=None),
+            fingerprint=key,
+        )
+        book(Details(event=ev.CallProposed(n=0, at=0.0, call=proposed), thread="", run=""))
+    squashed = ev.CallSquashed(n=0, at=0.0, key="k2", reason="k1 failed", on=("k1",))
+    book(Details(event=squashed, thread="", run=""))
+    book(Details(event=ev.CallsDelivered(n=0, at=0.0, keys=("k2",)), thread="", run=""))
+    assert speaker.say([]).text == WAITING
+    book(Details(event=ev.CallsDelivered(n=0, at=0.0, keys=("k1",)), thread="", run=""))
+    assert [call["args"] for call in speaker.say([]).tool_calls] == [{"n": 2}]
+
+
 def test_calls_in_another_order_are_counted() -> None:
     """A call that runs twice, or after a later one of its task, is out of order."""
 
@@ -420,6 +472,7 @@ def test_declarations_are_heeded(capsys: pytest.CaptureFixture[str], tmp_path: P
     ("arguments", "complaint"),
     [
         (("--early",), "--early needs --interleave 2"),
+        (("--arms", ","), "--arms names no arm"),
         (("--arms", "sham"), "cannot be replayed"),
         (("--arms", "bold"), "there is no arm 'bold'"),
         (("--tools", "missing.json"), "missing.json: cannot be read"),

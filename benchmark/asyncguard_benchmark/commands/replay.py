@@ -38,7 +38,7 @@ class _Episode:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Which one it is, without a word of the conversations."""
+        """Name of the episode, as it stands in a file of counts: without a word of the conversations."""
         return {
             "conversations": [each.source for each in self.conversations],
             "player": self.setting.player,
@@ -66,6 +66,8 @@ def execute(options: Namespace) -> int:
         raise BenchmarkError(
             "--early needs --interleave 2 or more: alone, an agent gets no turn while a call runs"
         )
+    if not options.arms:
+        raise BenchmarkError("--arms names no arm; see `bench list arms`")
     read = [each for path in options.files for each in read_conversations(path)]
     conversations = [each for each in read if isinstance(each, Conversation)]
     problems = [each for each in read if isinstance(each, DataError)]

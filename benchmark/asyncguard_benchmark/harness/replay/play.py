@@ -18,6 +18,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from langsmith import tracing_context
 from typing_extensions import override
 
 from asyncguard import (
@@ -71,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one episode, in counts: nothing of the conversations is in it."""
+    """Counts of one episode; nothing of the conversations is in it."""
 
     recorded: int
     """Calls that were recorded."""
@@ -154,7 +155,11 @@ def play(
 
     executor = _RecordedExecutor(book, seconds)
     try:
-        ended = run_virtual(_run(_agent(speaker, executor, setting), speaker, conversations)).result
+        # Recorded conversations may be private: they are not sent where the user's own runs are traced.
+        with tracing_context(enabled=False):
+            ended = run_virtual(
+                _run(_agent(speaker, executor, setting), speaker, conversations)
+            ).result
     except DeclarationError:
         raise
     except Exception as error:  # noqa: BLE001 - what breaks one episode must not end the others
@@ -187,8 +192,11 @@ def _agent(speaker: Speaker, executor: "_RecordedExecutor", setting: Setting) ->
             system_prompt=setting.system or None,
             ports=ports,
             checkpointer=saver,
+            journal=False,
         )
-    guard = AsyncGuardMiddleware(config=config, specs=specs, tools=tools, ports=ports)
+    guard = AsyncGuardMiddleware(
+        config=config, specs=specs, tools=tools, ports=ports, journal=False
+    )
     return create_agent(
         speaker,
         tools,
@@ -265,26 +273,9 @@ def _last_words(items: Sequence[str | Said]) -> str:
 
 def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: Setting) -> Outcome:
     attempts = list(speaker.book.attempts.values())
-    pure = {spec.name for spec in setting.specs if spec.effect is EffectClass.PURE}
-    guards: dict[str, Counter[str]] = {}
-    early: Counter[str] = Counter()
-    for each in attempts:
-        when = "in turn" if each.need is None else each.need.value
-        for guard, verdict in each.verdicts:
-            told = f"reject {when}" if verdict == "reject" else verdict
-            guards.setdefault(guard, Counter())[told] += 1
-        if each.need is not None:
-            effect = "pure" if each.call.tool in pure else "effect"
-            early[f"{when}/{effect}/{each.outcome}"] += 1
+    guards = _verdicts(attempts)
     if speaker.book.nudges:
         guards.setdefault("completion", Counter())["nudge"] = speaker.book.nudges
-    pairs = Counter(
-        need.value
-        for lane in speaker.lanes
-        for number, needs in enumerate(lane.needs)
-        for need in needs
-        if number and number % 2 == speaker.early
-    )
     made = {each.place for each in issued}
     recorded = {
         (lane.task, number, place)
@@ -308,9 +299,43 @@ def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: S
         complete=made == recorded,
         ended=ended,
         guards={name: dict(counts) for name, counts in guards.items()},
-        pairs=dict(pairs),
-        early=dict(early),
+        pairs=_pairs(speaker),
+        early=_early_calls(attempts, setting),
     )
+
+
+def _verdicts(attempts: Sequence[Attempt]) -> dict[str, Counter[str]]:
+    """Count what each guard did."""
+    guards: dict[str, Counter[str]] = {}
+    for each in attempts:
+        when = "in turn" if each.need is None else each.need.value
+        for guard, verdict in each.verdicts:
+            said = f"reject {when}" if verdict == "reject" else verdict
+            guards.setdefault(guard, Counter())[said] += 1
+    return guards
+
+
+def _pairs(speaker: Speaker) -> dict[str, int]:
+    """Count the recorded calls that were to be early, by class."""
+    found = Counter(
+        need.value
+        for lane in speaker.lanes
+        for step, needs in enumerate(lane.needs)
+        for need in needs
+        if step and step % 2 == speaker.early
+    )
+    return dict(found)
+
+
+def _early_calls(attempts: Sequence[Attempt], setting: Setting) -> dict[str, int]:
+    """Count early calls by class, by the declared effect of their tool, and by their end."""
+    pure = {spec.name for spec in setting.specs if spec.effect is EffectClass.PURE}
+    found = Counter(
+        f"{each.need}/{'pure' if each.call.tool in pure else 'effect'}/{each.outcome}"
+        for each in attempts
+        if each.need is not None
+    )
+    return dict(found)
 
 
 def _out_of_order(issued: Sequence[Attempt]) -> int:

@@ -57,7 +57,7 @@ class Attempt:
 
     @property
     def outcome(self) -> str:
-        """What became of it, in a word or two."""
+        """Name of its end: the guard that refused it, or how it got through."""
         deferred = any(verdict == "defer" for _, verdict in self.verdicts)
         if self.issued is not None:
             return "deferred, then issued" if deferred else "admitted"
