@@ -18,7 +18,7 @@ from asyncguard_benchmark.harness.replay.conversations import (
 )
 from asyncguard_benchmark.harness.replay.counts import CountsFile, Sum, summed
 from asyncguard_benchmark.harness.replay.knowledge import Need
-from asyncguard_benchmark.harness.replay.play import Outcome, Setting, play
+from asyncguard_benchmark.harness.replay.play import BROKEN, Outcome, Setting, play
 
 _UNRECORDED = frozenset(
     {"fallbacks", "probe", "contract", "sources", "verifier", "retry", "token_argument"}
@@ -38,7 +38,7 @@ class _Episode:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Which one it is, without a word of the conversations."""
+        """Name of the episode, as it stands in a file of counts: without a word of the conversations."""
         return {
             "conversations": [each.source for each in self.conversations],
             "player": self.setting.player,
@@ -51,8 +51,13 @@ class _Episode:
     def key(self) -> str:
         """Digest of everything that decides what comes of it."""
         said = [asdict(each) for each in self.conversations]
-        text = json.dumps([self.about, said, asdict(self.setting)], sort_keys=True, default=str)
+        text = json.dumps([self.about, said, asdict(self.setting)], sort_keys=True, default=_plain)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(value: Any) -> Any:
+    # A set has another order in each process.
+    return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
 def execute(options: Namespace) -> int:
@@ -61,6 +66,8 @@ def execute(options: Namespace) -> int:
         raise BenchmarkError(
             "--early needs --interleave 2 or more: alone, an agent gets no turn while a call runs"
         )
+    if not options.arms:
+        raise BenchmarkError("--arms names no arm; see `bench list arms`")
     read = [each for path in options.files for each in read_conversations(path)]
     conversations = [each for each in read if isinstance(each, Conversation)]
     problems = [each for each in read if isinstance(each, DataError)]
@@ -74,13 +81,24 @@ def execute(options: Namespace) -> int:
             notice(
                 f"{len(episodes) - len(missing)} of {len(episodes)} episodes are in {options.out} already"
             )
-        played = ((k, e, play(e.conversations, e.setting, e.early)) for k, e in missing)
-        for key, episode, outcome in with_progress(played, len(missing)):
+        for key, episode, outcome in with_progress(map(_played, missing), len(missing)):
+            if outcome.ended.startswith(BROKEN):
+                notice(
+                    f"the episode that begins with {episode.conversations[0].source}: {outcome.ended}"
+                )
             file.add(key, episode.about, outcome)
         outcomes = [file.known[key] for key in keys]
     _say(options, episodes, outcomes, conversations, problems)
-    broken = [each for each in outcomes if each.ended == "" or each.ended.endswith("Error")]
+    broken = [each for each in outcomes if each.ended.startswith(BROKEN)]
     return 1 if problems or broken or not conversations else 0
+
+
+def _played(missing: tuple[str, _Episode]) -> tuple[str, _Episode, Outcome]:
+    key, episode = missing
+    try:
+        return key, episode, play(episode.conversations, episode.setting, episode.early)
+    except DeclarationError as error:
+        raise DataError("--declare", str(error)) from error
 
 
 def _episodes(conversations: Sequence[Conversation], options: Namespace) -> Iterator[_Episode]:
@@ -89,7 +107,7 @@ def _episodes(conversations: Sequence[Conversation], options: Namespace) -> Iter
     setting = Setting(
         tools=tools,
         specs=_specs(options.declare, {*tools, *called}),
-        system="" if options.system is None else options.system.read_text(encoding="utf-8"),
+        system="" if options.system is None else _text(options.system),
         seconds=options.seconds,
         seed=options.seed,
     )
@@ -160,12 +178,21 @@ def _specs(path: Path | None, known: set[str]) -> tuple[ToolSpec, ...]:
 
 def _json(path: Path, kind: type) -> Any:
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(_text(path))
     except (ValueError, RecursionError):
         raise DataError(str(path), "is cut off, or not JSON") from None
     if not isinstance(value, kind):
         raise DataError(str(path), f"must hold a JSON {'array' if kind is list else 'object'}")
     return value
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(str(path), f"cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DataError(str(path), "is not UTF-8 text") from None
 
 
 def _say(
@@ -200,9 +227,11 @@ def _say(
     ]
     if early:
         out.print(table(("player", "arm", "values", "tool", "outcome", "early calls"), early))
-    out.print(
-        f"{len(conversations)} conversations, {len(problems)} of them or their lines not read whole."
-    )
+    if any(total.pairs for total in sums.values()):
+        pairs = next(total.pairs for total in sums.values() if total.pairs)
+        classes = ", ".join(f"{pairs[need]:,} {need}" for need in Need)
+        out.print(f"{pairs.total():,} recorded calls follow another one of their task: {classes}.")
+    out.print(f"{len(conversations)} conversations were played; {len(problems)} complaints.")
 
 
 _HEADS = (

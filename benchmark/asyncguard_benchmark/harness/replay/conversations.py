@@ -78,15 +78,14 @@ def read_conversations(path: Path) -> Iterator[Conversation | DataError]:
 
     Args:
         path: JSONL with one conversation a line, or one JSON value if the name ends in ``.json``.
-
-    Raises:
-        OSError: The file cannot be read.
     """
-    if path.suffix == ".json":
-        lines = [(1, path.read_bytes())]
-    else:
-        lines = list(enumerate(path.read_bytes().splitlines(), 1))
-    for number, line in lines:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        yield DataError(str(path), f"cannot be read: {error.strerror}")
+        return
+    lines = [data] if path.suffix == ".json" else data.split(b"\n")
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{path}:{number}"

@@ -20,6 +20,7 @@ class Sum:
     """The numbers of `Outcome`, and ``episodes``."""
     ended: Counter[str] = field(default_factory=Counter)
     guards: dict[str, Counter[str]] = field(default_factory=dict)
+    pairs: Counter[str] = field(default_factory=Counter)
     early: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome) -> None:
@@ -31,11 +32,19 @@ class Sum:
         self.ended[outcome.ended] += 1
         for guard, counts in outcome.guards.items():
             self.guards.setdefault(guard, Counter()).update(counts)
+        self.pairs.update(outcome.pairs)
         self.early.update(outcome.early)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
-        return asdict(self)
+        # asdict would count the items of a Counter.
+        return {
+            "counts": dict(self.counts),
+            "ended": dict(self.ended),
+            "guards": {guard: dict(counts) for guard, counts in self.guards.items()},
+            "pairs": dict(self.pairs),
+            "early": dict(self.early),
+        }
 
 
 class CountsFile:

@@ -18,9 +18,17 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from langsmith import tracing_context
 from typing_extensions import override
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, ToolSpec, build_agent
+from asyncguard import (
+    AsyncGuardMiddleware,
+    DeclarationError,
+    GuardConfig,
+    Ports,
+    ToolSpec,
+    build_agent,
+)
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Result, Success
@@ -30,9 +38,17 @@ from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard.testing import run_virtual
 from asyncguard_benchmark.harness.replay.conversations import Conversation, Said
 from asyncguard_benchmark.harness.replay.knowledge import literals_of, needs_of
-from asyncguard_benchmark.harness.replay.speaker import Attempt, Book, Lane, Speaker
+from asyncguard_benchmark.harness.replay.speaker import (
+    MOST_TRIES,
+    Attempt,
+    Book,
+    Lane,
+    Speaker,
+)
 
 _SPARE_TURNS = 50
+BROKEN = "broken by "
+"""Begins the end of an episode that an error ended; the error's class follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one episode, in counts: nothing of the conversations is in it."""
+    """Counts of one episode; nothing of the conversations is in it."""
 
     recorded: int
     """Calls that were recorded."""
@@ -75,10 +91,12 @@ class Outcome:
     complete: bool
     """True if each recorded call was made."""
     ended: str
-    """Reason for which the last run ended, or the class of the error that ended it."""
+    """Reason for which the last run ended, or `BROKEN` and the class of the error that ended it."""
     guards: Mapping[str, Mapping[str, int]]
     """Interventions by guard: ``reject needs``, ``reject known``, ``reject nowhere``, ``reject
     in turn`` (a call that was not early), ``defer``, ``hold``, ``nudge``, ``shadow reject`` etc."""
+    pairs: Mapping[str, int]
+    """Recorded calls that were to be early, by class; fewer are, where the runtime gives no turn."""
     early: Mapping[str, int]
     """Early calls: ``class/effect or pure/outcome`` -> number."""
 
@@ -115,7 +133,13 @@ def play(
         conversations: What is played as the tasks of one run, or alone if it is one.
         setting: Front end, guards, tools and times.
         early: Which steps are made while the one before is pending: even (0) or odd (1) ones.
+
+    Raises:
+        DeclarationError: A declaration does not fit its tool.
     """
+    if not setting.system:
+        own = dict.fromkeys(each.system for each in conversations if each.system)
+        setting = replace(setting, system="\n\n".join(own))
     literals = {name: literals_of(tool.get("parameters")) for name, tool in setting.tools.items()}
     lanes = [
         Lane(f"task-{number}", each, needs_of(each, setting.system, literals))
@@ -131,9 +155,16 @@ def play(
 
     executor = _RecordedExecutor(book, seconds)
     try:
-        ended = run_virtual(_run(_agent(speaker, executor, setting), speaker, conversations)).result
-    except Exception as error:  # noqa: BLE001 - whatever breaks one episode must not end the others
-        ended = type(error).__name__
+        # Recorded conversations may be private: they are not sent where the user's own runs are traced.
+        with tracing_context(enabled=False):
+            ended = run_virtual(
+                _run(_agent(speaker, executor, setting), speaker, conversations)
+            ).result
+    except DeclarationError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what breaks one episode must not end the others
+        # Its text may quote the conversation.
+        ended = f"{BROKEN}{type(error).__name__}"
     return _outcome(speaker, executor.issued, ended, setting)
 
 
@@ -161,8 +192,11 @@ def _agent(speaker: Speaker, executor: "_RecordedExecutor", setting: Setting) ->
             system_prompt=setting.system or None,
             ports=ports,
             checkpointer=saver,
+            journal=False,
         )
-    guard = AsyncGuardMiddleware(config=config, specs=specs, tools=tools, ports=ports)
+    guard = AsyncGuardMiddleware(
+        config=config, specs=specs, tools=tools, ports=ports, journal=False
+    )
     return create_agent(
         speaker,
         tools,
@@ -196,7 +230,7 @@ async def _run(
             f"[{lane.task}] {text}" for lane, text in zip(speaker.lanes, last, strict=True)
         )
         tasks = [
-            {"id": lane.task, "goal": each.user}
+            {"id": lane.task, "goal": each.user.strip() or "(no text)"}
             for lane, each in zip(speaker.lanes, conversations, strict=True)
         ]
         return await _finish(agent, {"messages": [], "tasks": tasks})
@@ -239,25 +273,22 @@ def _last_words(items: Sequence[str | Said]) -> str:
 
 def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: Setting) -> Outcome:
     attempts = list(speaker.book.attempts.values())
-    pure = {spec.name for spec in setting.specs if spec.effect is EffectClass.PURE}
-    guards: dict[str, Counter[str]] = {}
-    early: Counter[str] = Counter()
-    for each in attempts:
-        when = "in turn" if each.need is None else each.need.value
-        for guard, verdict in each.verdicts:
-            told = f"reject {when}" if verdict == "reject" else verdict
-            guards.setdefault(guard, Counter())[told] += 1
-        if each.need is not None:
-            effect = "pure" if each.call.tool in pure else "effect"
-            early[f"{when}/{effect}/{each.outcome}"] += 1
+    guards = _verdicts(attempts)
     if speaker.book.nudges:
         guards.setdefault("completion", Counter())["nudge"] = speaker.book.nudges
-    recorded = sum(len(step.calls) for lane in speaker.lanes for step in lane.steps)
-    made = len({id(each.call) for each in issued})
+    made = {each.place for each in issued}
+    recorded = {
+        (lane.task, number, place)
+        for lane in speaker.lanes
+        for number, step in enumerate(lane.steps)
+        for place in range(len(step.calls))
+    }
+    stopped = {place for place in recorded - made if place[0] in speaker.book.stopped}
+    lost = {each.place for each in attempts if each.tries == MOST_TRIES} - made
     return Outcome(
-        recorded=recorded,
-        made=made,
-        lost=sum(lane.lost for lane in speaker.lanes),
+        recorded=len(recorded),
+        made=len(made),
+        lost=len(stopped | lost),
         other_arguments=sum(
             canonical_json(each.issued) != canonical_json(each.call.arguments) for each in issued
         ),
@@ -268,17 +299,52 @@ def _outcome(speaker: Speaker, issued: Sequence[Attempt], ended: str, setting: S
         complete=made == recorded,
         ended=ended,
         guards={name: dict(counts) for name, counts in guards.items()},
-        early=dict(early),
+        pairs=_pairs(speaker),
+        early=_early_calls(attempts, setting),
     )
+
+
+def _verdicts(attempts: Sequence[Attempt]) -> dict[str, Counter[str]]:
+    """Count what each guard did."""
+    guards: dict[str, Counter[str]] = {}
+    for each in attempts:
+        when = "in turn" if each.need is None else each.need.value
+        for guard, verdict in each.verdicts:
+            said = f"reject {when}" if verdict == "reject" else verdict
+            guards.setdefault(guard, Counter())[said] += 1
+    return guards
+
+
+def _pairs(speaker: Speaker) -> dict[str, int]:
+    """Count the recorded calls that were to be early, by class."""
+    found = Counter(
+        need.value
+        for lane in speaker.lanes
+        for step, needs in enumerate(lane.needs)
+        for need in needs
+        if step and step % 2 == speaker.early
+    )
+    return dict(found)
+
+
+def _early_calls(attempts: Sequence[Attempt], setting: Setting) -> dict[str, int]:
+    """Count early calls by class, by the declared effect of their tool, and by their end."""
+    pure = {spec.name for spec in setting.specs if spec.effect is EffectClass.PURE}
+    found = Counter(
+        f"{each.need}/{'pure' if each.call.tool in pure else 'effect'}/{each.outcome}"
+        for each in attempts
+        if each.need is not None
+    )
+    return dict(found)
 
 
 def _out_of_order(issued: Sequence[Attempt]) -> int:
     """Return how many calls ran twice, or after one of their task that was recorded later."""
     furthest: dict[str, int] = {}
-    seen: set[int] = set()
+    seen: set[tuple[str, int, int]] = set()
     wrong = 0
     for each in issued:
-        wrong += each.step < furthest.get(each.task, 0) or id(each.call) in seen
+        wrong += each.step < furthest.get(each.task, 0) or each.place in seen
         furthest[each.task] = max(each.step, furthest.get(each.task, 0))
-        seen.add(id(each.call))
+        seen.add(each.place)
     return wrong

@@ -32,6 +32,8 @@ class Attempt:
     task: str
     step: int
     """Number of its message among the task's messages with calls, from 0."""
+    number: int
+    """Number of the call in its message, from 0."""
     call: RecordedCall
     need: Need | None
     """Class of its values if it was made early, else None."""
@@ -49,8 +51,13 @@ class Attempt:
     """True if the model was told its end."""
 
     @property
+    def place(self) -> tuple[str, int, int]:
+        """Place of the call in the record; all attempts of it have the same."""
+        return self.task, self.step, self.number
+
+    @property
     def outcome(self) -> str:
-        """What became of it, in a word or two."""
+        """Name of its end: the guard that refused it, or how it got through."""
         deferred = any(verdict == "defer" for _, verdict in self.verdicts)
         if self.issued is not None:
             return "deferred, then issued" if deferred else "admitted"
@@ -65,8 +72,8 @@ class Due:
     """Calls that a task can make now, in one message."""
 
     step: int
-    calls: Sequence[tuple[RecordedCall, Need | None, int]]
-    """Calls, their class if they are early, and the number of the try."""
+    calls: Mapping[int, tuple[Need | None, int]]
+    """Number of a call in its message -> its class if it is early, and the number of the try."""
 
 
 class Lane:
@@ -90,11 +97,10 @@ class Lane:
         """Calls whose end the model was not told."""
         self.position = 0
         """Number of the next step."""
-        self.lost = 0
-        """Calls that never went through."""
         self.stopped = False
         """True if the runtime stopped the task."""
-        self._needs = needs
+        self.needs = needs
+        """Class of each call of each step, as if it were early."""
         self._again: list[Attempt] = []
 
     def settle(self, book: "Book") -> None:
@@ -106,8 +112,6 @@ class Lane:
             self.out.remove(attempt)
             if attempt.refused and attempt.tries < MOST_TRIES:
                 self._again.append(attempt)
-            elif attempt.refused:
-                self.lost += 1
 
     def due(self) -> Due | None:
         """Return the calls that the task can make now that all is told."""
@@ -117,7 +121,7 @@ class Lane:
             first = min(attempt.step for attempt in self._again)
             again = [attempt for attempt in self._again if attempt.step == first]
             self._again = [attempt for attempt in self._again if attempt.step != first]
-            return Due(step=first, calls=[(each.call, None, each.tries + 1) for each in again])
+            return Due(step=first, calls={each.number: (None, each.tries + 1) for each in again})
         return self._step(early=False)
 
     def due_early(self, parity: int) -> Due | None:
@@ -137,8 +141,8 @@ class Lane:
         if self.position >= self.horizon:
             return None
         step, self.position = self.position, self.position + 1
-        needs = self._needs[step] if early else [None] * len(self.steps[step].calls)
-        calls = list(zip(self.steps[step].calls, needs, [1] * len(needs), strict=True))
+        needs = enumerate(self.needs[step])
+        calls = {number: (need if early else None, 1) for number, need in needs}
         return Due(step=step, calls=calls)
 
     @property
@@ -265,13 +269,21 @@ class Speaker(PlainChatModel):
         return None
 
     def _calling(self, lane: Lane, due: Due) -> AIMessage:
-        calls = []
-        for call, need, tries in due.calls:
+        said, calls = lane.steps[due.step], []
+        for number, (need, tries) in due.calls.items():
+            attempt = Attempt(
+                task=lane.task,
+                step=due.step,
+                number=number,
+                call=said.calls[number],
+                need=need,
+                tries=tries,
+            )
             call_id = f"call_{len(self.book.attempts) + 1}"
-            attempt = Attempt(task=lane.task, step=due.step, call=call, need=need, tries=tries)
             self.book.attempts[call_id] = attempt
             lane.out.append(attempt)
             task = {self.task_argument: lane.task} if self.task_argument else {}
-            arguments = {**task, **call.arguments}
-            calls.append(ToolCall(name=call.tool, args=arguments, id=call_id, type="tool_call"))
-        return AIMessage(lane.steps[due.step].text, tool_calls=calls)
+            arguments = {**task, **attempt.call.arguments}
+            name = attempt.call.tool
+            calls.append(ToolCall(name=name, args=arguments, id=call_id, type="tool_call"))
+        return AIMessage(said.text, tool_calls=calls)
