@@ -98,12 +98,14 @@ _TIME = re.compile(
 _DIGITS = re.compile(r"\d+")
 # A text that states the present day, as in "The current time is ..." or {"today": ...}.
 _PRESENT = re.compile(
-    r"(?<![^\W_])(?:today|now|the date|current[\s_]?(?:date|time|day|datetime))(?![^\W_])[^\d\n]{0,30}$"
+    r"(?<![^\W_])(?:today|now|the date|current[\s_]?(?:date|time|day|datetime))(?![^\W_])"
+    r"[^\d\n]{0,30}$"
 )
 _RELATIVE = re.compile(
     r"\b(?:(?P<word>day before yesterday|yesterday|today|tonight|day after tomorrow|tomorrow)"
     r"|in (?P<ahead>\d{1,3}|an?|one|two|three) (?P<unit>day|week)s?"
-    r"|(?P<back>\d{1,3}|an?|one|two|three) (?P<unit2>day|week)s? (?P<where>ago|from (?:now|today)))\b"
+    r"|(?P<back>\d{1,3}|an?|one|two|three) (?P<unit2>day|week)s?"
+    r" (?P<where>ago|from (?:now|today)))\b"
 )
 _OFFSETS = {
     "day before yesterday": -2,
@@ -120,7 +122,7 @@ _WEEKDAYS = {long.casefold(): number for number, (_, long, *_) in enumerate(pars
 _WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b")
 _NAMED_TIMES = {"noon": Clock(12, 0, 0), "midday": Clock(12, 0, 0), "midnight": Clock(0, 0, 0)}
 _NAMED_TIME = re.compile(rf"\b({'|'.join(_NAMED_TIMES)})\b")
-# Both leap years; every part differs, so that a part which was not written is told from one that was.
+# Both leap years; every part differs, which shows the parts that were not written.
 _DEFAULTS = (datetime(2000, 1, 1), datetime(2004, 12, 31))  # noqa: DTZ001 - a day has no zone
 
 
@@ -225,7 +227,7 @@ Reader = Callable[[re.Match[str]], list[frozenset[Day]]]
 
 
 def without_dates(text: str, judge: Judge) -> str:
-    """Return a folded text without the dates that ``judge`` accepts; the others stay as they are."""
+    """Return a folded text without the dates that ``judge`` accepts; the others stay."""
     for pattern, read in _FORMS:
         text = pattern.sub(partial(_judged, read=read, judge=judge), text)
     return text
