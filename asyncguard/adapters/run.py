@@ -238,6 +238,11 @@ class Run:
                 session.reconciled()
         apply_signals(session)
 
+    def read_prompt(self, system: SystemMessage | None) -> None:
+        """Count the system prompt of the model's turns as evidence; call it after :meth:`join`."""
+        if system is not None:
+            self.board.evidence.add_common(text_of(system.content))
+
     def identity_update(self) -> dict[str, Any]:
         """Return the update that writes this process's fencing token, empty if it is there."""
         if self._identity.get("number", 0) == self._session.lease.fencing_token:
@@ -320,11 +325,8 @@ class Run:
         """
         self._session.lease.claim()
 
-    def begin(self, *, system: SystemMessage | None = None) -> dict[str, Any]:
+    def begin(self) -> dict[str, Any]:
         """Apply the input of a run: tasks, cancellations and the user's messages.
-
-        Args:
-            system: System prompt; its values count as said by the user.
 
         Returns:
             The update of the state; ``messages`` holds what is written into the history.
@@ -349,7 +351,7 @@ class Run:
             collect_evidence(self.board, messages)
         else:
             # No turn yet: the caller brought the history along, and it may hold untrusted output.
-            add_user_evidence(self.board, [*messages, *([system] if system is not None else [])])
+            add_user_evidence(self.board, messages)
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 

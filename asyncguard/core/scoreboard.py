@@ -60,6 +60,14 @@ class Scoreboard:
         """Record that the model has read a call's result, whatever the state of the call."""
         self.tainted = self.tainted or not self.trusts(record)
 
+    def add_arguments(self, record: CallRecord) -> None:
+        """Record that a call passed: later calls of its task may use its values.
+
+        A person may have approved them, or they came from results.
+        """
+        for name, value in record.effective_arguments.items():
+            self.evidence.add(record.call.task, f"{name} {value}")
+
     def begins_outside(self, key: str) -> None:
         """Record that the tool of an external call is starting the work."""
         self.starting.add(key)

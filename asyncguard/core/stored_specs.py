@@ -13,7 +13,8 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
 
-# Fields that decide about repetition, questions to people and side queries. A field that is missing
+# Fields that decide about repetition, questions to people and side queries, and what a call that
+# was deferred is judged by when it is released. A field that is missing
 # here has its default in a process that has not met the tool.
 _KEPT = (
     "effect",
@@ -30,6 +31,7 @@ _KEPT = (
     "fallbacks",
     "sources",
     "verifier",
+    "free",
 )
 _DEFAULTS = {item.name: item.default for item in fields(ToolSpec) if item.default is not MISSING}
 

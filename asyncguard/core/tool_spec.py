@@ -199,6 +199,8 @@ class ToolSpec:
     """True if the tool calls ``interrupt`` itself: it then runs alone and in the foreground."""
     references: bool | None = None
     """True if operands may name pending results; ``None`` allows it for pure tools only."""
+    free: tuple[str, ...] = ()
+    """Arguments that the model words itself, as a note; their values need no source (grounding)."""
     parameters: Mapping[str, Any] | None = None
     """JSON Schema of the arguments as the model sees them; the adapters read it from the tool."""
 
@@ -268,6 +270,7 @@ class ToolSpec:
             "invariants",
             "fallbacks",
             "sources",
+            "free",
         ):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _items(self.name, name, given))

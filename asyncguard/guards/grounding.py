@@ -9,17 +9,26 @@ Calls of one message are made together and mostly do not need each other, so the
 against each other, with one exception: with several tasks, a call that may have an effect must not
 hold a value that could come from a call of another tool before it in the same message.
 ``[search, book(guess)]`` is the same guess as one message later.
+
+Not checked are arguments that the tool declares free (``ToolSpec.free``), and running text in the
+arguments of pure tools: the model words its notes and thoughts itself, and they change nothing.
 """
+
+from typing import Any
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
-from asyncguard.core.dependencies import earlier_untold
+from asyncguard.core.dependencies import Path, earlier_untold
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.call_names import keys, labels
 from asyncguard.schema.excerpts import clipped, short
-from asyncguard.schema.literals import is_fixed, own_leaves
+from asyncguard.schema.literals import is_fixed, is_unconstrained, own_leaves
+
+_SENTENCE = 12
+"""Words from which on a text of a pure tool counts as the model's own wording."""
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
@@ -31,11 +40,13 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     pending = [*earlier_untold(call, board.ledger), *_open_siblings(call, board)]
     if not pending:
         return ADMIT
-    parameters = proposal.spec.parameters if proposal.spec is not None else None
+    spec = proposal.spec or ToolSpec(name=call.tool)
     for path, value in own_leaves(call.arguments):
         # The schema is asked last: most values have evidence, and it may have to follow references.
-        if board.evidence.ungrounded(call.task, value) is None or is_fixed(
-            parameters, call.arguments, path
+        if (
+            _worded_freely(value, path, spec)
+            or board.evidence.ungrounded(call.task, value) is None
+            or is_fixed(spec.parameters, call.arguments, path)
         ):
             continue
         where = clipped("/".join(map(str, path)))
@@ -46,6 +57,18 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
             on=keys(pending),
         )
     return ADMIT
+
+
+def _worded_freely(value: Any, path: Path, spec: ToolSpec) -> bool:
+    """Return True if the model may word a value itself."""
+    if path[0] in spec.free:
+        return True
+    return (
+        spec.effect is EffectClass.PURE
+        and isinstance(value, str)
+        and len(value.split()) >= _SENTENCE
+        and is_unconstrained(spec.parameters, path)
+    )
 
 
 def _open_siblings(call: Call, board: Scoreboard) -> list[CallRecord]:

@@ -165,10 +165,7 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
         session.record.held(key, guard=guard, reason=approval, arguments=arguments)
         return
     session.record.admitted(key, released=released, approved=proposal.approved, arguments=arguments)
-    # Values that a person approved, or that came from results, may be used by later calls.
-    issued = session.ledger.record(key).effective_arguments
-    for name, value in issued.items():
-        session.board.evidence.add(proposal.call.task, f"{name} {value}")
+    session.board.add_arguments(session.ledger.record(key))
 
 
 def _approval_of_operands(

@@ -9,6 +9,7 @@ from asyncguard.core.dependencies import Path, as_reference
 from asyncguard.schema.pointers import in_schema
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
+_FORM_KEYWORDS = ("const", "enum", "format", "pattern")
 _MAX_HOPS = 32
 """References and branches followed from one node; bounds schemas that refer to themselves."""
 
@@ -45,6 +46,15 @@ def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -
             if any(wanted == canonical_json(each) for each in (*named, *form.get("enum", ()))):
                 return True
     return False
+
+
+def is_unconstrained(parameters: Mapping[str, Any] | None, path: Path) -> bool:
+    """Return True if the schema wants no particular form of a text at ``path``."""
+    nodes: list[Any] = [parameters]
+    for token in path:
+        nodes = [child for node in nodes for child in _children(node, token, parameters or {})]
+    forms = chain.from_iterable(_forms(node, parameters or {}) for node in nodes)
+    return not any(keyword in form for form in forms for keyword in _FORM_KEYWORDS)
 
 
 def _children(node: Any, token: str | int, root: Mapping[str, Any]) -> Iterator[Any]:

@@ -1,10 +1,11 @@
 """Evidence: generous to what was derived, strict with what was made up."""
 
 import json
+from datetime import date, time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from asyncguard.core.evidence import EvidenceBook, leaves
@@ -152,3 +153,162 @@ def test_any_text_and_any_value_get_an_answer(text: str, value: Any) -> None:
     evidence.add_common(text)
     found = evidence.ungrounded("t1", value)
     assert found is None or found in list(leaves(value))
+
+
+PROMPT = "The current time is 2024-05-15 15:00:00 EST. Cancellation is free within 24 hours, for 26 days."
+
+
+def grounded(told: str, value: Any, *, prompt: str = PROMPT) -> bool:
+    """Whether a value is grounded by a prompt for all tasks and a text for one."""
+    evidence = EvidenceBook()
+    evidence.add_common(prompt)
+    evidence.add("t1", told)
+    return evidence.ungrounded("t1", value) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("on May 26", "2024-05-26"),
+        ("May 26th please", "2024-05-26"),
+        ("am 26.5. nach Rom", "2024-05-26"),
+        ("26. Mai", "2024-05-26"),
+        ("le 26 août", "2024-08-26"),
+        ("26-May-2024", "May 26, 2024"),
+        ("26/05/24", "2024-05-26"),
+        ("5/26/2024", "26.05.2024"),
+        ("between May 24 and 26", "2024-05-26"),
+        ("the 24th or 25th of May", "2024-05-24"),
+        ("now make it the 26th", "2024-05-26"),
+        ("tomorrow", "2024-05-16"),
+        ("the day after tomorrow", "2024-05-17"),
+        ("in two weeks", "2024-05-29"),
+        ("3 days ago", "2024-05-12"),
+        ("next Friday", "2024-05-24"),
+        ("January 5", "2025-01-05"),
+        ("May 26", "2024-05-26T00:00:00"),
+        ("May 26 at 3pm", "2024-05-26T15:00:00Z"),
+        ("2024-05-26T15:00:00+00:00", "May 26"),
+        ("at 3 p.m.", "15:00"),
+        ("15:30:00", "3:30 pm"),
+        ("at noon", "12:00"),
+        ("um 15 Uhr", "15:00"),
+        ("two bags and one coat", 2),
+        ("$1,250", "1250 USD"),
+        ("1.250,50 €", 1250.5),
+        ("EUR50", "€50"),
+        ("12,5 percent", 0.125),
+        ("5k", 5000),
+        ("24kg", "24 kg"),
+        ("24 kilograms", "24kg"),
+        ("1 250 000 people", 1250000),
+        ("München", "munchen"),
+        ('{"city": "Z\\u00fcrich"}', "Zürich"),
+        ('{"note": "first\\nHAT001 second"}', "HAT001"),
+        ("158 and 141", "158 + 141 + 26"),
+        ('[{"city": "Rome", "code": "FCO"}]', "FCO"),
+        ("24/7 support", "24/7"),
+    ],
+)
+def test_a_value_matches_in_its_usual_forms(told: str, value: Any) -> None:
+    """Dates, times, numbers, units and currencies in other notations, with parts from the prompt."""
+    assert grounded(told, value)
+
+
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("24 hours, 26 items", "2024-05-24"),
+        ("May 26", "2024-06-26"),
+        ("May 26", "2026-05-26"),
+        ("May 26, 2024", "2024-05-2"),
+        ("26 people, maybe in May", "May 26"),
+        ("from May 2024 on, 26 times", "2024-05-26"),
+        ("tomorrow", "2024-05-18"),
+        ("next Friday", "2024-06-07"),
+        ("the 24th", "2024-06-24"),
+        ("3pm", "16:00"),
+        ("3pm", "2024-05-15T16:00:00"),
+        ("30 minutes, 16 people", "16:30"),
+        ("€50", "50 USD"),
+        ("1.250,50 €", 1250.25),
+        ("I fly to Rome", "FCO"),
+        ("158 and 141", "158 + 141 + 30"),
+        ("version 10.20.30", "10.20.31"),
+        ("dismay 25 people", "2024-05-25"),
+    ],
+)
+def test_a_date_or_amount_counts_as_a_whole(told: str, value: Any) -> None:
+    """Its parts elsewhere, another unit and a code that nothing maps do not ground it."""
+    assert not grounded(told, value)
+
+
+def test_without_a_told_day_nothing_is_tomorrow() -> None:
+    """The clock is not asked: relative dates need a text that says the present day."""
+    for prompt in ("Be kind.", "The flight of 2024-05-15 is late."):
+        assert not grounded("tomorrow", "2024-05-16", prompt=prompt)
+    for prompt in (
+        '{"current_date": "2024-05-15"}',
+        "Today is May 15, 2024.",
+        "Today's date: 2024-05-15",
+    ):
+        assert grounded("tomorrow", "2024-05-16", prompt=prompt)
+
+
+FORMS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%B %d, %Y",
+    "%d %B %Y",
+    "%d-%b-%Y",
+    "%b %d %Y",
+    "%A, %B %d, %Y",
+)
+days = st.dates(date(1970, 1, 1), date(2068, 12, 31))
+
+
+@given(days, st.sampled_from(FORMS), st.sampled_from(FORMS))
+def test_all_forms_of_a_day_are_one(day: date, told: str, given_as: str) -> None:
+    """Whichever form was told, the day is grounded in every other."""
+    assert grounded(f"Leave on {day:{told}}, please.", f"{day:{given_as}}", prompt="")
+
+
+@given(days, days, st.sampled_from(FORMS), st.sampled_from(FORMS))
+def test_another_day_is_never_grounded(day: date, other: date, told: str, given_as: str) -> None:
+    """A day differs from every other one in any form, unless the forms leave open which is the month."""
+    ambiguous = other.month == day.day and other.day == day.month and other.year == day.year
+    assume(day != other and not ambiguous)
+    assert not grounded(f"Leave on {day:{told}}, please.", f"{other:{given_as}}", prompt="")
+
+
+@given(st.times())
+def test_forms_of_a_time_are_one(moment: time) -> None:
+    """A time of 24 hours and the same one of 12 ground each other."""
+    forms = (f"{moment:%H:%M}", f"{moment:%I:%M %p}")
+    for told, value in (forms, forms[::-1]):
+        assert grounded(f"at {told}.", value, prompt="")
+
+
+@given(st.integers(1000, 10**9), st.integers(0, 99))
+def test_forms_of_an_amount_are_one(whole: int, cents: int) -> None:
+    """English, continental and Swiss separators and the currency's symbol or code make no difference."""
+    plain = f"{whole},{cents:02}"
+    grouped = f"{whole:,}"
+    forms = [f"${grouped}.{cents:02}", f"{grouped.replace(',', '.')},{cents:02} USD"]
+    forms += [f"{grouped.replace(',', chr(39))}.{cents:02} dollars", f"{plain} $"]
+    for told in forms:
+        assert grounded(f"Pay {told} now", whole + cents / 100, prompt="")
+        for value in forms:
+            assert grounded(f"Pay {told} now", value, prompt=""), (told, value)
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), max_size=6), st.integers(13, 10**6))
+def test_an_amount_without_a_source_never_passes(told: list[int], value: int) -> None:
+    """However many numbers were told, another one is not grounded by them."""
+    text = json.dumps({"values": told})
+    assume(value not in told and str(value) not in text)
+    for form in (value, str(value), f"${value}", f"{value:,}.00"):
+        assert not grounded(text, form, prompt="")

@@ -19,6 +19,7 @@ RICH = ToolSpec(
     destructive=True,
     approval=True,
     trusted_output=True,
+    free=("note",),
     fallbacks=(Fallback(tool="other", arguments={"b": "a"}),),
     sources=(Source(tool="one", trusted=True),),
     verifier=Fallback(tool="two"),

@@ -190,3 +190,34 @@ def test_calls_of_one_message_are_else_independent(why: str) -> None:
     tool = CANCEL if why == "one task" else pure("cancel", order="string")
     scene = two_tools(tool, ("t1",) if why == "one task" else ("t1", "t2"))
     assert scene.judge(grounding.judge, "cancel", {"order": "ord_4711"}, message="m") == ADMIT
+
+
+NOTE = "The reservation ZFA04Y was made more than 72 hours ago, so a refund of 340 is out."
+
+
+def judged(tool: ToolSpec, given_values: dict[str, Any]) -> bool:
+    """Whether a call passes while another one of its task is open."""
+    scene = Scene(TOOL, tool)
+    scene.start("find", {})
+    return scene.judge(grounding.judge, tool.name, given_values) == ADMIT
+
+
+def test_running_text_of_a_pure_tool_is_the_models_own() -> None:
+    """A note of many words passes; a short text, a text with a form, and one of an effect do not."""
+    assert judged(pure("think", note="string"), {"note": NOTE})
+    assert judged(
+        pure("think", notes={"type": "array", "items": {"type": "string"}}), {"notes": [NOTE]}
+    )
+    assert not judged(pure("think", note="string"), {"note": "ZFA04Y has 72 hours"})
+    assert not judged(pure("think", note={"type": "string", "pattern": "."}), {"note": NOTE})
+    assert not judged(
+        ToolSpec(name="mail", parameters=object_schema(body="string")), {"body": NOTE}
+    )
+
+
+def test_a_free_argument_needs_no_source() -> None:
+    """The declaration exempts the argument and what is in it, and no other one."""
+    mail = ToolSpec(name="mail", free=["body"], parameters=object_schema(body={}, to="string"))
+    assert judged(mail, {"body": NOTE})
+    assert judged(mail, {"body": {"amount": 340}})
+    assert not judged(mail, {"body": NOTE, "to": "bob@example.org"})

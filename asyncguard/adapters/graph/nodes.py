@@ -80,6 +80,7 @@ class Nodes:
                     if begins:  # before join(), so that a refused input changes nothing
                         await refuse_answers(state, config)
                     await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
+                    run.read_prompt(self.system)
                     update = await act(run)
                 # After keeping(): the token is stored only while the lease is still held.
                 if identity := run.identity_update():
@@ -93,7 +94,7 @@ class Nodes:
     async def prepare(self, run: Run) -> Any:
         """Apply the input, and repair the history that an earlier run has left."""
         run.claim()
-        update = run.begin(system=self.system)
+        update = run.begin()
         # Signals that have arrived (a late result, a resolved doubt) are delivered before the
         # model's next turn.
         goto = "execute" if run.has_news or only_cancelled(update["messages"]) else "model"

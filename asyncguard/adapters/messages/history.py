@@ -19,7 +19,11 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from asyncguard.adapters.messages.render import Delivery, is_ours, is_pair, text_of
+from asyncguard.core.calls import CallState
 from asyncguard.core.scoreboard import Scoreboard
+
+_UNJUDGED = (CallState.PROPOSED, CallState.REJECTED, CallState.SQUASHED)
+"""States of calls whose arguments no guard has let pass, or that were given up since."""
 
 
 def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list[Any]:
@@ -109,6 +113,13 @@ def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
                     board.taint_by_output(known)
         elif isinstance(message, HumanMessage | SystemMessage):
             evidence.add_common(text_of(message.content))
+    _add_passed_arguments(board)
+
+
+def _add_passed_arguments(board: Scoreboard) -> None:
+    for record in board.ledger.calls():
+        if record.state not in _UNJUDGED:
+            board.add_arguments(record)
 
 
 def _holds_foreign_output(messages: Sequence[AnyMessage], known: Collection[str]) -> bool:

@@ -263,6 +263,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._tools.learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
         state: Any = request.state
         run, handlers = await self._threads.joined(state, get_config())
+        # Only here does LangChain show the prompt.
+        run.read_prompt(request.system_message)
         if handlers.postponed:
             await self._rest(run, handlers)
             delivery = run.teller.news()

@@ -50,6 +50,7 @@ class Declaration(TypedDict, total=False):
     trusted_output: bool
     interrupts: bool
     references: bool
+    free: Sequence[str]
 
 
 def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
@@ -270,7 +271,7 @@ def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
 
 
 def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
-    """Return a declaration with the parameters of its tool; refuse a key or token that it drops.
+    """Return a declaration with the parameters of its tool; refuse names that the tool lacks.
 
     Without its key an effect could be repeated, and without its token a call would never be
     answered.
@@ -283,7 +284,12 @@ def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
                 "one of its arguments, without a mark such as InjectedToolArg (the model is not "
                 "shown it anyway)."
             )
-    if spec.parameters is not None:
-        return spec
-    hidden = {name for name in filled.values() if name is not None}
-    return replace(spec, parameters=parameters_of(tool, hidden))
+    if spec.parameters is None:
+        hidden = {name for name in filled.values() if name is not None}
+        spec = replace(spec, parameters=parameters_of(tool, hidden))
+    if unknown := [name for name in spec.free if not spec.takes(name)]:
+        raise DeclarationError(
+            f"Tool {tool.name!r} has no argument {unknown[0]!r}, which its free names; it takes "
+            f"{', '.join(spec.argument_names) or 'none'}."
+        )
+    return spec

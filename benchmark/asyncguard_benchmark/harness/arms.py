@@ -1,10 +1,10 @@
 """The arms of an experiment: which guards are on, and what else of the runtime is switched.
 
 Guards fall into two families. *Timing* guards ask what is known yet, and have nothing to say in serial work: grounding,
-premature, dependency and conflict judge a call by the calls that are open, duplicate by one that is the same and open, completion
-does not let a run end on results that are outstanding. They come with ledger and waiting, on which they rest. *Content*
-guards judge a call by itself: arguments, clarification, scope, capacity, trust. The *features* of the runtime (ledger,
-waiting, task view, references) change what an agent is told and when, without judging anything.
+premature, dependency and conflict judge a call by the calls that are open, duplicate by one that is the same and open,
+completion does not let a run end on results that are outstanding. They come with ledger and waiting, on which they
+rest. *Content* guards judge a call by itself: arguments, clarification, scope, capacity, trust. The *features* of the
+runtime (ledger, waiting, task view, references) change what an agent is told and when, without judging anything.
 """
 
 from collections.abc import Mapping
