@@ -169,7 +169,9 @@ class MessageRenderer:
         return message
 
     def _meanwhile(self) -> str:
-        if not (self._config.premature and self._config.ledger and self._board.several_tasks):
+        config = self._config
+        on = config.premature and config.ledger and not config.shadow
+        if not (on and self._board.several_tasks):
             return "Go on with other tasks meanwhile."
         return (
             "Further calls of this task wait for it; calls that do not need each other's results "

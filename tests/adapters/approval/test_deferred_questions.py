@@ -37,7 +37,7 @@ async def test_a_deferred_call_that_asks_a_person_is_asked_or_not_run(
         scripted_tool("fast", lambda _: "fast", args={"item": str}),
         scripted_tool("pay", pay, args={"item": str}),
     ]
-    asking = ToolSpec(name="pay", reads=(), writes=("a",), interrupts=True)
+    asking = ToolSpec(name="pay", reads=(), writes=("a",), takes_from=(), interrupts=True)
     process = machine.process(tools, [pure("look", reads=("a",)), pure("fast"), asking], ALL)
     graph = process.agent.graph
     state = await graph.ainvoke(process.agent.input(None, TASKS), PLACE, durability="sync")

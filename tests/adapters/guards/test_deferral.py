@@ -12,7 +12,8 @@ A_AND_B = [
     {"id": "a", "goal": "Work on file f and file g."},
     {"id": "b", "goal": "Work on file f too."},
 ]
-EXACT = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
+# Early calls of undeclared tools are refused by a guard of its own.
+EXACT = GuardConfig(premature=False, timing=Timing(grace=0.0, linger=0.0))
 WRITE = ToolSpec(name="write", reads=(), writes=("file:{path}",))
 READ = pure("read", reads=("file:{path}",))
 
@@ -166,7 +167,7 @@ def test_a_deferred_call_meets_the_guards_again_at_release(agent_of: AgentOf) ->
             calls(("step", {"path": "g", "task_id": "a"}), *[("nothing", {"task_id": "a"})] * 2),
         )
     )
-    config = GuardConfig(timing=EXACT.timing, limits=Limits(max_rejections=1))
+    config = GuardConfig(premature=False, timing=EXACT.timing, limits=Limits(max_rejections=1))
     outcome = agent_of(model, [step], config=config).run(tasks=A_AND_B)
     assert [call.args["path"] for call in step.calls] == ["f"]
     assert outcome.states("a") == {"done": 1, "rejected": 3}
@@ -182,7 +183,7 @@ def test_without_the_conflict_guard_writes_overtake(conflict: bool, agent_of: Ag
             calls(("read", {"path": "f", "task_id": "a"}), ("write", {"path": "f", "task_id": "b"}))
         )
     )
-    config = GuardConfig(timing=EXACT.timing, conflict=conflict)
+    config = GuardConfig(premature=False, timing=EXACT.timing, conflict=conflict)
     agent_of(model, [read, write], specs=[READ, WRITE], config=config).run(tasks=A_AND_B)
     assert write.calls[0].started == pytest.approx(2.0 if conflict else 0.0)
 
@@ -196,6 +197,6 @@ def test_without_the_dependency_guard_reads_overtake(dependency: bool, agent_of:
             calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "f", "task_id": "b"}))
         )
     )
-    config = GuardConfig(timing=EXACT.timing, dependency=dependency)
+    config = GuardConfig(premature=False, timing=EXACT.timing, dependency=dependency)
     agent_of(model, [read, write], specs=[READ, WRITE], config=config).run(tasks=A_AND_B)
     assert read.calls[0].started == pytest.approx(2.0 if dependency else 0.0)

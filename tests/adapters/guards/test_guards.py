@@ -17,7 +17,9 @@ ON_OFF = pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
 
 def config(on: bool, guard: str, **more: Any) -> GuardConfig:
     """The default with exact timing, and one guard as given."""
-    return GuardConfig(timing=Timing(grace=0.0, linger=0.0), **more).with_switches({guard: on})
+    # What one guard lets pass, another must not catch.
+    alone = GuardConfig(premature=False, timing=Timing(grace=0.0, linger=0.0), **more)
+    return alone.with_switches({guard: on})
 
 
 def find(latency: float = 3.0) -> Any:
