@@ -1,7 +1,8 @@
 """Replay: recorded conversations are read, played under guards in both front ends, and counted."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.load import dumpd
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 from langchain_core.messages import messages_to_dict as to_dicts
 from langsmith import tracing_context
 from langsmith.utils import tracing_is_enabled
@@ -18,6 +25,7 @@ from asyncguard import Details, GuardConfig, Limits, ToolSpec
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call
 from asyncguard.core.footprints import Footprint
+from asyncguard.runtime.executors.port import Job
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.replay.conversations import (
@@ -26,8 +34,13 @@ from asyncguard_benchmark.harness.replay.conversations import (
     Said,
     read_conversations,
 )
-from asyncguard_benchmark.harness.replay.knowledge import Need, literals_of, need_of
-from asyncguard_benchmark.harness.replay.play import Setting, _out_of_order, play
+from asyncguard_benchmark.harness.replay.knowledge import Need, literals_of, need_of, needs_of
+from asyncguard_benchmark.harness.replay.play import (
+    Setting,
+    _out_of_order,
+    _RecordedExecutor,
+    play,
+)
 from asyncguard_benchmark.harness.replay.speaker import (
     MOST_TRIES,
     WAITING,
@@ -56,8 +69,8 @@ def setting(player: str = "graph", **changes: Any) -> Setting:
 
 def conversation(*calls: RecordedCall, user: str = "Go on.") -> Conversation:
     """A conversation with one call a message."""
-    said = [Said(text="", calls=(call,)) for call in calls]
-    return Conversation(source="made", items=(user, *said, Said(text="Done.")))
+    steps = [Said(text="", calls=(call,)) for call in calls]
+    return Conversation(source="made", items=(user, *steps, Said(text="Done.")))
 
 
 # -- reading -------------------------------------------------------
@@ -193,6 +206,17 @@ def test_literals_of_a_schema_are_known() -> None:
     assert need_of({"cabin": "business", "n": 3}, [literals_of(schema)], ["business"]) is Need.KNOWN
 
 
+def test_results_of_earlier_steps_are_known() -> None:
+    """Only the result of the step just before is pending; older ones, and arguments, are known."""
+    talk = conversation(
+        RecordedCall(tool="t", arguments={"a": "first"}, answer="second"),
+        RecordedCall(tool="t", arguments={"a": "second"}, answer="third"),
+        RecordedCall(tool="t", arguments={"a": "first", "b": "second"}, answer=""),
+        user="The first.",
+    )
+    assert needs_of(talk, "", {}) == [(Need.KNOWN,), (Need.NEEDS,), (Need.KNOWN,)]
+
+
 # -- playing -------------------------------------------------------
 
 
@@ -296,32 +320,96 @@ def test_what_is_recorded_is_not_traced(monkeypatch: pytest.MonkeyPatch) -> None
     assert seen == [False] * 4
 
 
+def speaker_of(*talks: Conversation) -> tuple[Speaker, Callable[..., None]]:
+    """A fake model with a task for each conversation, and a function that tells it an event."""
+    lanes = [
+        Lane(f"task-{number}", talk, [[Need.KNOWN] for _ in talk.steps])
+        for number, talk in enumerate(talks)
+    ]
+    speaker = Speaker(lanes=lanes, book=Book(), task_argument="task_id")
+
+    def tell(event: ev.Event) -> None:
+        speaker.book(Details(event=event, thread="", run=""))
+
+    return speaker, tell
+
+
+def said(speaker: Speaker, tell: Callable[..., None]) -> tuple[Any, ...]:
+    """What the fake model says next: the task and the number of its call, or its text."""
+    message = speaker.say([])
+    if not message.tool_calls:
+        return (message.text,)
+    (made,) = message.tool_calls
+    task, number = made["args"]["task_id"], made["args"]["n"]
+    proposed = Call(
+        key=f"{task}/{number}",
+        call_id=made["id"] or "",
+        message_id="",
+        tool="t",
+        arguments={},
+        task=task,
+        sequence=0,
+        ordinal=0,
+        footprint=Footprint(reads=None, writes=None),
+        fingerprint="",
+    )
+    tell(ev.CallProposed(n=0, at=0.0, call=proposed))
+    return task, number
+
+
+NUMBERED = [
+    conversation(*(RecordedCall(tool="t", arguments={"n": n}) for n in numbers))
+    for numbers in ([0, 1], [2, 3])
+]
+
+
 def test_a_squashed_call_is_made_again_once_its_reason_is_told() -> None:
-    """Until the model was told the end of the calls that the reason names, it waits."""
-    first, second = (RecordedCall(tool="t", arguments={"n": n}) for n in (1, 2))
-    book, lane = Book(), Lane("a", conversation(first, second), [[Need.KNOWN]] * 2)
-    speaker = Speaker(lanes=[lane], book=book, early=1)
-    for key in ("k1", "k2"):
-        (made,) = speaker.say([]).tool_calls
-        proposed = Call(
-            key=key,
-            call_id=made["id"] or "",
-            message_id=key,
-            tool="t",
-            arguments={},
-            task="a",
-            sequence=0,
-            ordinal=0,
-            footprint=Footprint(reads=None, writes=None),
-            fingerprint=key,
-        )
-        book(Details(event=ev.CallProposed(n=0, at=0.0, call=proposed), thread="", run=""))
-    squashed = ev.CallSquashed(n=0, at=0.0, key="k2", reason="k1 failed", on=("k1",))
-    book(Details(event=squashed, thread="", run=""))
-    book(Details(event=ev.CallsDelivered(n=0, at=0.0, keys=("k2",)), thread="", run=""))
-    assert speaker.say([]).text == WAITING
-    book(Details(event=ev.CallsDelivered(n=0, at=0.0, keys=("k1",)), thread="", run=""))
-    assert [call["args"] for call in speaker.say([]).tool_calls] == [{"n": 2}]
+    """Until the model was told the end of the calls that the reason names, the task waits."""
+    speaker, tell = speaker_of(*NUMBERED)
+    assert [said(speaker, tell), said(speaker, tell)] == [("task-0", 0), ("task-1", 2)]
+    tell(ev.CallSquashed(n=0, at=0.0, key="task-1/2", reason="it failed", on=("task-0/0",)))
+    tell(ev.CallsDelivered(n=0, at=0.0, keys=("task-1/2",)))
+    assert said(speaker, tell) == (WAITING,)
+    tell(ev.CallsDelivered(n=0, at=0.0, keys=("task-0/0",)))
+    assert [said(speaker, tell), said(speaker, tell)] == [("task-0", 1), ("task-1", 2)]
+
+
+def test_tasks_take_turns() -> None:
+    """A task whose result is there at once does not keep the others waiting."""
+    speaker, tell = speaker_of(*NUMBERED)
+    order = []
+    for _ in range(4):
+        task, number = said(speaker, tell)
+        order.append(number)
+        tell(ev.CallsDelivered(n=0, at=0.0, keys=(f"{task}/{number}",)))
+    assert order == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize("player", PLAYERS)
+def test_the_model_is_told_what_was_recorded(player: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers in the messages are those of the record."""
+    told: list[str] = []
+    say = Speaker.say
+
+    def listen(self: Speaker, messages: list[BaseMessage]) -> AIMessage:
+        told[:] = [each.text for each in messages if isinstance(each, ToolMessage)]
+        return say(self, messages)
+
+    monkeypatch.setattr(Speaker, "say", listen)
+    talk = conversations()[0]
+    play([talk], setting(player))
+    assert told == [call.answer for step in talk.steps for call in step.calls]
+
+
+def test_other_arguments_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that reaches its tool with something else than recorded is a difference."""
+    start = _RecordedExecutor.start
+
+    def garbled(self: _RecordedExecutor, job: Job, done: Any) -> None:
+        start(self, replace(job, arguments={}), done)
+
+    monkeypatch.setattr(_RecordedExecutor, "start", garbled)
+    assert play([conversations()[0]], setting()).other_arguments == 4
 
 
 def test_calls_in_another_order_are_counted() -> None:
