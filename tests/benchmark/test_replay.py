@@ -120,6 +120,21 @@ def test_all_forms_say_the_same(recorded: Any, tmp_path: Path) -> None:
     assert read.items == ("Look at x.", Said(text="", calls=(seen,)))
 
 
+def test_answers_find_their_calls_by_id(tmp_path: Path) -> None:
+    """Two calls of a message may be answered in another order; without ids, the order counts."""
+    path = tmp_path / "runs.jsonl"
+    for ids, answers in ((("1", "2"), ["b", "a"]), (("", ""), ["a", "b"])):
+        told = [
+            {"role": "tool", "content": "a", "tool_call_id": ids[1]},
+            {"role": "tool", "content": "b", "tool_call_id": ids[0]},
+        ]
+        made = {"role": "assistant", "tool_calls": [call(id=each) for each in ids]}
+        path.write_text(json.dumps([ASKED, made, *told]))
+        (read,) = read_conversations(path)
+        assert isinstance(read, Conversation)
+        assert [each.answer for each in read.steps[0].calls] == answers
+
+
 def test_a_json_file_holds_one_or_many(tmp_path: Path) -> None:
     """One conversation over many lines, or a list of them."""
     for value, expected in ((OPENAI, 1), ([OPENAI, {"messages": OPENAI}], 2)):
@@ -209,9 +224,9 @@ def test_literals_of_a_schema_are_known() -> None:
 def test_results_of_earlier_steps_are_known() -> None:
     """Only the result of the step just before is pending; older ones, and arguments, are known."""
     talk = conversation(
-        RecordedCall(tool="t", arguments={"a": "first"}, answer="second"),
+        RecordedCall(tool="t", arguments={"a": "first"}, answer="second deep"),
         RecordedCall(tool="t", arguments={"a": "second"}, answer="third"),
-        RecordedCall(tool="t", arguments={"a": "first", "b": "second"}, answer=""),
+        RecordedCall(tool="t", arguments={"a": "second", "b": "deep"}, answer=""),
         user="The first.",
     )
     assert needs_of(talk, "", {}) == [(Need.KNOWN,), (Need.NEEDS,), (Need.KNOWN,)]
@@ -387,16 +402,18 @@ def test_tasks_take_turns() -> None:
 
 @pytest.mark.parametrize("player", PLAYERS)
 def test_the_model_is_told_what_was_recorded(player: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers in the messages are those of the record."""
+    """Its system message and the answers of its tools are those of the record."""
     told: list[str] = []
     say = Speaker.say
 
     def listen(self: Speaker, messages: list[BaseMessage]) -> AIMessage:
+        assert talk.system in messages[0].text
         told[:] = [each.text for each in messages if isinstance(each, ToolMessage)]
         return say(self, messages)
 
     monkeypatch.setattr(Speaker, "say", listen)
     talk = conversations()[0]
+    assert "2026-03-02" in talk.system
     play([talk], setting(player))
     assert told == [call.answer for step in talk.steps for call in step.calls]
 
@@ -485,6 +502,19 @@ def test_the_tables_tell_guards_and_early_calls(capsys: pytest.CaptureFixture[st
     assert "rejected, needed" in out
     assert "needs" in out
     assert "6 recorded calls follow another one of their task: 2 known, 4 needs, 0 nowhere." in out
+
+
+def test_shadow_is_a_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With it the call that breaks its schema is made, and the objection is counted as such."""
+    tools = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"at": {"type": "integer"}}}
+    tools.write_text(json.dumps([{"name": "look", "parameters": schema}]))
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(OPENAI))
+    for switch, made in (((), 0), (("--shadow",), 1)):
+        row = json.loads(replay(capsys, path, "--tools", tools, "--json", *switch)[1])["rows"][0]
+        assert row["counts"]["made"] == made
+        assert any(name.startswith("shadow") for name in row["guards"]["arguments"]) == bool(made)
 
 
 def test_a_file_that_is_not_whole_is_played_and_reported(
