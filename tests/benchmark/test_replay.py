@@ -1,7 +1,8 @@
 """Replay: recorded conversations are read, played under guards in both front ends, and counted."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.load import dumpd
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 from langchain_core.messages import messages_to_dict as to_dicts
 from langsmith import tracing_context
 from langsmith.utils import tracing_is_enabled
@@ -18,6 +25,7 @@ from asyncguard import Details, GuardConfig, Limits, ToolSpec
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call
 from asyncguard.core.footprints import Footprint
+from asyncguard.runtime.executors.port import Job
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.replay.conversations import (
@@ -26,8 +34,13 @@ from asyncguard_benchmark.harness.replay.conversations import (
     Said,
     read_conversations,
 )
-from asyncguard_benchmark.harness.replay.knowledge import Need, literals_of, need_of
-from asyncguard_benchmark.harness.replay.play import Setting, _out_of_order, play
+from asyncguard_benchmark.harness.replay.knowledge import Need, literals_of, need_of, needs_of
+from asyncguard_benchmark.harness.replay.play import (
+    Setting,
+    _out_of_order,
+    _RecordedExecutor,
+    play,
+)
 from asyncguard_benchmark.harness.replay.speaker import (
     MOST_TRIES,
     WAITING,
@@ -56,8 +69,8 @@ def setting(player: str = "graph", **changes: Any) -> Setting:
 
 def conversation(*calls: RecordedCall, user: str = "Go on.") -> Conversation:
     """A conversation with one call a message."""
-    said = [Said(text="", calls=(call,)) for call in calls]
-    return Conversation(source="made", items=(user, *said, Said(text="Done.")))
+    steps = [Said(text="", calls=(call,)) for call in calls]
+    return Conversation(source="made", items=(user, *steps, Said(text="Done.")))
 
 
 # -- reading -------------------------------------------------------
@@ -105,6 +118,21 @@ def test_all_forms_say_the_same(recorded: Any, tmp_path: Path) -> None:
     assert isinstance(read, Conversation)
     seen = RecordedCall(tool="look", arguments={"at": "x"}, answer="seen")
     assert read.items == ("Look at x.", Said(text="", calls=(seen,)))
+
+
+def test_answers_find_their_calls_by_id(tmp_path: Path) -> None:
+    """Two calls of a message may be answered in another order; without ids, the order counts."""
+    path = tmp_path / "runs.jsonl"
+    for ids, answers in ((("1", "2"), ["b", "a"]), (("", ""), ["a", "b"])):
+        told = [
+            {"role": "tool", "content": "a", "tool_call_id": ids[1]},
+            {"role": "tool", "content": "b", "tool_call_id": ids[0]},
+        ]
+        made = {"role": "assistant", "tool_calls": [call(id=each) for each in ids]}
+        path.write_text(json.dumps([ASKED, made, *told]))
+        (read,) = read_conversations(path)
+        assert isinstance(read, Conversation)
+        assert [each.answer for each in read.steps[0].calls] == answers
 
 
 def test_a_json_file_holds_one_or_many(tmp_path: Path) -> None:
@@ -191,6 +219,17 @@ def test_literals_of_a_schema_are_known() -> None:
     """Enums and defaults need no source."""
     schema = {"properties": {"cabin": {"enum": ["basic", "business"]}, "n": {"default": 3}}}
     assert need_of({"cabin": "business", "n": 3}, [literals_of(schema)], ["business"]) is Need.KNOWN
+
+
+def test_results_of_earlier_steps_are_known() -> None:
+    """Only the result of the step just before is pending; older ones, and arguments, are known."""
+    talk = conversation(
+        RecordedCall(tool="t", arguments={"a": "first"}, answer="second deep"),
+        RecordedCall(tool="t", arguments={"a": "second"}, answer="third"),
+        RecordedCall(tool="t", arguments={"a": "second", "b": "deep"}, answer=""),
+        user="The first.",
+    )
+    assert needs_of(talk, "", {}) == [(Need.KNOWN,), (Need.NEEDS,), (Need.KNOWN,)]
 
 
 # -- playing -------------------------------------------------------
@@ -296,32 +335,98 @@ def test_what_is_recorded_is_not_traced(monkeypatch: pytest.MonkeyPatch) -> None
     assert seen == [False] * 4
 
 
+def speaker_of(*talks: Conversation) -> tuple[Speaker, Callable[..., None]]:
+    """A fake model with a task for each conversation, and a function that tells it an event."""
+    lanes = [
+        Lane(f"task-{number}", talk, [[Need.KNOWN] for _ in talk.steps])
+        for number, talk in enumerate(talks)
+    ]
+    speaker = Speaker(lanes=lanes, book=Book(), task_argument="task_id")
+
+    def tell(event: ev.Event) -> None:
+        speaker.book(Details(event=event, thread="", run=""))
+
+    return speaker, tell
+
+
+def said(speaker: Speaker, tell: Callable[..., None]) -> tuple[Any, ...]:
+    """What the fake model says next: the task and the number of its call, or its text."""
+    message = speaker.say([])
+    if not message.tool_calls:
+        return (message.text,)
+    (made,) = message.tool_calls
+    task, number = made["args"]["task_id"], made["args"]["n"]
+    proposed = Call(
+        key=f"{task}/{number}",
+        call_id=made["id"] or "",
+        message_id="",
+        tool="t",
+        arguments={},
+        task=task,
+        sequence=0,
+        ordinal=0,
+        footprint=Footprint(reads=None, writes=None),
+        fingerprint="",
+    )
+    tell(ev.CallProposed(n=0, at=0.0, call=proposed))
+    return task, number
+
+
+NUMBERED = [
+    conversation(*(RecordedCall(tool="t", arguments={"n": n}) for n in numbers))
+    for numbers in ([0, 1], [2, 3])
+]
+
+
 def test_a_squashed_call_is_made_again_once_its_reason_is_told() -> None:
-    """Until the model was told the end of the calls that the reason names, it waits."""
-    first, second = (RecordedCall(tool="t", arguments={"n": n}) for n in (1, 2))
-    book, lane = Book(), Lane("a", conversation(first, second), [[Need.KNOWN]] * 2)
-    speaker = Speaker(lanes=[lane], book=book, early=1)
-    for key in ("k1", "k2"):
-        (made,) = speaker.say([]).tool_calls
-        proposed = Call(
-            key=key,
-            call_id=made["id"] or "",
-            message_id=key,
-            tool="t",
-            arguments={},
-            task="a",
-            sequence=0,
-            ordinal=0,
-            footprint=Footprint(reads=None, writes=None),
-            fingerprint=key,
-        )
-        book(Details(event=ev.CallProposed(n=0, at=0.0, call=proposed), thread="", run=""))
-    squashed = ev.CallSquashed(n=0, at=0.0, key="k2", reason="k1 failed", on=("k1",))
-    book(Details(event=squashed, thread="", run=""))
-    book(Details(event=ev.CallsDelivered(n=0, at=0.0, keys=("k2",)), thread="", run=""))
-    assert speaker.say([]).text == WAITING
-    book(Details(event=ev.CallsDelivered(n=0, at=0.0, keys=("k1",)), thread="", run=""))
-    assert [call["args"] for call in speaker.say([]).tool_calls] == [{"n": 2}]
+    """Until the model was told the end of the calls that the reason names, the task waits."""
+    speaker, tell = speaker_of(*NUMBERED)
+    assert [said(speaker, tell), said(speaker, tell)] == [("task-0", 0), ("task-1", 2)]
+    tell(ev.CallSquashed(n=0, at=0.0, key="task-1/2", reason="it failed", on=("task-0/0",)))
+    tell(ev.CallsDelivered(n=0, at=0.0, keys=("task-1/2",)))
+    assert said(speaker, tell) == (WAITING,)
+    tell(ev.CallsDelivered(n=0, at=0.0, keys=("task-0/0",)))
+    assert [said(speaker, tell), said(speaker, tell)] == [("task-0", 1), ("task-1", 2)]
+
+
+def test_tasks_take_turns() -> None:
+    """A task whose result is there at once does not keep the others waiting."""
+    speaker, tell = speaker_of(*NUMBERED)
+    order = []
+    for _ in range(4):
+        task, number = said(speaker, tell)
+        order.append(number)
+        tell(ev.CallsDelivered(n=0, at=0.0, keys=(f"{task}/{number}",)))
+    assert order == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize("player", PLAYERS)
+def test_the_model_is_told_what_was_recorded(player: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its system message and the answers of its tools are those of the record."""
+    told: list[str] = []
+    say = Speaker.say
+
+    def listen(self: Speaker, messages: list[BaseMessage]) -> AIMessage:
+        assert talk.system in messages[0].text
+        told[:] = [each.text for each in messages if isinstance(each, ToolMessage)]
+        return say(self, messages)
+
+    monkeypatch.setattr(Speaker, "say", listen)
+    talk = conversations()[0]
+    assert "2026-03-02" in talk.system
+    play([talk], setting(player))
+    assert told == [call.answer for step in talk.steps for call in step.calls]
+
+
+def test_other_arguments_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that reaches its tool with something else than recorded is a difference."""
+    start = _RecordedExecutor.start
+
+    def garbled(self: _RecordedExecutor, job: Job, done: Any) -> None:
+        start(self, replace(job, arguments={}), done)
+
+    monkeypatch.setattr(_RecordedExecutor, "start", garbled)
+    assert play([conversations()[0]], setting()).other_arguments == 4
 
 
 def test_calls_in_another_order_are_counted() -> None:
@@ -397,6 +502,19 @@ def test_the_tables_tell_guards_and_early_calls(capsys: pytest.CaptureFixture[st
     assert "rejected, needed" in out
     assert "needs" in out
     assert "6 recorded calls follow another one of their task: 2 known, 4 needs, 0 nowhere." in out
+
+
+def test_shadow_is_a_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With it the call that breaks its schema is made, and the objection is counted as such."""
+    tools = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"at": {"type": "integer"}}}
+    tools.write_text(json.dumps([{"name": "look", "parameters": schema}]))
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(OPENAI))
+    for switch, made in (((), 0), (("--shadow",), 1)):
+        row = json.loads(replay(capsys, path, "--tools", tools, "--json", *switch)[1])["rows"][0]
+        assert row["counts"]["made"] == made
+        assert any(name.startswith("shadow") for name in row["guards"]["arguments"]) == bool(made)
 
 
 def test_a_file_that_is_not_whole_is_played_and_reported(
