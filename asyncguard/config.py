@@ -190,11 +190,12 @@ class GuardConfig:
     breaker: bool = True
     """Pause a tool that keeps failing."""
     shadow: bool = False
-    """Let guards judge without intervening.
+    """Let guards judge without intervening, and show the agent what it would see without them.
 
-    Objections become events, every call that can be run is admitted as proposed, and the run ends
-    when the model says so. Features work as switched; references are not offered, because no guard
-    would hold their calls back.
+    Objections become events, every call that can be run is admitted as proposed, every call of a
+    message is answered before the model's next turn whatever its tool's mode, and the run ends when
+    the model says so. Neither the task view nor references are offered; other features work as
+    switched. With ``waiting=False`` calls stay in the background, for an agent that is used to it.
     """
     delivery: Delivery = Delivery.ALL
     """Delivery of one task's results from one message: together or one by one."""
@@ -244,6 +245,11 @@ class GuardConfig:
             )
         # The checks above leave only fields of type bool, which mypy does not see in a mapping.
         return replace(self, **dict(switches))  # type: ignore[arg-type]
+
+    @property
+    def shows_tasks(self) -> bool:
+        """Return True if the model is shown the state of its tasks."""
+        return self.task_view and self.ledger and not self.shadow
 
     @property
     def offers_references(self) -> bool:

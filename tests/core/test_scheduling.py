@@ -215,6 +215,27 @@ def test_without_waiting_the_model_is_asked_instead(
     assert next_step(scene.board) is step
 
 
+@pytest.mark.parametrize(
+    ("situation", "step"),
+    [
+        (nothing_done, Step.MODEL),
+        (one_idle, Step.WAIT),
+        (late_result, Step.WAIT),
+        (half_a_group, Step.WAIT),
+        (only_external, Step.PARK),
+        (held_beside_work, Step.WAIT),
+        (held_beside_external, Step.APPROVE),
+    ],
+)
+def test_in_shadow_mode_every_call_is_answered_first(
+    situation: Callable[[Scene], None], step: Step
+) -> None:
+    """Neither news nor idle tasks give the model a turn while a call is open."""
+    scene = Scene(*SPECS, config=GuardConfig(shadow=True))
+    situation(scene)
+    assert next_step(scene.board) is step
+
+
 def test_delivery_any_tells_half_a_group() -> None:
     """Each result is shown as soon as it is there, or one message's results together."""
     for delivery, news in ((Delivery.ANY, True), (Delivery.ALL, False)):
