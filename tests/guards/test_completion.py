@@ -96,7 +96,7 @@ def test_an_untouched_task_is_named_once() -> None:
 def test_a_task_that_is_said_to_need_no_tool_is_not_named(
     said: str, missed: tuple[str, ...]
 ) -> None:
-    """Only the words that the task view asks for count, on a line of the task; others are no claim."""
+    """Only the words that the task view asks for count, on a line that begins with the task."""
     scene = Scene(TOOL)
     scene.finished("x")
     assert judge_completion(scene.board, said).tasks == missed
