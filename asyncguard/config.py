@@ -129,6 +129,8 @@ class Timing:
     """Wait for a background call before the model sees a placeholder; ends at any completion."""
     linger: float = 0.005
     """Wait for further completions after the first one."""
+    patience: float = 0.25
+    """Wait for a completion before a turn that only offers idle tasks which the model has left."""
     retry_initial: float = 0.2
     """First back-off; doubled at each attempt, with jitter."""
     retry_max: float = 30.0
@@ -204,11 +206,12 @@ class GuardConfig:
     breaker: bool = True
     """Pause a tool that keeps failing."""
     shadow: bool = False
-    """Let guards judge without intervening.
+    """Let guards judge without intervening, and show the agent what it would see without them.
 
-    Objections become events, every call that can be run is admitted as proposed, and the run ends
-    when the model says so. Features work as switched; references are not offered, because no guard
-    would hold their calls back.
+    Objections become events, every call that can be run is admitted as proposed, every call of a
+    message is answered before the model's next turn whatever its tool's mode, and the run ends when
+    the model says so. Neither the task view nor references are offered; other features work as
+    switched. With ``waiting=False`` calls stay in the background, for an agent that is used to it.
     """
     siblings: Siblings = Siblings.ONCE
     """Rule of ``premature`` for undeclared calls of one message, with several tasks."""
@@ -261,6 +264,11 @@ class GuardConfig:
             )
         # The checks above leave only fields of type bool, which mypy does not see in a mapping.
         return replace(self, **dict(switches))  # type: ignore[arg-type]
+
+    @property
+    def shows_tasks(self) -> bool:
+        """Return True if the model is shown the state of its tasks."""
+        return self.task_view and self.ledger and not self.shadow
 
     @property
     def offers_references(self) -> bool:

@@ -3,7 +3,7 @@
 The model gets a turn if news is undelivered, or if an open task has no open call and was not passed
 over since its last news. Otherwise the run waits, which costs no model turn. A rejection that names
 pending calls does not count as news: the model can do nothing with it before their results are
-there, so both arrive in the same turn.
+there, so both arrive in the same turn. In shadow mode the model gets no turn while a call is open.
 """
 
 from enum import StrEnum
@@ -56,7 +56,9 @@ def next_step(board: Scoreboard) -> Step:
     # Ablation: without waiting, the model gets a turn while calls are pending.
     if not board.config.waiting:
         return Step.APPROVE if held else Step.MODEL
-    if has_news(board) or idle_tasks(board):
+    # Without guards an agent goes on when all its calls are answered; shadow mode plays that agent.
+    answers_due = board.config.shadow and ledger.any_open()
+    if not answers_due and (has_news(board) or idle_tasks(board)):
         return Step.MODEL
     running = ledger.running_tools()
     # A tool that is still starting external work runs in this process, so the run must not park.
@@ -152,6 +154,17 @@ def idle_tasks(board: Scoreboard) -> list[str]:
         for task in ledger.open_tasks()
         if not task.skipped_by_model and not ledger.has_open(task.task.id)
     ]
+
+
+def offers_again(board: Scoreboard) -> bool:
+    """Return True if a turn would only offer idle tasks again that the model has left once.
+
+    Untouched tasks do not count: a model that begins one task a message should not wait.
+    """
+    if not board.config.waiting or has_news(board):
+        return False
+    records = [board.ledger.task(task) for task in idle_tasks(board)]
+    return bool(records) and all(item and item.last_call is not None for item in records)
 
 
 def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str, ...]:

@@ -20,7 +20,12 @@ _TASKS = [
 _SPECS = [
     ToolSpec(name="search", effect=EffectClass.PURE, reads=("flights:{city}",)),
     ToolSpec(name="book", reads=(), writes=("bookings:{traveller}",)),
-    ToolSpec(name="print_ticket", effect=EffectClass.PURE, reads=("bookings:{traveller}",)),
+    ToolSpec(
+        name="print_ticket",
+        effect=EffectClass.PURE,
+        reads=("bookings:{traveller}",),
+        takes_from=(),  # it waits for the booking, and takes nothing from its result
+    ),
     ToolSpec(name="weather", effect=EffectClass.PURE, reads=()),
 ]
 

@@ -14,12 +14,7 @@ from asyncguard.core.scoreboard import Scoreboard, task_view
 
 def view_message(board: Scoreboard) -> HumanMessage | None:
     """Return the task-state view for the next turn, or ``None`` if there is nothing to show."""
-    if not (
-        board.config.task_view
-        and board.config.ledger
-        and board.several_tasks
-        and board.ledger.turns
-    ):
+    if not (board.config.shows_tasks and board.several_tasks and board.ledger.turns):
         return None
     return note_for_model(task_view(board), "view")
 
