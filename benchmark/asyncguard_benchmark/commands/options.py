@@ -33,7 +33,7 @@ _RUN_EXAMPLES = """\
 examples:
   asyncguard bench run --agents oracle --players plain,graph,middleware --regimes sync,fixed1,fixed2
   asyncguard bench run --agents eager --arms all,without-grounding,only-grounding --seeds 0,1,2
-  asyncguard bench run --agents eager --distractor-rate 0.25 --tools declared,undeclared
+  asyncguard bench run --agents eager --distractor-rate 0,0.25,0.5,1 --tools declared,undeclared
   asyncguard bench run --model openai:gpt-4.1-mini --surfaces native --suite lite --dry-run --prices prices.json
   asyncguard bench run --model openai:qwen3-8b --base-url http://127.0.0.1:8000/v1 --suite lite --arms none,all
   asyncguard bench run --agents personas --workers 4 --out personas.jsonl
@@ -181,9 +181,9 @@ def _run(commands: Any) -> None:
     )
     made.add_argument(
         "--distractor-rate",
-        type=_rate,
-        metavar="P",
-        help="eager agent: guesses that stand in a message",
+        type=_rates,
+        metavar="P,Q",
+        help="eager agents: shares of guesses that stand in a message; each is played",
     )
     made.add_argument(
         "--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call"
@@ -404,6 +404,10 @@ def _numbers(text: str) -> tuple[int, ...]:
         return tuple(int(word) for word in words(text)) or (0,)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a list of whole numbers, not {text!r}") from None
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(map(_rate, text.split(","))))
 
 
 def _rate(text: str) -> float:

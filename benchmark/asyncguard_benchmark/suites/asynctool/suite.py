@@ -13,6 +13,10 @@ AGENTS = {
     "forgetful": ".agents.forgetful:ForgetfulAgent",
     "malformed": ".agents.malformed:MalformedAgent",
     "keyword-and-copy": ".agents.keyword:KeywordAgent",
+    "eager-batch": ".agents.eager:EagerBatchAgent",
+    "parallel": "asyncguard_benchmark.harness.agents.schedulers:ParallelAgent",
+    "heeding": "asyncguard_benchmark.harness.agents.schedulers:HeedingAgent",
+    "batch": "asyncguard_benchmark.harness.agents.schedulers:BatchAgent",
 }
 """Agents whose behaviour is written down."""
 PERSONA_NAMES = (
