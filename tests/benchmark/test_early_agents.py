@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
@@ -143,9 +144,16 @@ def test_refusals_of_two_calls_in_one_message_belong_to_two_steps() -> None:
     assert [call["name"] for call in second.tool_calls] == ["cat"]
 
 
-@pytest.mark.parametrize("kind", ["parallel", "heeding", "batch", "eager-batch"])
-@pytest.mark.parametrize("player", ["plain", "graph", "middleware"])
-def test_the_same_seed_gives_the_same_episode(kind: str, player: str) -> None:
+# Several calls in a message are left out for the middleware: LangChain runs them side by side, and which of them lets
+# the benchmark's clock go on is not determined there.
+@pytest.mark.parametrize(
+    ("player", "kind"),
+    [
+        *product(("plain", "graph"), ("parallel", "heeding", "batch", "eager-batch")),
+        *product(("middleware",), ("parallel", "heeding")),
+    ],
+)
+def test_the_same_seed_gives_the_same_episode(player: str, kind: str) -> None:
     """Message for message, also with several calls in a message."""
     first, second = (played(LITE[3], kind, player) for _ in range(2))
     assert first.messages == second.messages

@@ -60,7 +60,7 @@ SUITE = BenchmarkSuite(
     },
     agents=AGENTS,
     personas=dict.fromkeys(PERSONA_NAMES, ".agents.personas.agent:PersonaAgent"),
-    sets=("main", "four", "lite"),
+    sets=("main", "four", "lite", "independent"),
     compositions=".dataset:compositions",
     tasks="asyncguard_benchmark.harness.loading:shipped_sub_tasks",
     score=".scorers.verdict:score",
