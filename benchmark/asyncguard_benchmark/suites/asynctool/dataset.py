@@ -7,9 +7,10 @@ from asyncguard_benchmark.harness.loading import (
     named_composition,
     read_list,
     shipped_compositions,
+    shipped_sub_tasks,
     sub_task_from_json,
 )
-from asyncguard_benchmark.harness.scenario import Composition, SubTask, Suite
+from asyncguard_benchmark.harness.scenario import Composition, Split, SubTask, Suite
 
 INDEPENDENT = "independent"
 """Name of the set whose tasks have steps that do not need each other: it shows what a guard costs.
@@ -31,6 +32,15 @@ def compositions(name: str) -> tuple[Composition, ...]:
         named_composition(value, known, f"{file}[{number}]")
         for number, value in enumerate(read_list(file))
     )
+
+
+def solved_tasks() -> tuple[SubTask, ...]:
+    """Return the single tasks of all sets and of the wild split.
+
+    Raises:
+        DataError: a file breaks the format.
+    """
+    return (*shipped_sub_tasks(), *shipped_sub_tasks(Split.WILD), *independent_tasks())
 
 
 @cache

@@ -63,6 +63,7 @@ SUITE = BenchmarkSuite(
     sets=("main", "four", "lite", "independent"),
     compositions=".dataset:compositions",
     tasks="asyncguard_benchmark.harness.loading:shipped_sub_tasks",
+    solved=".dataset:solved_tasks",
     score=".scorers.verdict:score",
     example=".few_shot:example_of",
     commands=(
