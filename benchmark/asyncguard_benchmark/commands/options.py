@@ -11,6 +11,8 @@ from asyncguard_benchmark.commands.arguments import (
     described,
     number,
     positive,
+    rate,
+    rates,
     several,
     words,
 )
@@ -181,12 +183,12 @@ def _run(commands: Any) -> None:
     )
     made.add_argument(
         "--distractor-rate",
-        type=_rates,
+        type=rates,
         metavar="P,Q",
         help="eager agents: shares of guesses that stand in a message; each is played",
     )
     made.add_argument(
-        "--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call"
+        "--lucky-rate", type=rate, metavar="P", help="eager agent: guesses foreseen from the call"
     )
     made.add_argument(
         "--member",
@@ -196,7 +198,7 @@ def _run(commands: Any) -> None:
     )
     made.add_argument(
         "--compliance",
-        type=_rate,
+        type=rate,
         metavar="P",
         help="personas: share of refusals heeded, 1 by default",
     )
@@ -404,17 +406,3 @@ def _numbers(text: str) -> tuple[int, ...]:
         return tuple(int(word) for word in words(text)) or (0,)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a list of whole numbers, not {text!r}") from None
-
-
-def _rates(text: str) -> tuple[float, ...]:
-    return tuple(dict.fromkeys(map(_rate, text.split(","))))
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
-    return value

@@ -68,6 +68,7 @@ SUITE = BenchmarkSuite(
     example=".few_shot:example_of",
     commands=(
         ".commands.options:add_demo",
+        ".commands.options:add_sweep",
         ".commands.options:add_validate",
         ".commands.options:add_calibrate",
     ),

@@ -3,12 +3,30 @@
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_jobs, number, positive, several
-from asyncguard_benchmark.harness.scenario import Category
+from asyncguard_benchmark.commands.arguments import (
+    add_command,
+    add_jobs,
+    number,
+    positive,
+    rates,
+    several,
+)
+from asyncguard_benchmark.harness.arms import ARMS
+from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
+from asyncguard_benchmark.harness.scenario import Category, Regime
 
 DEMO_EVERY = 30
 """Compositions of the suite `lite` for one of the demo."""
 _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
+_SETS = ("main", "four", "lite", "independent")
+_SWEEP_EXAMPLES = """\
+examples:
+  asyncguard bench sweep
+  asyncguard bench sweep --every 1 --regimes fixed1,random12 --players graph,middleware
+  asyncguard bench sweep --rates 0.5 --batch-rates 0.5 --arms all,without-grounding,none --json
+
+The same command again goes on where an interrupted one stopped.
+"""
 _CALIBRATE_EXAMPLES = """\
 examples:
   asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
@@ -36,6 +54,51 @@ def add_demo(commands: Any) -> None:
     )
     made.add_argument(
         "--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes"
+    )
+    add_jobs(made)
+
+
+def add_sweep(commands: Any) -> None:
+    """Add ``sweep``."""
+    made = add_command(
+        commands,
+        "sweep",
+        "sweep shares of plausible guesses, and what guards cost agents that do not guess",
+        f"{_COMMANDS}.sweep",
+        _SWEEP_EXAMPLES,
+    )
+    made.add_argument(
+        "--suites",
+        type=several(_SETS),
+        default=("lite", "independent"),
+        metavar="A,B",
+        help=f"of {', '.join(_SETS)}; lite and independent by default",
+    )
+    made.add_argument(
+        "--every", type=positive, default=6, metavar="N", help="play every Nth composition (6)"
+    )
+    guarded = tuple(name for name in PLAYER_NAMES if name != PLAIN)
+    tools, regimes = ("declared", "undeclared"), tuple(each.value for each in Regime)
+    lists = (
+        ("--arms", tuple(ARMS), None, "guards; see `bench list arms`"),
+        ("--players", guarded, guarded[:1], ", ".join(guarded)),
+        ("--tools", tools, tools, ", ".join(tools)),
+        ("--regimes", regimes, ("fixed1",), ", ".join(regimes)),
+    )
+    for name, known, default, text in lists:
+        made.add_argument(name, type=several(known), default=default, metavar="A,B", help=text)
+    for name, who in (
+        ("--rates", "the eager agent"),
+        ("--batch-rates", "the agent that guesses within a message"),
+    ):
+        made.add_argument(
+            name,
+            type=rates,
+            metavar="P,Q",
+            help=f"shares of the guesses of {who} that stand in a message",
+        )
+    made.add_argument(
+        "--out", type=Path, default=Path("sweep"), metavar="DIR", help="where all of it goes"
     )
     add_jobs(made)
 
