@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import product
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from asyncguard_benchmark import Composition, Regime, Surface, score
 from asyncguard_benchmark.commands import options, run
-from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.plan import PlanStep, plan_of
 from asyncguard_benchmark.harness.agents.schedulers import BatchAgent, HeedingAgent, ParallelAgent
 from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.harness.campaign import Cell, Condition, play
@@ -18,6 +18,7 @@ from asyncguard_benchmark.harness.protocol.entries import EXECUTING, executing
 from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, native_tools
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerBatchAgent
+from asyncguard_benchmark.suites.asynctool.dataset import compositions
 from tests.benchmark.builders import LITE, compose
 
 PAIR = compose("tb-04", "tb-02")
@@ -104,6 +105,47 @@ def test_the_heeding_agent_makes_early_calls_until_it_is_told() -> None:
     hint = json.dumps({"wait": f"{EXECUTING} {FURTHER}"})
     assert early(HeedingAgent, hint) == [("get_watchlist",)]
     assert early(ParallelAgent, hint) == [("place_order",)]
+
+
+def test_the_heeding_agent_waits_in_every_task_once_it_was_refused() -> None:
+    """One refusal teaches it for the rest of the run; without guards it is the parallel agent."""
+    chosen = compositions("independent")[::7]
+    for each in chosen:
+        parallel, heeding, bare, free = (
+            played(each, kind, arm=arm, regime=Regime.FIXED1)
+            for kind, arm in (
+                ("parallel", "all"),
+                ("heeding", "all"),
+                ("parallel", "none"),
+                ("heeding", "none"),
+            )
+        )
+        assert bare.trajectory == free.trajectory
+        assert heeding.counters.rounds <= parallel.counters.rounds + 1
+    both = chosen[0]
+    tasks = [task.task_id for task in plan_of(both).tasks]
+    first, second = (task.steps[0] for task in plan_of(both).tasks[:2])
+    early = plan_of(both).tasks[0].steps[1]
+    messages = [
+        *NativeSpeech(both).opening(),
+        call(1, tasks[0], first),
+        answer(1, WAIT),
+        call(2, tasks[0], early),
+        refusal(2),
+        call(3, tasks[1], second),
+        answer(3, WAIT),
+    ]
+    for kind, expected in ((ParallelAgent, 1), (HeedingAgent, 0)):
+        speaker = kind(plan=plan_of(both)).bind_tools(native_tools(both))
+        assert len(speaker.invoke(messages).tool_calls) == expected
+
+
+def call(number: int, task: str, step: PlanStep) -> AIMessage:
+    """A message of an agent with one call."""
+    arguments = {"task_id": task, **step.arguments}
+    return AIMessage(
+        "", tool_calls=[{"name": step.tool, "args": arguments, "id": f"call_{number}"}]
+    )
 
 
 def test_the_batch_agent_makes_all_independent_calls_in_one_message() -> None:
