@@ -174,16 +174,33 @@ def test_the_eager_batch_agent_guesses_within_a_message() -> None:
     ]
 
 
-def test_refusals_of_two_calls_in_one_message_belong_to_two_steps() -> None:
-    """The third call of a tool is not taken for the second one, which was refused."""
-    both = compose("fs-08", "tb-02")
-    speaker = EagerBatchAgent(plan=plan_of(both)).bind_tools(native_tools(both))
+def batch_said(task: str, replies: Sequence[BaseMessage]) -> list[dict[str, object]]:
+    """The calls of the batch agent for a task of the independent set, after its first message was answered so."""
+    both = next(each for each in compositions("independent") if task in each.task_ids)
+    speaker = BatchAgent(plan=plan_of(both)).bind_tools(native_tools(both))
     opening: list[BaseMessage] = NativeSpeech(both).opening()
     first = speaker.invoke(opening)
-    assert [call["name"] for call in first.tool_calls] == ["cat", "cat", "cat"]
-    replies: list[BaseMessage] = [answer(1, {"text": "x"}), refusal(2), answer(3, {"text": "y"})]
-    second = speaker.invoke([*opening, first, *replies])
-    assert [call["name"] for call in second.tool_calls] == ["cat"]
+    own = [call for call in first.tool_calls if call["args"]["task_id"] == task]
+    named = [
+        reply.model_copy(update={"tool_call_id": call["id"]})
+        for call, reply in zip(own, replies, strict=True)
+    ]
+    said = speaker.invoke([*opening, first, *named]).tool_calls
+    return [call["args"] for call in said if call["args"]["task_id"] == task]
+
+
+def test_a_refusal_of_one_call_of_a_tool_belongs_to_its_step() -> None:
+    """The second of three quotes was refused: it is the one that is asked for again, not the third."""
+    (again,) = batch_said("in-01", [answer(1, {}), refusal(2), answer(3, {})])
+    assert again["symbol"] == "BRIO"
+
+
+def test_the_batch_agent_goes_on_when_all_results_of_a_task_are_there() -> None:
+    """The hotel is known, but the rate of exchange is not: the room is booked after it."""
+    hotels = {"hotels": [{"hotel_id": "HT-15"}]}
+    assert batch_said("in-13", [answer(1, hotels), answer(2, WAIT), answer(3, {})]) == []
+    (room,) = batch_said("in-13", [answer(1, hotels), answer(2, {}), answer(3, {})])
+    assert room["hotel_id"] == "HT-15"
 
 
 # Several calls in a message are left out for the middleware: LangChain runs them side by side, and which of them lets
