@@ -27,16 +27,20 @@ GUARD_OF = {
 
 def test_the_sweep_asks_both_front_and_back() -> None:
     """Each share of guesses without guards, and with all guards of both kinds of tools; agents are known by name."""
-    cells = sceptic.cells_of([compose("fs-01", "tb-01")])
+    composition = compose("fs-01", "tb-01")
+    cells = sceptic.cells_of([composition], sceptic.guessing(sceptic.RATES, sceptic.BATCH_RATES))
     asked = {
         (each.condition.agent.label, each.condition.arm, each.condition.declared) for each in cells
     }
-    assert len(asked) == len(cells) == 3 * 3
+    assert len(asked) == len(cells) == 6 * 3
     assert {(arm, declared) for _, arm, declared in asked} == {
         (NONE, True),
         (ALL, True),
         (ALL, False),
     }
+    price = sceptic.demo_cells([composition])[len(cells) :]
+    assert [each.condition.agent.label for each in price[::2]] == list(sceptic.HONEST)
+    assert {*sceptic.HONEST, sceptic.EAGER, sceptic.EAGER_BATCH} <= set(AGENTS)
     assert set(demo.AGENTS) <= set(AGENTS)
     assert set(demo.AGENTS) == {*GUARD_OF, "oracle"}
 
@@ -79,7 +83,7 @@ def test_the_demo_shows_what_each_guard_is_worth(
     } == {100}
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert len(Element().read(page).tables) > 10
-    assert len(data_of(page)["compositions"]) == 3
+    assert len(data_of(page)["compositions"]) == 3 + 3  # three more have independent steps
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert "## What guards do not catch" in report
     assert "Eager agent, overall by share of such guesses" in said
@@ -94,5 +98,5 @@ def test_the_demo_speaks_json(
     assert main(["demo", "--out", str(tmp_path), "--jobs", "1", "--json", "--every", "200"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["findings"]["settings"]["compositions"] == 1
-    assert len(told["sweep"]) == 9
+    assert len(told["sweep"]) == 6 * 3 + 3 * 2
     assert all(Path(each).exists() for each in told["files"])

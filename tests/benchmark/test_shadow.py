@@ -22,6 +22,7 @@ from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.players.plain import NAME as PLAIN
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.suites.asynctool.sceptic import HONEST
 from asyncguard_benchmark.suites.asynctool.suite import AGENTS
 from tests.benchmark.builders import SUB_TASKS, compose, gold, played
 from tests.benchmark.builders_findings import setup
@@ -46,6 +47,8 @@ def episode(
         )
         for number, agent in enumerate(AGENTS)
         for player in PLAYERS
+        # Which of several calls in a message LangChain ends first moves the middleware's clock.
+        if player == "graph" or agent not in ("batch", "eager-batch")
     ],
 )
 def test_shadowed_runs_are_unguarded_runs(agent: str, player: str) -> None:
@@ -61,7 +64,7 @@ def test_shadowed_runs_are_unguarded_runs(agent: str, player: str) -> None:
         assert shadowed.counters == plain.counters
         assert not any(each.get("enforced", True) for each in shadowed.settings["interventions"])
         said += len(shadowed.settings["interventions"])
-    assert said or agent in ("oracle", "serial", "keyword-and-copy")
+    assert said or agent in (*HONEST, "oracle", "serial", "keyword-and-copy")
 
 
 def test_wrong_is_what_differs_from_the_remaining_gold() -> None:

@@ -116,3 +116,19 @@ def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
+
+
+def rates(text: str) -> tuple[float, ...]:
+    """Return the shares of a list, each once."""
+    return tuple(dict.fromkeys(map(rate, text.split(","))))
+
+
+def rate(text: str) -> float:
+    """Return a share from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return value

@@ -49,7 +49,7 @@ _RUN_EXAMPLES = """\
 examples:
   asyncguard bench run --agents oracle --players plain,graph,middleware --regimes sync,fixed1,fixed2
   asyncguard bench run --agents eager --arms all,without-grounding,only-grounding --seeds 0,1,2
-  asyncguard bench run --agents eager --distractor-rate 0.25 --tools declared,undeclared
+  asyncguard bench run --agents eager --distractor-rate 0,0.25,0.5,1 --tools declared,undeclared
   asyncguard bench run --model openai:gpt-4.1-mini --surfaces native --suite lite --dry-run --prices prices.json
   asyncguard bench run --model openai:qwen3-8b --base-url http://127.0.0.1:8000/v1 --suite lite --arms none,all
   asyncguard bench run --agents personas --workers 4 --out personas.jsonl

@@ -4,7 +4,14 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_names, add_out, number, words
+from asyncguard_benchmark.commands.arguments import (
+    add_names,
+    add_out,
+    number,
+    rate,
+    rates,
+    words,
+)
 from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.names import PLAYER_NAMES
 from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
@@ -58,11 +65,15 @@ def add_agents(made: Any, text: str) -> None:
 
 def add_agent_settings(made: Any) -> None:
     """Add what the eager agent and the personas can be set to."""
-    for option, text in (
-        ("--distractor-rate", "eager agent: guesses that stand in a message"),
-        ("--lucky-rate", "eager agent: guesses foreseen from the call"),
-    ):
-        made.add_argument(option, type=_rate, metavar="P", help=text)
+    made.add_argument(
+        "--distractor-rate",
+        type=rates,
+        metavar="P,Q",
+        help="eager agents: shares of guesses that stand in a message; each is played",
+    )
+    made.add_argument(
+        "--lucky-rate", type=rate, metavar="P", help="eager agent: guesses foreseen from the call"
+    )
     made.add_argument(
         "--member",
         type=number,
@@ -71,7 +82,7 @@ def add_agent_settings(made: Any) -> None:
     )
     made.add_argument(
         "--compliance",
-        type=_rate,
+        type=rate,
         metavar="P",
         help="personas: share of refusals heeded, 1 by default",
     )
@@ -165,13 +176,3 @@ def add_no_messages(made: Any) -> None:
     made.add_argument(
         "--no-messages", dest="messages", action="store_false", help="save no conversations"
     )
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
-    return value

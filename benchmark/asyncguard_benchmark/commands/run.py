@@ -1,7 +1,7 @@
 """``bench run``: plays a grid of conditions into a file, and goes on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from asyncguard_benchmark.commands.missing_episodes import check_failures, play_missing
@@ -17,7 +17,7 @@ from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid
 from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.models.spec import ModelSpec
-from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.registry import AgentSpec, agent_class
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
@@ -140,18 +140,23 @@ def _contestants(options: Namespace) -> list[Contestant]:
         episodes = [line.episode for line in read_lines(options.replay) if line.episode is not None]
         found.append(replay_spec(options.replay, episodes))
     names = options.agents or (() if found else registry().suite_of_set(options.suite).agents)
-    return [*found, *(_agent(kind, options) for kind in names)]
+    return [*found, *(agent for kind in names for agent in agents_of(kind, options))]
 
 
-def _agent(kind: str, options: Namespace) -> AgentSpec:
+def agents_of(kind: str, options: Namespace) -> Iterator[AgentSpec]:
+    """Yield an agent with its settings, once for each rate of distractors."""
     given: dict[str, float | None] = {}
-    if kind == "eager":
-        given = {"distractor_rate": options.distractor_rate, "lucky_rate": options.lucky_rate}
-    elif kind in registry().personas:
+    rates: Sequence[float | None] = (None,)
+    if kind in registry().personas:
         given = {"member": options.member, "compliance": options.compliance}
-    return AgentSpec(
-        kind=kind, settings={name: value for name, value in given.items() if value is not None}
-    )
+    elif "distractor_rate" in agent_class(kind).model_fields:
+        rates, given = options.distractor_rate or rates, {"lucky_rate": options.lucky_rate}
+    for rate in rates:
+        settings = {"distractor_rate": rate, **given}
+        yield AgentSpec(
+            kind=kind,
+            settings={name: value for name, value in settings.items() if value is not None},
+        )
 
 
 def chosen(beginnings: Sequence[str] | None, name: str = Suite.MAIN) -> list[Composition]:

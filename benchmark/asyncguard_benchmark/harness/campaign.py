@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from langchain_core.language_models import BaseChatModel
 
 from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.episode import FORMAT, Episode
 from asyncguard_benchmark.harness.episode_key import EpisodeKey
@@ -166,13 +167,21 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
     example = _example(cell) if condition.few_shot else None
+    playing = agent or condition.agent.make(composition, condition.seed)
     episode = run_episode(
         composition,
-        agent or condition.agent.make(composition, condition.seed),
+        playing,
         condition.regime,
         condition.surface,
         condition.seed,
-        player_of(condition.player, condition.arm, declared=condition.declared, example=example),
+        player_of(
+            condition.player,
+            condition.arm,
+            declared=condition.declared,
+            example=example,
+            # The paper allows one call a message; a simulated agent that makes several is let.
+            parallel_calls=isinstance(playing, SpeakingAgent) and playing.parallel,
+        ),
     )
     settings = {
         **episode.settings,

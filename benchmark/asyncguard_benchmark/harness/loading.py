@@ -169,11 +169,16 @@ def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
 def _suite(values: Sequence[Any], where: str) -> tuple[Composition, ...]:
     known = by_id(shipped_sub_tasks())
     return tuple(
-        _composition(value, known, f"{where}[{number}]") for number, value in enumerate(values)
+        named_composition(value, known, f"{where}[{number}]") for number, value in enumerate(values)
     )
 
 
-def _composition(value: Any, known: Mapping[str, SubTask], where: str) -> Composition:
+def named_composition(value: Any, known: Mapping[str, SubTask], where: str) -> Composition:
+    """Read a composition that names its sub-tasks by their ids.
+
+    Raises:
+        DataError: it breaks the format, or names something unknown.
+    """
     named = parse(_NAMED, value, where)
     unknown = [task_id for task_id in named.sub_tasks if task_id not in known]
     if unknown:

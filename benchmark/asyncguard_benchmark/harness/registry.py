@@ -77,7 +77,14 @@ def agent_class(kind: str) -> type[SpeakingAgent]:
     return found
 
 
-def player_of(name: str, arm: str, *, declared: bool, example: str | None = None) -> Player:
+def player_of(
+    name: str,
+    arm: str,
+    *,
+    declared: bool,
+    example: str | None = None,
+    parallel_calls: bool = False,
+) -> Player:
     """Return a player by name, with the guards of an arm.
 
     Args:
@@ -85,6 +92,7 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
         arm: A name that `arm_of` knows; the plain player has no guards and takes `none` only.
         declared: True if the tools declare footprints, effects and scope to the guards.
         example: One successful trajectory for the system prompt.
+        parallel_calls: True if several calls in one native message are allowed.
 
     Raises:
         UnknownNameError: one of the names is unknown, or the plain player is to have guards.
@@ -95,7 +103,9 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
             raise UnknownNameError(
                 f"the plain player has no guards, so it cannot play the arm {arm}"
             )
-        return partial(play_plain, example=example)
+        return partial(play_plain, example=example, parallel_calls=parallel_calls)
     from asyncguard_benchmark.harness.players.by_arm import guarded_player  # noqa: PLC0415 - loads asyncguard and LangGraph, longer than most commands take
 
-    return guarded_player(name, switched, declared=declared, example=example)
+    return guarded_player(
+        name, switched, declared=declared, example=example, parallel_calls=parallel_calls
+    )

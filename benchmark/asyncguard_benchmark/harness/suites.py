@@ -44,6 +44,9 @@ class BenchmarkSuite:
     """``(set: str) -> Sequence[Composition]``; needed with `sets`."""
     tasks: str = ""
     """``() -> Sequence[SubTask]``: the single tasks that `bench list tasks` shows."""
+    solved: str = ""
+    """``() -> Sequence[SubTask]``: all tasks whose solutions say from which tools' results an argument can come, for
+    declared tools; none if solutions do not show it, say because tools fail."""
     score: str = ""
     """``(Episode) -> Score``; needed with `toolsets`."""
     example: str = ""

@@ -38,6 +38,7 @@ class TaskProgress:
         """Texts of the messages for this sub-task: its question and its results so far."""
         self._made: dict[int, Attempt] = {}
         self._refused: dict[int, int] = {}
+        self._meant: set[tuple[int, int]] = set()
         self._next = 0
         for attempt in attempts:
             self._assign(attempt)
@@ -47,15 +48,22 @@ class TaskProgress:
         """True if a call has no result yet."""
 
     def _assign(self, attempt: Attempt) -> None:
-        """Give an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
+        """Give an attempt to the earliest step without one that uses its tool; a refused one leaves the step free.
+
+        Calls of one message stand for different steps, in order: the second is not the first one again.
+        """
         fitting = (
             n
             for n, step in enumerate(self.plan.steps)
-            if n not in self._made and step.tool == attempt.tool
+            if n not in self._made
+            and (attempt.said, n) not in self._meant
+            and step.tool == attempt.tool
         )
         position = next(fitting, None)
         if position is None:
             return
+        if attempt.said:
+            self._meant.add((attempt.said, position))
         if attempt.standing is Standing.REJECTED:
             self._refused[position] = self._refused.get(position, 0) + 1
         else:
@@ -72,6 +80,11 @@ class TaskProgress:
         return self._next if self._next < len(self.plan.steps) else None
 
     @property
+    def unmade(self) -> tuple[int, ...]:
+        """Indices of all steps that are still to be made, in order."""
+        return tuple(n for n in range(self._next, len(self.plan.steps)) if n not in self._made)
+
+    @property
     def remaining(self) -> int:
         """Return the number of steps that are still to be made."""
         return len(self.plan.steps) - len(self._made)
@@ -83,6 +96,11 @@ class TaskProgress:
     def refusals(self, position: int) -> int:
         """Return the number of times that a step was refused."""
         return self._refused.get(position, 0)
+
+    @property
+    def refused(self) -> bool:
+        """Return True if any call was refused."""
+        return bool(self._refused)
 
     def step(self, position: int) -> PlanStep:
         """Return a step of the plan."""

@@ -1,12 +1,14 @@
-"""Agents that never act on a value they do not have: `OracleAgent` interleaves, `SerialAgent` does task after task."""
+"""Agents that never act on a value they do not have: they differ in the order and the number of their calls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
 from asyncguard_benchmark.harness.agents.progress import TaskProgress
 from asyncguard_benchmark.harness.agents.simulated import Decision, SimulatedAgent, call_of
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
+from asyncguard_benchmark.harness.protocol.entries import CALLS_WAIT
 
 
 class CarefulAgent(SimulatedAgent):
@@ -15,7 +17,10 @@ class CarefulAgent(SimulatedAgent):
     def _next_call(self, task: TaskProgress) -> CallAction | None:
         """Return the next call of a sub-task if its operands are known."""
         position = task.next_position
-        if position is None or self._given_up(task, position):
+        return None if position is None else self._call_at(task, position)
+
+    def _call_at(self, task: TaskProgress, position: int) -> CallAction | None:
+        if self._given_up(task, position):
             return None
         operands = task.operands(position)
         # What was refused is tried again when the sub-task is at rest: that is what a refusal asks for.
@@ -63,3 +68,62 @@ class SerialAgent(CarefulAgent):
             return Completed()
         call = None if current.waiting else self._next_call(current)
         return Idle() if call is None else (call,)
+
+
+class ParallelAgent(CarefulAgent):
+    """Agent that makes each call whose values it knows, task after task, and never waits, whatever it is told.
+
+    It makes a refused call again when the sub-task is at rest, and the next one early as before.
+    """
+
+    @override
+    def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
+        """Return the calls of all sub-tasks that can go on, in the order of the tasks."""
+        if all(self._finished(task) for task in tasks):
+            return Completed()
+        return (
+            tuple(call for task in tasks if (call := self._next_call(task)) is not None) or Idle()
+        )
+
+
+class HeedingAgent(ParallelAgent):
+    """Agent that makes early calls until it learns that they are not wanted, and then waits for the results of a task.
+
+    It learns by a refusal, or by the answer to a call that says that further calls of its task wait.
+    """
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decide from the calls of the conversation, and from what it was told of early calls."""
+        tasks = self.progress(messages, TaskProgress)
+        heeds = any(task.refused for task in tasks) or any(
+            CALLS_WAIT.search(str(message.text)) for message in messages
+        )
+        decision = self.decide(tasks)
+        if not heeds or not isinstance(decision, tuple):
+            return decision
+        waiting = {task.plan.task_id for task in tasks if task.waiting}
+        return tuple(call for call in decision if call.task_id not in waiting) or Idle()
+
+
+class BatchAgent(CarefulAgent):
+    """Agent that makes all calls that do not need each other in one native message, and the others after the results.
+
+    It goes on with a sub-task when all of its results are there. On the text surface a message holds one call.
+    """
+
+    parallel: bool = True
+
+    @override
+    def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
+        """Return the calls of all sub-tasks at rest, up to the first of each that needs a result."""
+        if all(self._finished(task) for task in tasks):
+            return Completed()
+        return tuple(call for task in tasks for call in self._ready(task)) or Idle()
+
+    def _ready(self, task: TaskProgress) -> Iterator[CallAction]:
+        for position in () if task.waiting else task.unmade:
+            call = self._call_at(task, position)
+            if call is None:
+                return
+            yield call

@@ -26,7 +26,9 @@ _PLAYERS: Mapping[str, _Guarded] = {"graph": play_graph, "middleware": play_midd
 _NOT_MADE = "The call was not made."
 
 
-def guarded_player(name: str, arm: Arm, *, declared: bool, example: str | None) -> Player:
+def guarded_player(
+    name: str, arm: Arm, *, declared: bool, example: str | None, parallel_calls: bool = False
+) -> Player:
     """Return a player by name, with the guards of an arm.
 
     Args:
@@ -34,6 +36,7 @@ def guarded_player(name: str, arm: Arm, *, declared: bool, example: str | None) 
         arm: Guards that are on.
         declared: True if the tools declare footprints, effects and scope to the guards.
         example: One successful trajectory for the system prompt.
+        parallel_calls: True if several calls in one native message are allowed.
 
     Raises:
         UnknownNameError: there is no player of this name.
@@ -47,6 +50,7 @@ def guarded_player(name: str, arm: Arm, *, declared: bool, example: str | None) 
         wording=arm.wording,
         refused={} if arm.drops is None else {arm.drops: _NOT_MADE},
         example=example,
+        parallel_calls=parallel_calls,
     )
     if arm.sham:
         return partial(play_sham, setting=setting, play=play)

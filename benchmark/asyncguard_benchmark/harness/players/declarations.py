@@ -1,7 +1,7 @@
 """Declarations of the tools in the runtime's own terms."""
 
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from asyncguard import Mode, ToolSpec
@@ -12,8 +12,10 @@ from asyncguard_benchmark.harness.players.translation import (
     UNKNOWN_TOOL,
     UNREADABLE_TOOL,
 )
+from asyncguard_benchmark.harness.pointers import parts
 from asyncguard_benchmark.harness.scenario import Composition
-from asyncguard_benchmark.services.catalogue import composition_tools, tools_named
+from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.services.catalogue import composition_tools, tools_named, toolset_of
 from asyncguard_benchmark.services.common_tools import DESCRIBE
 from asyncguard_benchmark.services.declarations import Alternative, Tool
 
@@ -39,7 +41,7 @@ def mode_of(composition: Composition) -> Mode:
 def own_specs(composition: Composition) -> list[ToolSpec]:
     """Return the declarations of the tools that are part of the protocol."""
     instant = [
-        ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND)
+        ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND, takes_from=())
         for name in (IDLE_TOOL, UNREADABLE_TOOL)
     ]
     return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode_of(composition))]
@@ -55,13 +57,58 @@ def _specs(tasks: tuple[_Api, ...], mode: Mode) -> tuple[ToolSpec, ...]:
     tools = {
         name: tool for _, each, names in tasks for name, tool in tools_named(each, names).items()
     }
+    sources = {name: takes_from(each, name) for _, each, names in tasks for name in names}
     return tuple(
-        _spec(tool, {task: names for task, _, names in tasks if tool.name in names}, mode)
+        _spec(
+            tool,
+            {task: names for task, _, names in tasks if tool.name in names},
+            mode,
+            # Only what is in the composition can be declared.
+            None if (found := sources[tool.name]) is None else tuple(filter(tools.get, found)),
+        )
         for tool in tools.values()
     )
 
 
-def _spec(tool: Tool, users: Mapping[str, tuple[str, ...]], mode: Mode) -> ToolSpec:
+def takes_from(category: str, tool: str) -> tuple[str, ...] | None:
+    """Return the tools on whose results a tool's arguments can rest, by name.
+
+    A tool can take an argument from another if in any solution of the suite some tool of the category took an argument
+    of that name from it.
+
+    Returns:
+        None if that is not known: no solution has an argument of the name, or the suite has no `solved`.
+    """
+    suite = registry().suite_of(category)
+    if not suite.solved:
+        return None
+    known, names = _sources(suite.name), toolset_of(category).tools[tool].parameters["properties"]
+    if any((category, name) not in known for name in names):
+        return None
+    return tuple(sorted({source for name in names for source in known[category, name]}))
+
+
+@cache
+def _sources(suite_name: str) -> Mapping[tuple[str, str], Collection[str]]:
+    """Return (category, name of an argument) -> tools from which it was taken."""
+    suite = registry().suite(suite_name)
+    found: dict[tuple[str, str], set[str]] = {}
+    for task in suite.load(suite.solved)():
+        for call in task.gold:
+            for name in call.arguments:
+                found.setdefault((task.category, name), set())
+            for place, source in call.sources.items():
+                taken = {task.gold[needed].tool for needed in source.needs()}
+                found[task.category, parts(place)[0]] |= taken
+    return found
+
+
+def _spec(
+    tool: Tool,
+    users: Mapping[str, tuple[str, ...]],
+    mode: Mode,
+    sources: tuple[str, ...] | None,
+) -> ToolSpec:
     # What one of the tasks may not call is nothing that a runtime could fall back on.
     common = set.intersection(*map(set, users.values())) - {tool.name}
     return ToolSpec(
@@ -76,6 +123,7 @@ def _spec(tool: Tool, users: Mapping[str, tuple[str, ...]], mode: Mode) -> ToolS
         tasks=frozenset(users),
         trusted_output=True,
         contract=DESCRIBE if DESCRIBE in common else None,
+        takes_from=sources,
         **_remedies(tool, common),
     )
 

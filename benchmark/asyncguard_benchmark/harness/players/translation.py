@@ -201,7 +201,7 @@ class _Answer:
             return cls(call_id=call_id, kind="error", content=entries.error_content(said))
         if mark == "placeholder" or record is None:
             # A call that the runtime holds back has reached no executor: it says why in words.
-            words = entries.EXECUTING if book.made(call_id) else text
+            words = entries.executing(text) if book.made(call_id) else text
             return cls(call_id=call_id, kind="wait", content=entries.wait_content(words))
         return cls(
             call_id=call_id, kind="result", content=entries.answer_content(record), record=record

@@ -1,6 +1,7 @@
 """The lines in which the environment answers, byte for byte the same for every player."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,6 +9,8 @@ from asyncguard_benchmark.harness.environment import CallRecord
 
 EXECUTING = "The current function is being executed."
 """Answers a call whose result comes later."""
+CALLS_WAIT = re.compile(r"\bcalls of (?:this|its|the same) task\b[^.]*\bwait\b", re.IGNORECASE)
+"""Found in a sentence of a runtime that says that further calls of a task wait for a result."""
 NO_NEWS = "No new results."
 """Answers an idle turn when nothing is due."""
 
@@ -17,6 +20,12 @@ Entry = Mapping[str, Any]
 def wait_content(text: str) -> str:
     """Return the content that tells an agent to wait."""
     return json.dumps({"wait": text})
+
+
+def executing(said: str) -> str:
+    """Return the answer to a call whose result comes later, with what a runtime says of further calls of its task."""
+    further = (each for each in re.split(r"(?<=[.!]) ", said) if CALLS_WAIT.search(each))
+    return " ".join((EXECUTING, *further))
 
 
 def error_content(reason: str) -> str:

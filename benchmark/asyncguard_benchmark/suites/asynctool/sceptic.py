@@ -1,74 +1,214 @@
-"""A sceptic's question to the demo: what of guesses that stand in the messages for something else?"""
+"""A sceptic's questions: what of guesses that stand in the messages, and what do guards cost where none is made?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.harness.campaign import Cell, Grid
 from asyncguard_benchmark.harness.registry import AgentSpec
-from asyncguard_benchmark.harness.report.blocks import Chapter, Curves, Row, Series, Tone
-from asyncguard_benchmark.harness.report.figures import Figures, rows_of
-from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.harness.report.blocks import Chapter, Curves, Row, Series, Table, Tone
+from asyncguard_benchmark.harness.report.figures import Figures, interval, number, percent, rows_of
+from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
 from asyncguard_benchmark.harness.scoring.summary import Rate
 from asyncguard_benchmark.harness.statistics.estimates import Interval
+from asyncguard_benchmark.suites.asynctool.dataset import INDEPENDENT
+from asyncguard_benchmark.suites.asynctool.dataset import compositions as compositions_of
 
-_RATES = (0.0, 0.25, 0.5)
+EAGER, EAGER_BATCH = "eager", "eager-batch"
+RATES = (0.0, 0.25, 0.5, 1.0)
+"""Shares of the eager agent's guesses that stand in a message."""
+BATCH_RATES = (0.0, 0.5)
+"""The same of the agent that guesses within a message."""
+HONEST = ("parallel", "heeding", "batch")
+"""Agents that guess nothing and make calls early, or several at once: rounds that guards cost them are needless."""
+WITHOUT_PREMATURE = "without-premature"
+SWEPT_ARMS = tuple(arm for arm in (ALL, WITHOUT_PREMATURE, NONE) if arm in ARMS)
 _PLAYER = "graph"
-_ARMS = (
+_LINES = (
     ("declared", ALL, True, Tone.GUARDED),
     ("undecl.", ALL, False, Tone.NEUTRAL),
+    ("not prem.", WITHOUT_PREMATURE, True, Tone.LOSS),
     ("none", NONE, True, Tone.BARE),
 )
 
 
-def agent_at(rate: float) -> AgentSpec:
-    """Return the eager agent with this share of guesses that stand in its messages."""
-    return AgentSpec(kind="eager", settings={"distractor_rate": rate} if rate else {})
+def agent_at(kind: str, rate: float) -> AgentSpec:
+    """Return an agent that guesses, with this share of guesses that stand in its messages."""
+    return AgentSpec(kind=kind, settings={"distractor_rate": rate} if rate else {})
 
 
-def cells_of(compositions: Sequence[Composition]) -> list[Cell]:
-    """Return the episodes that answer it."""
-    agents = [agent_at(rate) for rate in _RATES]
-    guarded = Grid(
-        compositions=compositions,
-        agents=agents,
-        players=(_PLAYER,),
-        arms=(ALL,),
-        declared=(True, False),
-    )
-    bare = Grid(compositions=compositions, agents=agents, players=(_PLAYER,), arms=(NONE,))
-    return [*guarded.cells(), *bare.cells()]
+def guessing(rates: Sequence[float], batch_rates: Sequence[float]) -> list[AgentSpec]:
+    """Return the agents that guess, from message to message and within one."""
+    return [
+        *(agent_at(EAGER, rate) for rate in rates),
+        *(agent_at(EAGER_BATCH, rate) for rate in batch_rates),
+    ]
 
 
-def chapter(rows: Sequence[Figures]) -> Chapter:
-    """Return the answer."""
-    curves = Curves(
-        title="Eager agent, overall by share of such guesses",
-        axis_name="share of guesses that stand in a message",
-        places=[f"{rate:.0%}" for rate in _RATES],
-        series=[
-            Series(
-                label=label,
-                tone=tone,
-                values=[_overall(rows, rate, arm, declared=declared) for rate in _RATES],
-            )
-            for label, arm, declared, tone in _ARMS
-        ],
-    )
+def cells_of(
+    compositions: Sequence[Composition],
+    agents: Sequence[AgentSpec],
+    *,
+    arms: Sequence[str] = (ALL, NONE),
+    players: Sequence[str] = (_PLAYER,),
+    declared: Sequence[bool] = (True, False),
+    regimes: Sequence[Regime] = (Regime.FIXED1,),
+) -> list[Cell]:
+    """Return the episodes that answer it; agents that make several calls a message play the native surface.
+
+    Args:
+        compositions: The tasks.
+        agents: The agents.
+        arms: The guards.
+        players: The front ends.
+        declared: True and False for guards that know declarations of tools, and that know none.
+        regimes: The delays.
+    """
+    return [
+        cell
+        for agent in agents
+        for arm in arms
+        for cell in Grid(
+            compositions=compositions,
+            agents=[agent],
+            players=players,
+            arms=[arm],
+            # Without guards nothing reads what is declared.
+            declared=declared if arm != NONE else (True,),
+            regimes=regimes,
+            surfaces=[Surface.NATIVE if agent.kind in (EAGER_BATCH, "batch") else Surface.TEXT],
+        ).cells()
+    ]
+
+
+def demo_cells(compositions: Sequence[Composition]) -> list[Cell]:
+    """Return what the demo plays: guesses in its compositions, and the price in as many with independent steps."""
+    independent = compositions_of(INDEPENDENT)
+    chosen = independent[:: len(independent) // len(compositions)][: len(compositions)]
+    return [
+        *cells_of(compositions, guessing(RATES, BATCH_RATES)),
+        *cells_of(chosen, [AgentSpec(kind=kind) for kind in HONEST], declared=(True,)),
+    ]
+
+
+def chapter(
+    rows: Sequence[Figures],
+    *,
+    name: str = "",
+    rates: Sequence[float] = RATES,
+    batch_rates: Sequence[float] = BATCH_RATES,
+) -> Chapter:
+    """Return the answers, about the compositions of one set.
+
+    Args:
+        rows: Figures of the episodes; agents and arms that were not played are left out.
+        name: The set, for a report of several.
+        rates: Shares of the eager agent's guesses.
+        batch_rates: Shares of the guesses within a message.
+    """
+    setups = dict.fromkeys((row.group.player, row.group.regime) for row in rows)
+    charts = [
+        curves
+        for player, regime in setups
+        for kind, shares, title in (
+            (EAGER, rates, "Eager agent, overall by share of such guesses"),
+            (EAGER_BATCH, batch_rates, "The same within one message"),
+        )
+        for curves in _curves(
+            rows_of(rows, player=player, regime=regime),
+            kind,
+            shares,
+            f"{title}, {player}, {regime}" if len(setups) > 1 else title,
+        )
+    ]
+    price = _price(rows)
     text = (
         "The eager agent invents what it does not have yet, and by default an invention occurs nowhere: the easy case "
         "for a guard that asks where a value comes from. A guess may also be a value that stands in the messages of "
-        "the sub-task for something else. No guard here can tell such a value from a right one. declared, undecl.: "
-        "all guards, with tools whose effects and footprints are declared to them, or not. Intervals are Wilson's."
+        "the sub-task for something else. No guard that looks at the value alone can tell it from a right one. "
+        "declared, undecl.: all guards, with tools whose effects and footprints are declared to them, or not. "
+        "Intervals are Wilson's."
     )
     return Chapter(
-        id="sceptic", title="What guards do not catch", text=text, blocks=[Row(charts=[curves])]
+        id=f"sceptic-{name}" if name else "sceptic",
+        title=f"What guards do not catch{f', {name}' if name else ''}",
+        text=text,
+        blocks=[*([Row(charts=charts)] if charts else []), *([price] if price else [])],
     )
 
 
-def _overall(rows: Sequence[Figures], rate: float, arm: str, *, declared: bool) -> Interval | None:
-    found = rows_of(rows, agent=agent_at(rate).label, arm=arm, declared=declared)
+def _curves(
+    rows: Sequence[Figures], kind: str, rates: Sequence[float], title: str
+) -> Iterator[Curves]:
+    series = [
+        Series(
+            label=label,
+            tone=tone,
+            values=[_overall(rows, kind, rate, arm, declared=declared) for rate in rates],
+        )
+        for label, arm, declared, tone in _LINES
+    ]
+    if played := [each for each in series if any(each.values)]:
+        yield Curves(
+            title=title,
+            axis_name="share of guesses that stand in a message",
+            places=[f"{rate:.0%}" for rate in rates],
+            series=played,
+        )
+
+
+def _overall(
+    rows: Sequence[Figures], kind: str, rate: float, arm: str, *, declared: bool
+) -> Interval | None:
+    found = rows_of(rows, agent=agent_at(kind, rate).label, arm=arm, declared=declared)
     return _interval(found[0].summary.overall) if found else None
 
 
 def _interval(rate: Rate | None) -> Interval | None:
     return None if rate is None else Interval(value=rate.value, low=rate.low, high=rate.high)
+
+
+def _price(rows: Sequence[Figures]) -> Table | None:
+    lines = [line for kind in ("oracle", *HONEST) for line in _prices(rows_of(rows, agent=kind))]
+    if not lines:
+        return None
+    return Table(
+        title="Price of the guards for agents that do not guess",
+        heads=(
+            "agent",
+            "guards",
+            "tools",
+            "delay",
+            "front end",
+            "overall",
+            "95 %",
+            "rounds",
+            "more",
+        ),
+        lines=lines,
+        note="parallel: makes each call whose values it knows, and never waits. heeding: the same until it is told "
+        "that early calls wait. batch: independent calls in one message. rounds: messages of the agent. more: than "
+        "without the guard premature, and without any guard where that was not played; fewer where the runtime waits "
+        "and the agent need not say so.",
+    )
+
+
+def _prices(rows: Sequence[Figures]) -> Iterator[tuple[str, ...]]:
+    for row in rows:
+        group, rounds = row.group, row.summary.rounds
+        alike = rows_of(rows, player=group.player, regime=group.regime)
+        without = [
+            *rows_of(alike, arm=WITHOUT_PREMATURE, declared=group.declared),
+            *rows_of(alike, arm=NONE),
+        ]
+        base = without[0].summary.rounds if without else None
+        yield (
+            group.agent,
+            group.arm,
+            "declared" if group.declared else "undeclared",
+            group.regime,
+            group.player,
+            percent(row.summary.overall),
+            interval(row.summary.overall),
+            number(rounds),
+            "-" if rounds is None or base is None else f"{rounds - base:+.1f}",
+        )

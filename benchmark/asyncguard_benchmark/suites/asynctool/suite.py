@@ -13,6 +13,10 @@ AGENTS = {
     "forgetful": ".agents.forgetful:ForgetfulAgent",
     "malformed": ".agents.malformed:MalformedAgent",
     "keyword-and-copy": ".agents.keyword:KeywordAgent",
+    "eager-batch": ".agents.eager:EagerBatchAgent",
+    "parallel": "asyncguard_benchmark.harness.agents.schedulers:ParallelAgent",
+    "heeding": "asyncguard_benchmark.harness.agents.schedulers:HeedingAgent",
+    "batch": "asyncguard_benchmark.harness.agents.schedulers:BatchAgent",
 }
 """Agents whose behaviour is written down."""
 PERSONA_NAMES = (
@@ -56,13 +60,15 @@ SUITE = BenchmarkSuite(
     },
     agents=AGENTS,
     personas=dict.fromkeys(PERSONA_NAMES, ".agents.personas.agent:PersonaAgent"),
-    sets=("main", "four", "lite"),
+    sets=("main", "four", "lite", "independent"),
     compositions=".dataset:compositions",
     tasks="asyncguard_benchmark.harness.loading:shipped_sub_tasks",
+    solved=".dataset:solved_tasks",
     score=".scorers.verdict:score",
     example=".few_shot:example_of",
     commands=(
         ".commands.options:add_demo",
+        ".commands.options:add_sweep",
         ".commands.options:add_validate",
         ".commands.options:add_calibrate",
     ),

@@ -1,6 +1,6 @@
 """An agent that runs ahead of its results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -41,7 +41,10 @@ class EagerAgent(SimulatedAgent):
 
     def _next_call(self, task: TaskProgress) -> CallAction | None:
         position = task.next_position
-        if position is None or task.refusals(position) >= self.most_refusals:
+        return None if position is None else self._call_at(task, position)
+
+    def _call_at(self, task: TaskProgress, position: int) -> CallAction | None:
+        if task.refusals(position) >= self.most_refusals:
             return None
         operands = task.operands(position)
         if task.refusals(position) and (operands.awaited or task.waiting):
@@ -76,3 +79,28 @@ class EagerAgent(SimulatedAgent):
         return not task.waiting and (
             position is None or task.refusals(position) >= self.most_refusals
         )
+
+
+class EagerBatchAgent(EagerAgent):
+    """Agent that makes all calls of a sub-task in one native message and invents what they are to tell each other.
+
+    It guesses as the eager agent does. What was refused it makes again, with all that follows, when the values are
+    there. On the text surface it is the eager agent.
+    """
+
+    parallel: bool = True
+
+    @override
+    def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
+        """Return all calls of the first sub-task that has one to make."""
+        for task in tasks:
+            if calls := tuple(self._calls(task)):
+                return calls
+        return super().decide(tasks)
+
+    def _calls(self, task: TaskProgress) -> Iterator[CallAction]:
+        for position in task.unmade:
+            call = self._call_at(task, position)
+            if call is None:
+                return
+            yield call

@@ -140,7 +140,7 @@ def worth(findings: Findings) -> str:
 
 
 def _sweep(folder: Path, compositions: Sequence[Composition], jobs: int) -> list[Figures]:
-    cells, tally = sceptic.cells_of(compositions), Tally()
+    cells, tally = sceptic.demo_cells(compositions), Tally()
     with Journal(folder / _EPISODES / _SWEEP) as journal:
         for played in with_progress(
             play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"

@@ -10,12 +10,26 @@ from asyncguard_benchmark.commands.arguments import (
     add_out,
     number,
     positive,
+    rates,
+    several,
 )
-from asyncguard_benchmark.harness.scenario import Category
+from asyncguard_benchmark.commands.play_options import add_players, add_regimes
+from asyncguard_benchmark.harness.arms import ARMS
+from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
+from asyncguard_benchmark.harness.scenario import Category, Regime
 
 DEMO_EVERY = 30
 """Compositions of the suite `lite` for one of the demo."""
 _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
+_SETS = ("main", "four", "lite", "independent")
+_SWEEP_EXAMPLES = """\
+examples:
+  asyncguard bench sweep
+  asyncguard bench sweep --every 1 --regimes fixed1,random12 --players graph,middleware
+  asyncguard bench sweep --rates 0.5 --batch-rates 0.5 --arms all,without-grounding,none --json
+
+The same command again goes on where an interrupted one stopped.
+"""
 _CALIBRATE_EXAMPLES = """\
 examples:
   asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
@@ -42,6 +56,45 @@ def add_demo(commands: Any) -> None:
         help=f"play every Nth composition of the suite lite ({DEMO_EVERY}); 10 for narrower intervals",
     )
     add_out(made, "demo-report", "where the report goes", "DIR")
+    add_jobs(made)
+
+
+def add_sweep(commands: Any) -> None:
+    """Add ``sweep``."""
+    made = add_command(
+        commands,
+        "sweep",
+        "sweep shares of plausible guesses, and what guards cost agents that do not guess",
+        f"{_COMMANDS}.sweep",
+        _SWEEP_EXAMPLES,
+    )
+    made.add_argument(
+        "--suites",
+        type=several(_SETS),
+        default=("lite", "independent"),
+        metavar="A,B",
+        help=f"of {', '.join(_SETS)}; lite and independent by default",
+    )
+    made.add_argument(
+        "--every", type=positive, default=6, metavar="N", help="play every Nth composition (6)"
+    )
+    made.add_argument(
+        "--arms", type=several(tuple(ARMS)), metavar="A,B", help="guards; see `bench list arms`"
+    )
+    add_players(made, tuple(name for name in PLAYER_NAMES if name != PLAIN))
+    add_names(made, "--tools", tools := ("declared", "undeclared"), tools)
+    add_regimes(made, Regime.FIXED1.value)
+    for name, who in (
+        ("--rates", "the eager agent"),
+        ("--batch-rates", "the agent that guesses within a message"),
+    ):
+        made.add_argument(
+            name,
+            type=rates,
+            metavar="P,Q",
+            help=f"shares of the guesses of {who} that stand in a message",
+        )
+    add_out(made, "sweep", "where all of it goes", "DIR")
     add_jobs(made)
 
 
