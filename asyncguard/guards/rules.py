@@ -46,12 +46,13 @@ def guard_of(rule: Rule) -> Guard:
             check_fields(answer)
         except CallerError as error:
             return _fault(rule, f"gave a verdict with a wrong field: {error}")
-        match answer:
-            case Admit():
-                return replace(answer, guard=rule.name) if answer.approval else ADMIT
-            case Defer() | Reject():
-                problem = _problem(answer, proposal, board)
-                return _fault(rule, problem) if problem else replace(answer, guard=rule.name)
+        if isinstance(answer, Admit):
+            return replace(answer, guard=rule.name) if answer.approval else ADMIT
+        if problem := _problem(answer, proposal, board):
+            return _fault(rule, problem)
+        if isinstance(answer, Defer):
+            return replace(answer, guard=rule.name, also=())
+        return replace(answer, guard=rule.name)
 
     return judge
 
