@@ -138,9 +138,13 @@ def _record_objections(session: Session, proposal: Proposal) -> None:
 
 
 def _record_fault(session: Session, key: str, fault: Fault) -> None:
-    """Record that a guard of the user's own failed, also where no observer is configured."""
+    """Record that a guard of the user's own failed; each kind of failure is logged once."""
     session.record.objected(key, ev.Objection.FAULT, guard=fault.guard, reason=fault.problem)
-    logging.getLogger("asyncguard").error("The guard %s %s.", fault.guard, fault.problem)
+    known = session.engine.known_faults
+    if fault not in known:
+        known.add(fault)
+        # Also without observers: with on_error="admit" the guard would otherwise fail silently.
+        logging.getLogger("asyncguard").error("The guard %s %s.", fault.guard, fault.problem)
 
 
 def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:

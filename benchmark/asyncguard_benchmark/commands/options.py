@@ -1,6 +1,7 @@
 """The command line of ``asyncguard bench``. Imports nothing heavy: help answers at once."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ examples:
   asyncguard bench ablate --agents eager --quick
   asyncguard bench ablate --agents eager,neglectful,confused --players graph,middleware --out ablation
   asyncguard bench ablate --agents oracle --regimes sync,fixed1,fixed2,random01,random12 --json
+  asyncguard bench ablate --agents eager --quick --guard shop.guards:BUDGET
 
 The same command again goes on where an interrupted run stopped. Every arm is played in the main regime (fixed1 if it is
 asked for), families of guards in all.
@@ -76,6 +78,7 @@ chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is o
 """
 _OTHER_AGENTS = "persona:MODEL (`bench list agents`; `personas` for all), package.module:Class"
 _ALL_PERSONAS = "personas"
+_PLACE = re.compile(r"\w+(\.\w+)*:\w+")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -142,6 +145,7 @@ def _run(commands: Any) -> None:
         metavar="A,B",
         help="guards; see `bench list arms`",
     )
+    _add_guard(made, "play it beside all guards, and all guards without it")
     regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
     made.add_argument(
         "--regimes", type=several(regimes), default=("fixed1",), metavar="A,B", help=_of(regimes)
@@ -222,6 +226,7 @@ def _resume(commands: Any) -> None:
     group.add_argument(
         "--agents", type=_agents, metavar="A,B", help="package.module:Class of the run"
     )
+    _add_guard(group, "the run played it")
     group.add_argument("--replay", type=Path, metavar="FILE", help="what the run replayed")
     group.add_argument("--model", metavar="NAME", help="the model that is asked, as provider:model")
     group.add_argument("--base-url", metavar="URL", help="the server that is asked")
@@ -258,6 +263,7 @@ def _ablate(commands: Any) -> None:
     made.add_argument(
         "--players", type=several(guarded), default=("graph",), metavar="A,B", help=_of(guarded)
     )
+    _add_guard(made, "measure it beside all guards, on its own, and as a detector")
     regimes = tuple(each.value for each in Regime)
     made.add_argument(
         "--regimes",
@@ -379,6 +385,25 @@ def _export(commands: Any) -> None:
 
 def _of(names: Sequence[str]) -> str:
     return ", ".join(names)
+
+
+def _add_guard(made: Any, text: str) -> None:
+    """Add the option for guards of the user's own, `GuardRule` objects by their places."""
+    made.add_argument(
+        "--guard",
+        type=_places,
+        action="extend",
+        default=[],
+        metavar="package.module:RULE",
+        help=f"a guard of your own: {text}",
+    )
+
+
+def _places(text: str) -> tuple[str, ...]:
+    found = words(text)
+    if not found or not all(_PLACE.fullmatch(word) for word in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form package.module:RULE")
+    return found
 
 
 def _agents(text: str) -> tuple[str, ...]:
