@@ -187,6 +187,11 @@ def with_rules(name: str, rules: Sequence[str]) -> str:
     return "+".join((name, *rules))
 
 
+def rules_of(name: str) -> tuple[str, ...]:
+    """Return the places of the user's own guards that the name of an arm holds."""
+    return tuple(word for word in name.split("+") if ":" in word)
+
+
 def arm_of(name: str) -> Arm:
     """Return an arm by name.
 
@@ -196,8 +201,7 @@ def arm_of(name: str) -> Arm:
     Raises:
         UnknownNameError: it is none of these.
     """
-    rules = tuple(word for word in name.split("+") if ":" in word)
-    if rules:
+    if rules := rules_of(name):
         base = "+".join(word for word in name.split("+") if ":" not in word)
         return replace(arm_of(base), kind=ArmKind.OWN, rules=rules)
     found = ARMS.get(name) or RECOVERY_ARMS.get(name)
