@@ -73,10 +73,10 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
         # The sole task is a plain conversation, which may need no tool at all.
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
         return "no tool was called for it" if untouched else ""
-    # A person decides next where the model was advised to ask, or a person refused.
-    persons_turn = (
-        last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
-    )
+    # A person decides next where the model was advised to ask, or a person refused. What a guard of
+    # the user's own refuses need not become right in another form either.
+    final = _PERSONAL.union(rule.name for rule in board.config.extra)
+    persons_turn = last.state is CallState.REJECTED and last.guard in final and not last.blocked_by
     # The call that a duplicate repeats still answers the task.
     answered = last.state not in _ABANDONED or last.guard == "duplicate"
     if not board.config.ledger or answered or persons_turn:

@@ -84,7 +84,9 @@ def test_the_name_of_an_arm_says_where_its_guards_are() -> None:
 
 def test_one_command_plays_it_beside_the_arm_without_it(folder: Path) -> None:
     """It is on in one arm and off in the other; its interventions carry its name."""
-    assert main([*RUN, "mine.jsonl", "--guard", SERIAL, "--distractor-rate", "1"]) == 0
+    assert (
+        main([*RUN, "mine.jsonl", "--jobs", "1", "--guard", SERIAL, "--distractor-rate", "1"]) == 0
+    )
     found = played(folder / "mine.jsonl")
     assert {arm: len(runs) for arm, runs in found.items()} == dict.fromkeys(
         (NONE, ALL, WITH), COUNT
@@ -97,7 +99,23 @@ def test_one_command_plays_it_beside_the_arm_without_it(folder: Path) -> None:
 def test_one_that_fails_is_told_of_and_changes_nothing(folder: Path, player: str) -> None:
     """Both front ends score as without it where it admits what it cannot judge."""
     place = "rules_of_mine:BROKEN"
-    assert main([*RUN, "frail.jsonl", "--guard", place, "--players", player, "--arms", ALL]) == 0
+    assert (
+        main(
+            [
+                *RUN,
+                "frail.jsonl",
+                "--jobs",
+                "1",
+                "--guard",
+                place,
+                "--players",
+                player,
+                "--arms",
+                ALL,
+            ]
+        )
+        == 0
+    )
     found = played(folder / "frail.jsonl")
     assert all("broken fault" in said for said in found[with_rules(ALL, [place])])
     solved: dict[str, list[bool]] = {}
@@ -118,7 +136,7 @@ def test_a_file_does_not_decide_that_it_is_imported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Scores and reports need no such module; a resumed run asks for the word of its user."""
-    assert main([*RUN, "mine.jsonl", "--guard", SERIAL]) == 0
+    assert main([*RUN, "mine.jsonl", "--jobs", "1", "--guard", SERIAL]) == 0
     (folder / "rules_of_mine.py").write_text("raise SystemExit('imported')")
     sys.modules.pop("rules_of_mine")
     assert main(["score", "mine.jsonl"]) == 0
@@ -174,7 +192,7 @@ def test_the_plain_player_has_no_guards(folder: Path) -> None:
 def test_an_ablation_measures_it(folder: Path) -> None:
     """Beside all guards, on its own, and as a detector; the arms of others are what they are without it."""
     design = Design(
-        compositions=LITE[:2],
+        compositions=LITE[:1],
         agents=[AgentSpec(kind="eager", settings={"distractor_rate": 1.0})],
         regimes=(Regime.FIXED1,),
         rules=(SERIAL,),

@@ -132,6 +132,14 @@ def test_it_rejects(on: bool, agent_of: AgentOf) -> None:
     assert shop.said_by(ev.CallRejected) == (["budget"] if on else [])
 
 
+def test_a_refusal_may_end_a_task(agent_of: AgentOf) -> None:
+    """The model that gives up after it is not reminded to go on: the call may never become right."""
+    wish = calls(("order", {"what": "desk", "price": 900}))
+    shop = Shop(agent_of, replace(CONFIG, extra=(BUDGET,)), wish, "It is beyond the budget.")
+    assert shop.agent.run("Order a desk for 900.").last == "It is beyond the budget."
+    assert len(shop.model.requests) == 2
+
+
 @pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
 def test_it_defers(on: bool, agent_of: AgentOf) -> None:
     """The second order begins when the first has ended; without the rule both run at once."""
