@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from asyncguard import (
@@ -37,6 +37,9 @@ messages = st.lists(
 )
 
 
+WILLING: Any = {"on_error": "admit", "shadow": False}
+
+
 def answering(told: Iterator[tuple[str, int]]) -> Any:
     """A rule that gives these answers in turn, and then lets all pass."""
 
@@ -62,7 +65,16 @@ def answering(told: Iterator[tuple[str, int]]) -> Any:
 
 
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda each: each.value)
-@given(answers, messages, st.sampled_from(["reject", "admit"]), st.booleans())
+@example(told=[("defer", 0)], wishes=[[("read", "a")]], **WILLING)  # for itself
+@example(
+    told=[("defer", 1)], wishes=[[("read", "a"), ("write", "b")]], **WILLING
+)  # for a later one
+@given(
+    told=answers,
+    wishes=messages,
+    on_error=st.sampled_from(["reject", "admit"]),
+    shadow=st.booleans(),
+)
 @settings(max_examples=15)
 def test_every_run_ends(
     frontend: Frontend, told: Any, wishes: Any, on_error: Any, shadow: bool
