@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Siblings, Timing
+    from asyncguard.core.admission import Admit, Defer, Proposal, Reject, Verdict
+    from asyncguard.core.board_view import BoardView, CallView
     from asyncguard.core.calls import CallState
     from asyncguard.core.faults import Anomaly, Diagnosis, HazardKind, Symptom
     from asyncguard.core.footprints import EffectClass
+    from asyncguard.core.guard_rule import GuardRule
     from asyncguard.core.tool_spec import Fallback, Mode, Retry, Source, ToolSpec
     from asyncguard.distributed.executor import DbosExecutor
     from asyncguard.errors import (
@@ -44,7 +47,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Siblings", "Timing"),
+    "core.admission": ("Admit", "Defer", "Proposal", "Reject", "Verdict"),
+    "core.board_view": ("BoardView", "CallView"),
     "core.calls": ("CallState",),
+    "core.guard_rule": ("GuardRule",),
     "core.footprints": ("EffectClass",),
     "core.faults": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
     "core.tool_spec": ("Fallback", "Mode", "Retry", "Source", "ToolSpec"),
@@ -79,19 +85,24 @@ _EXTRAS = {"distributed.executor": "dbos"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Admit",
     "Anomaly",
     "AsyncGuardMiddleware",
     "AsyncguardError",
+    "BoardView",
     "CallState",
+    "CallView",
     "CallerError",
     "DbosExecutor",
     "DeclarationError",
+    "Defer",
     "Delivery",
     "Details",
     "Diagnosis",
     "EffectClass",
     "Fallback",
     "GuardConfig",
+    "GuardRule",
     "GuardedState",
     "HazardKind",
     "Inbox",
@@ -104,6 +115,8 @@ __all__ = [
     "Observation",
     "Observer",
     "Ports",
+    "Proposal",
+    "Reject",
     "Retry",
     "Siblings",
     "SignalKind",
@@ -115,6 +128,7 @@ __all__ = [
     "ToolSpec",
     "TraceFile",
     "UnknownTokenError",
+    "Verdict",
     "__version__",
     "application_version",
     "build_agent",

@@ -5,10 +5,10 @@
 trace.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from asyncguard.errors import CallerError
 from asyncguard.validation import check_fields, check_value, member_of
@@ -152,6 +152,32 @@ class Timing:
                 )
 
 
+class Rule(Protocol):
+    """A guard of the user's own, as :class:`asyncguard.GuardRule` declares it.
+
+    The class itself speaks of calls and verdicts, which this module must not import.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in events, traces and reports."""
+
+    @property
+    def judge(self) -> Callable[..., Any]:
+        """Function from a call and a view of the thread to a verdict."""
+
+    @property
+    def before(self) -> str | None:
+        """Built-in guard before which it is asked; ``None`` after all."""
+
+    @property
+    def on_error(self) -> str:
+        """``reject`` or ``admit`` a call that it fails to judge."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GuardConfig:
     """All switches of the runtime.
@@ -215,6 +241,8 @@ class GuardConfig:
     """
     siblings: Siblings = Siblings.ONCE
     """Rule of ``premature`` for undeclared calls of one message, with several tasks."""
+    extra: tuple[Rule, ...] = ()
+    """Guards of the user's own, each a ``GuardRule``; a list is taken as well."""
     delivery: Delivery = Delivery.ALL
     """Delivery of one task's results from one message: together or one by one."""
     news_style: NewsStyle = NewsStyle.NOTIFICATION
@@ -230,7 +258,12 @@ class GuardConfig:
         object.__setattr__(self, "siblings", member_of(Siblings, self.siblings))
         object.__setattr__(self, "delivery", member_of(Delivery, self.delivery))
         object.__setattr__(self, "news_style", member_of(NewsStyle, self.news_style))
+        extra: Any = self.extra
+        object.__setattr__(self, "extra", tuple(extra) if isinstance(extra, list) else extra)
         check_fields(self)
+        names = [rule.name for rule in self.extra]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise CallerError(f"GuardConfig.extra has more than one guard named {twice[0]!r}.")
 
     @classmethod
     def none(cls, **changes: Any) -> Self:
@@ -278,4 +311,7 @@ class GuardConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values, for the head of a trace."""
-        return asdict(self)
+        told = asdict(replace(self, extra=()))
+        del told["extra"]
+        # Told only where there are any: the values of other configurations stay as they were.
+        return told | ({"extra": [rule.to_json() for rule in self.extra]} if self.extra else {})

@@ -109,9 +109,9 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     advice = ""
     if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
         advice = f"; write [{given[:_SHOWN]!r}]"
-    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
+    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec", "Rule"):
         if expected.startswith(f"a {name}"):
-            advice = f"; build one with {name}(...)"
+            advice = f"; build one with {'GuardRule' if name == 'Rule' else name}(...)"
     raise error(f"{place}{inside} must be {expected}, not {_described(given)}{advice}.")
 
 

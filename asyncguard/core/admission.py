@@ -20,15 +20,15 @@ class Admit:
     approval: str = ""
     """Reason why a person has to approve it first; empty if no approval is needed."""
     guard: str = ""
-    """Name of the guard that asks for the approval."""
+    """Name of the guard that asks for the approval; filled in for a guard of the user's own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Defer:
     """The call is right but early."""
 
-    guard: str
-    """Name of the guard that defers it."""
+    guard: str = ""
+    """Name of the guard that defers it; filled in for a guard of the user's own."""
     reason: str
     """One sentence for the model and the log."""
     on: tuple[str, ...]
@@ -41,8 +41,8 @@ class Defer:
 class Reject:
     """The call is not run."""
 
-    guard: str
-    """Name of the guard that rejects it."""
+    guard: str = ""
+    """Name of the guard that rejects it; filled in for a guard of the user's own."""
     reason: str
     """Text for the model: what is wrong and what to do."""
     on: tuple[str, ...] = ()
@@ -50,6 +50,18 @@ class Reject:
 
 
 Verdict = Admit | Defer | Reject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fault:
+    """A guard of the user's own raised, or its verdict cannot be followed."""
+
+    guard: str
+    """Name of the guard."""
+    problem: str
+    """What went wrong, for the developer."""
+    verdict: Admit | Reject
+    """Verdict that takes its place, as the guard declares."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,14 +82,19 @@ class Proposal:
     """True if a person approved it already."""
 
 
-Guard = Callable[[Proposal, Scoreboard], Verdict]
+Guard = Callable[[Proposal, Scoreboard], Verdict | Fault]
 """A pure function of its two arguments."""
 
 ADMIT = Admit()
 """The plain verdict, shared because it is made most often."""
 
 
-def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Verdict:
+def admit(
+    proposal: Proposal,
+    board: Scoreboard,
+    guards: Sequence[Guard],
+    report: Callable[[Fault], None] = lambda _: None,
+) -> Verdict:
     """Return the verdict of all guards on one call.
 
     The first rejection wins, because a call that is wrong is not worth waiting for. Deferrals are
@@ -88,11 +105,12 @@ def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Ver
         proposal: The call.
         board: State that the guards read.
         guards: Guards that are switched on, in order.
+        report: Told of each guard that failed, before the verdict is known.
     """
     deferrals: list[Defer] = []
     approval = ADMIT
     for guard in guards:
-        verdict = guard(proposal, board)
+        verdict = _judged(guard(proposal, board), report)
         match verdict:
             case Reject():
                 return verdict
@@ -109,12 +127,26 @@ def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Ver
     return approval
 
 
-def objections(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> list[Verdict]:
+def objections(
+    proposal: Proposal,
+    board: Scoreboard,
+    guards: Sequence[Guard],
+    report: Callable[[Fault], None] = lambda _: None,
+) -> list[Verdict]:
     """Return the verdict of each guard that would not let the call pass; decide nothing.
 
     Args:
         proposal: The call.
         board: State that the guards read.
         guards: Guards to ask, in order.
+        report: Told of each guard that failed.
     """
-    return [verdict for guard in guards if (verdict := guard(proposal, board)) != ADMIT]
+    verdicts = (_judged(guard(proposal, board), report) for guard in guards)
+    return [verdict for verdict in verdicts if verdict != ADMIT]
+
+
+def _judged(answer: Verdict | Fault, report: Callable[[Fault], None]) -> Verdict:
+    if isinstance(answer, Fault):
+        report(answer)
+        return answer.verdict
+    return answer

@@ -76,6 +76,8 @@ class Objection(StrEnum):
     """Ask a person."""
     REJECT = "reject"
     """Refuse the call."""
+    FAULT = "fault"
+    """None: a guard of the user's own failed to judge the call, in shadow mode or not."""
 
 
 class CompletionVerdict(StrEnum):
@@ -166,7 +168,10 @@ class CallAdmitted(CallEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallObjected(CallEvent):
-    """In shadow mode, a guard would have intervened; the call was not affected."""
+    """In shadow mode, a guard would have intervened; or a guard of the user's own failed.
+
+    The event itself does not affect the call.
+    """
 
     kind: ClassVar[str] = "call_objected"
     guard: str

@@ -21,6 +21,7 @@ from asyncguard.guards import (
     trust,
 )
 from asyncguard.guards.completion import Completion, judge_completion
+from asyncguard.guards.rules import guard_of
 from asyncguard.schema.arguments import compile_schema
 
 __all__ = ["GUARDS", "Completion", "compile_schema", "enabled", "judge_completion", "watching"]
@@ -66,8 +67,12 @@ def watching(config: GuardConfig) -> tuple[Guard, ...]:
 
 
 def _switched_on(config: GuardConfig) -> tuple[Guard, ...]:
-    return tuple(
-        guard
-        for name, guard in GUARDS
-        if getattr(config, name) and (config.ledger or name not in _NEED_LEDGER)
-    )
+    def rules(before: str | None) -> list[Guard]:
+        return [guard_of(rule) for rule in config.extra if rule.before == before]
+
+    found: list[Guard] = []
+    for name, guard in GUARDS:
+        found += rules(name)  # the place counts, even if the guard that follows is off
+        if getattr(config, name) and (config.ledger or name not in _NEED_LEDGER):
+            found.append(guard)
+    return (*found, *rules(None))

@@ -83,10 +83,10 @@ def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
         # The sole task is a plain conversation, which may need no tool at all.
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
         return "no tool was called for it" if untouched and not _toolless(task, said) else ""
-    # A person decides next where the model was advised to ask, or a person refused.
-    persons_turn = (
-        last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
-    )
+    # A person decides next where the model was advised to ask, or a person refused. What a guard of
+    # the user's own refuses need not become right in another form either.
+    final = _PERSONAL.union(rule.name for rule in board.config.extra)
+    persons_turn = last.state is CallState.REJECTED and last.guard in final and not last.blocked_by
     # The call that a duplicate repeats still answers the task; and once the result that an early
     # call was to wait for is told, the model may see that it does not need the call.
     needless = last.guard == "duplicate" or (

@@ -303,7 +303,11 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ),
     ev.CallObjected: (
         _GUARD,
-        _own("objection", Unit.CODE, "reject, defer or hold: what the guard would have done."),
+        _own(
+            "objection",
+            Unit.CODE,
+            "reject, defer or hold: what the guard would have done; fault: it failed.",
+        ),
         *_named("on", "the calls it waits for", attribute="on"),
         _REASON,
     ),

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from asyncguard.config import GuardConfig
-from asyncguard.core.admission import Guard
+from asyncguard.core.admission import Fault, Guard
 from asyncguard.core.scoreboard import Validator
 from asyncguard.core.stored_specs import to_json
 from asyncguard.core.tool_spec import ToolSpec
@@ -89,6 +89,8 @@ class Engine:
         self.circuits: dict[str, Circuit] = {}
         self.guards: tuple[Guard, ...] = enabled(config)
         self.watching: tuple[Guard, ...] = watching(config)
+        self.known_faults: set[Fault] = set()
+        """Faults of the user's own guards that were logged."""
         self.epoch = ports.new_id()
         """Id of this process, ``<journal id>/<id>`` with a journal; events store it."""
         if ports.journal is not None:

@@ -5,12 +5,14 @@ to it through :func:`release_ready` when the calls that it waits for have ended,
 :func:`answer_approval`.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
+from asyncguard.core.admission import Admit, Defer, Fault, Proposal, Reject, admit, objections
 from asyncguard.core.calls import (
     Call,
     CallState,
@@ -106,8 +108,9 @@ def _propose(session: Session, message_id: str, position: int, parsed: ParsedCal
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:
     if session.engine.watching and not released:
         _record_objections(session, proposal)
-    verdict = admit(proposal, session.board, session.engine.guards)
     key = proposal.call.key
+    report = partial(_record_fault, session, key)
+    verdict = admit(proposal, session.board, session.engine.guards, report)
     match verdict:
         case Reject():
             session.record.rejected(key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
@@ -122,7 +125,8 @@ def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> N
 def _record_objections(session: Session, proposal: Proposal) -> None:
     """Record the verdict of every guard that would not have admitted the call; for shadow mode."""
     objected, key, objection = session.record.objected, proposal.call.key, ev.Objection
-    for verdict in objections(proposal, session.board, session.engine.watching):
+    report = partial(_record_fault, session, key)
+    for verdict in objections(proposal, session.board, session.engine.watching, report):
         guard = verdict.guard
         match verdict:
             case Reject(reason=reason, on=on):
@@ -131,6 +135,16 @@ def _record_objections(session: Session, proposal: Proposal) -> None:
                 objected(key, objection.DEFER, guard=guard, reason=reason, on=on)
             case Admit(approval=reason):
                 objected(key, objection.HOLD, guard=guard, reason=reason)
+
+
+def _record_fault(session: Session, key: str, fault: Fault) -> None:
+    """Record that a guard of the user's own failed; each kind of failure is logged once."""
+    session.record.objected(key, ev.Objection.FAULT, guard=fault.guard, reason=fault.problem)
+    known = session.engine.known_faults
+    if fault not in known:
+        known.add(fault)
+        # Also without observers: with on_error="admit" the guard would otherwise fail silently.
+        logging.getLogger("asyncguard").error("The guard %s %s.", fault.guard, fault.problem)
 
 
 def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:

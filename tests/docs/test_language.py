@@ -22,6 +22,7 @@ from tests.docs.markdown import ROOT
 PLACES = (
     "asyncguard",
     "benchmark",
+    "docs",
     "examples",
     "graphs",
     "tests",

@@ -46,6 +46,16 @@ def test_the_code_runs_and_prints_what_is_shown(
     assert (tmp_path / "run.jsonl").read_text().startswith('{"asyncguard_trace"')
 
 
+def test_the_page_on_own_guards_runs_and_prints_what_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its first block is a whole program, and the second what it prints."""
+    code, shown = fences(read("docs/own-guards.md"))[:2]
+    exec(compile(code.text, "docs/own-guards.md", "exec"), {"__name__": "page"})
+    assert (code.language, shown.language) == ("python", "text")
+    assert capsys.readouterr().out == shown.text
+
+
 def test_the_first_example_needs_five_lines_of_asyncguard() -> None:
     """The import, the model, the agent, the tasks and the answer; all else is tools and their script."""
     tree = ast.parse(next(block.text for block in BLOCKS if block.language == "python"))

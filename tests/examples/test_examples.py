@@ -150,6 +150,18 @@ def test_a_killed_process_repeats_nothing(run: Run) -> None:
     assert printed.splitlines()[-1] == "effects: ['booked TP-713', 'paid 268']"
 
 
+def test_a_guard_of_ones_own_rejects_defers_and_may_fail(run: Run) -> None:
+    """One letter is refused, one waits for the first; the failures of the other rule are told and change nothing."""
+    printed = run("15_own_guard").splitlines()
+    assert printed.count("send_letter#2: call_rejected by letters") == 1
+    assert printed.count("send_letter#3: call_deferred by letters") == 1
+    assert sum("call_objected by broken" in line for line in printed) == 4
+    assert [line for line in printed if line.startswith("sent to")] == [
+        "sent to Ms Brown",
+        "sent to Ms White",
+    ]
+
+
 @pytest.mark.slow
 def test_a_delivery_reaches_a_thread_without_a_process(run: Run) -> None:
     """It is kept until the next process comes; the second one with the same token is refused."""

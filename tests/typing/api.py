@@ -13,16 +13,21 @@ from langgraph.graph.state import CompiledStateGraph
 from tenacity import stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from asyncguard import (
+    Admit,
     AsyncGuardMiddleware,
+    BoardView,
     CallerError,
     CallState,
+    CallView,
     DbosExecutor,
+    Defer,
     Delivery,
     Details,
     EffectClass,
     Fallback,
     GuardConfig,
     GuardedState,
+    GuardRule,
     Inbox,
     Journal,
     JournalError,
@@ -31,6 +36,8 @@ from asyncguard import (
     NewsStyle,
     Observer,
     Ports,
+    Proposal,
+    Reject,
     Retry,
     Siblings,
     SignalKind,
@@ -39,6 +46,7 @@ from asyncguard import (
     ToolFault,
     ToolSpec,
     TraceFile,
+    Verdict,
     application_version,
     build_agent,
     console_logger,
@@ -89,10 +97,32 @@ def count(details: Details) -> None:
     assert_type(details.thread + details.event.kind, str)
 
 
+def one_by_one(proposal: Proposal, board: BoardView) -> Verdict:
+    """A guard of the user's own."""
+    earlier = board.open_before(proposal.call)
+    assert_type(earlier, tuple[CallView, ...])
+    if proposal.spec is not None and proposal.spec.destructive:
+        return Admit(approval="It destroys something.")
+    if board.tainted:
+        return Reject(reason="Not any more.")
+    return Defer(reason="One by one.", on=(earlier[0].key,)) if earlier else Admit()
+
+
+def says_yes_or_no(proposal: Proposal, board: BoardView) -> bool:
+    """No guard: it answers with a bool."""
+    return board.tainted
+
+
+ONE_BY_ONE = GuardRule(name="one_by_one", judge=one_by_one, before="capacity", on_error="admit")
+GuardRule(name="yes_or_no", judge=says_yes_or_no)  # type: ignore[arg-type]
+GuardRule(name="yes_or_no", judge=one_by_one, on_error="ignore")  # type: ignore[arg-type]
+
+
 def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFile) -> None:
     """Both adapters, with everything that can be set."""
     observers: Sequence[Observer] = [count, log_events(console_logger()), trace]
     config = GuardConfig(
+        extra=(ONE_BY_ONE,),
         grounding=False,
         delivery=Delivery.ANY,
         siblings=Siblings.EVERY,

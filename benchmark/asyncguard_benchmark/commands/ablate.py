@@ -30,6 +30,7 @@ from asyncguard_benchmark.harness.campaign import Cell, Contestant
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.registry import rule_at
 from asyncguard_benchmark.harness.report.figures import number
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Split, Suite, Surface
 
@@ -41,6 +42,8 @@ _QUICK = 3
 def execute(options: Namespace) -> int:
     """Run the command."""
     check_model_options(options)
+    for place in options.guard:
+        rule_at(place)  # a mistake is told at once, and not for each episode
     design = _design(options)
     if options.dry_run:
         return estimated(options, list(_model_cells(design)))
@@ -93,6 +96,7 @@ def _design(options: Namespace) -> Design:
         seeds=options.seeds,
         surface=Surface(options.surface),
         shadow=options.shadow and not options.quick,
+        rules=tuple(dict.fromkeys(options.guard)),
         compliance=options.compliance,
         wild=wild if options.wild else (),
     )

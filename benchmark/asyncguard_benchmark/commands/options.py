@@ -25,6 +25,7 @@ from asyncguard_benchmark.commands.play_options import (
     add_no_messages,
     add_players,
     add_regimes,
+    add_rules,
     add_seeds,
     add_surfaces,
     add_tools,
@@ -71,6 +72,7 @@ examples:
   asyncguard bench ablate --agents eager --quick
   asyncguard bench ablate --agents eager,neglectful,confused --players graph,middleware --out ablation
   asyncguard bench ablate --agents oracle --regimes sync,fixed1,fixed2,random01,random12 --json
+  asyncguard bench ablate --agents eager --quick --guard shop.guards:BUDGET
 
 The same command again goes on where an interrupted run stopped. Every arm is played in the main regime (fixed1 if it is
 asked for), families of guards in all.
@@ -140,6 +142,7 @@ def _run(commands: Any) -> None:
     )
     add_players(made)
     add_arms(made, several(tuple(ARMS)))
+    add_rules(made, "play it beside all guards, and all guards without it")
     add_regimes(made, "fixed1")
     add_surfaces(made)
     add_tools(made)
@@ -174,6 +177,7 @@ def _resume(commands: Any) -> None:
     group.add_argument(
         "--agents", type=agent_names, metavar="A,B", help="package.module:Class of the run"
     )
+    add_rules(group, "the run played it")
     group.add_argument("--replay", type=Path, metavar="FILE", help="what the run replayed")
     group.add_argument("--model", metavar="NAME", help="the model that is asked, as provider:model")
     group.add_argument("--base-url", metavar="URL", help="the server that is asked")
@@ -202,6 +206,7 @@ def _ablate(commands: Any) -> None:
     )
     add_agents(made, "eager by default; ")
     add_players(made, tuple(name for name in PLAYER_NAMES if name != PLAIN))
+    add_rules(made, "measure it beside all guards, on its own, and as a detector")
     add_regimes(made, "sync", "fixed1")
     add_tools(made)
     made.add_argument("--surface", choices=SURFACE_NAMES, default="text")

@@ -1,6 +1,7 @@
 """Arguments about what is played, and by which agents, for every command that plays episodes. Imports nothing heavy."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from asyncguard_benchmark.harness.suites import registry
 SURFACE_NAMES = tuple(each.value for each in Surface)
 _OTHER_AGENTS = "persona:MODEL (`bench list agents`; `personas` for all), package.module:Class"
 _ALL_PERSONAS = "personas"
+_PLACE = re.compile(r"\w+(\.\w+)*:\w+")
 
 
 def agent_names(text: str) -> tuple[str, ...]:
@@ -102,6 +104,30 @@ def add_arms(made: Any, read: Callable[[str], tuple[str, ...]]) -> None:
         metavar="A,B",
         help="guards; see `bench list arms`",
     )
+
+
+def add_rules(made: Any, text: str) -> None:
+    """Add the option for guards of the user's own, `GuardRule` objects by their places.
+
+    Args:
+        made: A parser or a group of one.
+        text: What is done with one, for the help.
+    """
+    made.add_argument(
+        "--guard",
+        type=_places,
+        action="extend",
+        default=[],
+        metavar="package.module:RULE",
+        help=f"a guard of your own: {text}",
+    )
+
+
+def _places(text: str) -> tuple[str, ...]:
+    found = words(text)
+    if not found or not all(_PLACE.fullmatch(word) for word in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form package.module:RULE")
+    return found
 
 
 def add_regimes(made: Any, *default: str) -> None:

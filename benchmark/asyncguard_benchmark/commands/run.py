@@ -13,11 +13,12 @@ from asyncguard_benchmark.commands.model_options import (
 from asyncguard_benchmark.commands.output import console, print_json, table
 from asyncguard_benchmark.commands.worker_options import without_options
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.arms import ALL, with_rules
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid
 from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.models.spec import ModelSpec
-from asyncguard_benchmark.harness.registry import AgentSpec, agent_class
+from asyncguard_benchmark.harness.registry import AgentSpec, agent_class, rule_at
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
@@ -30,6 +31,8 @@ class NothingToPlayError(BenchmarkError):
 def execute(options: Namespace) -> int:
     """Run the command."""
     check_model_options(options)
+    for place in options.guard:
+        rule_at(place)  # a mistake is told at once, and not for each episode
     asked = _grid(options).cells()
     if options.dry_run:
         return estimated(options, asked)
@@ -121,13 +124,19 @@ def _grid(options: Namespace) -> Grid:
         compositions=chosen(options.compositions, options.suite),
         agents=_contestants(options),
         players=options.players,
-        arms=options.arms,
+        arms=_arms(options),
         declared=[each == "declared" for each in options.tools],
         regimes=[Regime(each) for each in options.regimes],
         surfaces=[Surface(each) for each in options.surfaces],
         seeds=options.seeds if options.repeats is None else tuple(range(options.repeats)),
         few_shot=options.few_shot,
     )
+
+
+def _arms(options: Namespace) -> list[str]:
+    """Return the arms asked for; each guard of the user's own beside all others, and all without it."""
+    own = [name for place in options.guard for name in (ALL, with_rules(ALL, [place]))]
+    return list(dict.fromkeys((*options.arms, *own)))
 
 
 def _contestants(options: Namespace) -> list[Contestant]:

@@ -21,6 +21,8 @@ workers:
 
   asyncguard worker --database-url postgresql://bench@db/bench --queue asyncguard-benchmark \\
       --tools asyncguard_benchmark.harness.fanout:tools --concurrency 1
+
+  Such a worker imports a --guard only if ASYNCGUARD_BENCHMARK_GUARDS in its environment names it, too.
 """
 _WHERE = ("--jobs", "--workers", "--database-url")
 
@@ -68,7 +70,10 @@ def worker_pool_of(
     folder = place.with_name(f"{place.name}.workers")
     return WorkerPool(
         WorkerPoolSettings(
-            folder=folder, workers=options.workers or 0, database=options.database_url
+            folder=folder,
+            workers=options.workers or 0,
+            database=options.database_url,
+            guards=tuple(getattr(options, "guard", ())),
         ),
         notice,
     )

@@ -7,8 +7,8 @@ rest. *Content* guards judge a call by itself: arguments, clarification, scope, 
 runtime (ledger, waiting, task view, references) change what an agent is told and when, without judging anything.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -45,6 +45,8 @@ class ArmKind(StrEnum):
     """The same guards again with another seed (A/A), or guards that are not heeded."""
     COALITION = "coalition"
     """Exactly the switches that its name lists."""
+    OWN = "own"
+    """Another arm, and guards of the user's own beside it."""
     RECOVERY = "recovery"
     """All guards and features, and some of what is done about faults of tools."""
 
@@ -62,9 +64,18 @@ class Arm:
     guards."""
     drops: int | None = None
     """The one call that is refused whatever it is, by its number from 0: a run is compared with it."""
+    rules: tuple[str, ...] = ()
+    """Guards of the user's own, each a `GuardRule` by its place ``package.module:RULE``; they are imported only to
+    be played, so that reading results runs no code that they name."""
     again: bool = False
     """True if a run that ended without an answer is followed by another, which is told how the
     first one went."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True if the arm is determined by its switches alone."""
+        special = self.sham or self.config.shadow or self.drops is not None or self.rules
+        return self.wording and not special
 
     @property
     def switched_on(self) -> frozenset[str]:
@@ -79,8 +90,9 @@ class Arm:
             "sham": self.sham,
             "drops": self.drops,
         }
-        # Said only where it is so: the digests of all other arms are those of files that know of no second run.
-        return {**told, "again": True} if self.again else told
+        # Said only where it is so: the digests of all other arms are those of files that know of neither.
+        rules = {"rules": list(self.rules)} if self.rules else {}
+        return {**told, **rules, **({"again": True} if self.again else {})}
 
 
 def _exactly(*names: str) -> GuardConfig:
@@ -170,15 +182,28 @@ def coalition_name(switches: frozenset[str]) -> str:
     return "+".join(name for name in SWITCHES if name in switches) or _NOTHING
 
 
+def with_rules(name: str, rules: Sequence[str]) -> str:
+    """Return the name of an arm with guards of the user's own beside it, as in ``all+package.module:RULE``."""
+    return "+".join((name, *rules))
+
+
+def rules_of(name: str) -> tuple[str, ...]:
+    """Return the places of the user's own guards that the name of an arm holds."""
+    return tuple(word for word in name.split("+") if ":" in word)
+
+
 def arm_of(name: str) -> Arm:
     """Return an arm by name.
 
     It is one of `ARMS` or `RECOVERY_ARMS`, or exactly the switches that the name joins by "+", or no guards and one
-    call dropped, as in ``dropped-3``.
+    call dropped, as in ``dropped-3``; or any of these and guards of the user's own, as `with_rules` names it.
 
     Raises:
         UnknownNameError: it is none of these.
     """
+    if rules := rules_of(name):
+        base = "+".join(word for word in name.split("+") if ":" not in word)
+        return replace(arm_of(base), kind=ArmKind.OWN, rules=rules)
     found = ARMS.get(name) or RECOVERY_ARMS.get(name)
     if found is not None:
         return found

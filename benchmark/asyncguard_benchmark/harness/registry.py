@@ -1,11 +1,14 @@
 """Agents and players by name, so that a command line and a saved episode can speak of them."""
 
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from asyncguard import GuardRule
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
@@ -77,6 +80,25 @@ def agent_class(kind: str) -> type[SpeakingAgent]:
     return found
 
 
+def rule_at(place: str) -> GuardRule:
+    """Return a guard of the user's own by its place, ``package.module:RULE``; this folder is searched, too.
+
+    Raises:
+        UnknownNameError: there is none, it cannot be loaded, or it is not a `GuardRule`.
+    """
+    module, _, name = place.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)  # last, so that no file of this folder hides a module
+    try:
+        found = getattr(import_module(module), name)
+    except Exception as problem:  # a foreign module may raise anything
+        what = f"{type(problem).__name__}: {problem}"
+        raise UnknownNameError(f"the guard {place} cannot be loaded: {what}") from problem
+    if not isinstance(found, GuardRule):
+        raise UnknownNameError(f"{place} is not a GuardRule")
+    return found
+
+
 def player_of(
     name: str,
     arm: str,
@@ -98,6 +120,9 @@ def player_of(
         UnknownNameError: one of the names is unknown, or the plain player is to have guards.
     """
     switched = arm_of(arm)
+    if switched.rules:
+        extra = tuple(map(rule_at, switched.rules))
+        switched = replace(switched, config=replace(switched.config, extra=extra))
     if name == PLAIN:
         if arm != NONE:
             raise UnknownNameError(

@@ -91,15 +91,21 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
         resamples: Draws behind the adjusted p of a family.
     """
     names = [name for name in arms.outcomes if arms.valid(name)]
-    against_none = _family(
-        arms, [name for name in names if name != NONE], NONE, AGAINST_NONE, resamples
+    # Families of their own, so that a guard of the user's own changes no adjusted p of the others.
+    own = [name for name in names if arm_of(name).rules]
+    beside = [name for name in own if name.startswith(f"{ALL}+")]
+    own_effects = (
+        *_family(arms, own, NONE, "own guards against none", resamples),
+        *_family(arms, beside, ALL, "own guards against all", resamples),
     )
+    others = [name for name in names if name != NONE and name not in own]
+    against_none = _family(arms, others, NONE, AGAINST_NONE, resamples)
     left_out = [name for name in names if name in LEAVE_ONE_OUT]
     against_all = _family(arms, left_out, ALL, AGAINST_ALL, resamples)
     feedback = _family(
         arms, [name for name in names if name == SHAM], FEATURES, "sham against features", resamples
     )
-    effects = (*against_none, *against_all, *feedback)
+    effects = (*against_none, *against_all, *own_effects, *feedback)
     return Study(
         setup=arms.setup,
         arms=tuple(figures_of(name, arms) for name in (*arms.outcomes, *_lost(arms))),
@@ -109,7 +115,7 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
         same=_same(arms, again) if again is not None else (),
         flips=tuple(
             flip
-            for name in (ALL, *left_out)
+            for name in (ALL, *left_out, *beside)
             for flip in _flips(arms, name, NONE if name == ALL else ALL)
         ),
     )
@@ -117,7 +123,9 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
 
 def _lost(arms: Arms) -> list[str]:
     """Return the arms without an episode that came to its end; runs for the game or the detectors are not arms."""
-    return sorted(name for name in set(arms.errors) - set(arms.outcomes) if name in ARMS)
+    return sorted(
+        name for name in set(arms.errors) - set(arms.outcomes) if name in ARMS or arm_of(name).rules
+    )
 
 
 def figures_of(name: str, arms: Arms) -> ArmFigures:

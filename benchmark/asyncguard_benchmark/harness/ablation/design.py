@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
 from asyncguard_benchmark.harness.ablation.units import Game, Unit
-from asyncguard_benchmark.harness.arms import ALL, FAMILIES, LEAVE_ONE_OUT, NONE, ONE_IN, SHAM
+from asyncguard_benchmark.harness.arms import (
+    ALL,
+    FAMILIES,
+    LEAVE_ONE_OUT,
+    NONE,
+    ONE_IN,
+    SHAM,
+    with_rules,
+)
 from asyncguard_benchmark.harness.campaign import Condition, Contestant
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
@@ -36,6 +44,8 @@ class Design:
     surface: Surface = Surface.TEXT
     shadow: bool = True
     """True if guards are judged as detectors, too."""
+    rules: tuple[str, ...] = ()
+    """Guards of the user's own, by their places; each is played beside all guards, and alone."""
     compliance: bool = True
     """True if personas are played at several rates of compliance, too."""
     wild: Sequence[Composition] = ()
@@ -74,16 +84,29 @@ class Design:
                     yield Unit(
                         composition=composition,
                         condition=replace(condition, seed=seed),
-                        arms=_arms(main=main, whole=whole),
+                        arms=(*_arms(main=main, whole=whole), *self._own_arms(main=main)),
                         game=GAME if main and infers and whole else None,
                         # Going on with and without a call tells nothing of an agent that does not repeat itself.
                         shadow=main and self.shadow and whole and infers,
+                        rules=self.rules,
                         infers=infers,
                     )
         if whole:
             yield from self._again(agent, infers=infers)
         if whole and self.compliance:
             yield from self._complying(agent)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """All arms that are played in the main regime."""
+        return (*EVERY_ARM, *self._own_arms(main=True))
+
+    def _own_arms(self, *, main: bool) -> Iterator[str]:
+        """Yield the arms of the user's own guards; `all` is the arm that switches them off."""
+        for rule in self.rules:
+            yield with_rules(ALL, [rule])
+            if main:
+                yield with_rules("ledger+waiting", [rule])
 
     def _again(self, agent: Contestant, *, infers: bool) -> Iterator[Unit]:
         """Yield the A/A units: the references once more with a seed of their own."""

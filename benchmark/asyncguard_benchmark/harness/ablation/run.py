@@ -18,7 +18,6 @@ from asyncguard_benchmark.harness.ablation.comparisons import (
 )
 from asyncguard_benchmark.harness.ablation.design import (
     COMPLIANCE,
-    EVERY_ARM,
     GAME,
     Design,
     complying,
@@ -206,7 +205,7 @@ class Ablation:
             data=_digest(data),
             configs={
                 name: _digest(json.dumps(arm_of(name).to_json(), sort_keys=True))
-                for name in EVERY_ARM
+                for name in self.design.arms
             },
             resamples=resamples,
         )

@@ -89,18 +89,21 @@ def _solved(episode: Episode) -> int:
 def _objections(shadowed: Episode) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     for each in shadowed.settings.get("interventions", ()):
-        if "number" in each and not each.get("enforced", True):
+        # A guard of the user's own that failed has said nothing of the call.
+        if "number" in each and not each.get("enforced", True) and each["verdict"] != "fault":
             found.setdefault(each["number"], {})[each["guard"]] = each["verdict"]
     return found
 
 
 def shadow_of(setup: Setup, runs: Sequence[JudgedRun]) -> Shadow:
     """Return precision and recall of every guard that judges calls."""
+    said = {guard for run in runs for call in run.calls for guard in call.objections}
+    own = sorted(said.difference(GUARD_NAMES))
     return Shadow(
         setup=setup,
         episodes=len(runs),
         calls=sum(len(run.calls) for run in runs),
-        guards=tuple(_of_guard(name, runs) for name in _CALL_GUARDS),
+        guards=tuple(_of_guard(name, runs) for name in (*_CALL_GUARDS, *own)),
     )
 
 

@@ -19,6 +19,7 @@ from asyncguard_benchmark.harness.arms import (
     SHAM,
     arm_of,
     coalition_name,
+    with_rules,
 )
 from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of, play
 from asyncguard_benchmark.harness.episode import Episode
@@ -53,6 +54,8 @@ class Unit:
     """Game by which the effect is shared out; None for no game."""
     shadow: bool = False
     """True if guards are played in shadow over the unguarded run, and its calls judged."""
+    rules: tuple[str, ...] = ()
+    """Guards of the user's own that are judged beside them."""
     infers: bool = True
     """True if runs that follow from others are not played; only for agents that do the same in the
     same episode."""
@@ -225,8 +228,7 @@ def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Non
 
 def _in_lattice(name: str) -> bool:
     """Return True if an arm is determined by its switches alone."""
-    arm = arm_of(name)
-    return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
+    return arm_of(name).is_plain
 
 
 def _name_of(unit: Unit, switches: Switches) -> str:
@@ -263,7 +265,7 @@ def _judged(playing: _Playing) -> JudgedRun | None:
     if not playing.task.unit.shadow:
         return None
     try:
-        shadowed = playing.episode(SHADOW)
+        shadowed = playing.episode(with_rules(SHADOW, playing.task.unit.rules))
         return judged_run(
             shadowed, {name: playing.episode(name) for name in continuations(shadowed)}
         )

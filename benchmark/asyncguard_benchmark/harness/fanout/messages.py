@@ -1,10 +1,11 @@
 """Parcels between a runner and its workers, as plain JSON: episodes to be played, and their outcomes.
 
-A worker imports nothing that a parcel names, so agents are known by their names only, and
-everything that arrives is checked before it is used, on both sides.
+A worker imports nothing on the word of a parcel: agents are known by their names only, guards of the user's own are
+those that the worker's environment names, and everything that arrives is checked before it is used, on both sides.
 """
 
 import json
+import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError, WorkersError
+from asyncguard_benchmark.harness.arms import rules_of
 from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, key_of
 from asyncguard_benchmark.harness.episode import digest_of, episode_from_json, episode_to_json
 from asyncguard_benchmark.harness.episode_key import key_of_episode
@@ -32,6 +34,18 @@ from asyncguard_benchmark.harness.suites import registry
 
 KNOWN_AGENTS = tuple(registry().all_agents)
 """The agents that workers have."""
+
+
+GUARDS = "ASYNCGUARD_BENCHMARK_GUARDS"
+"""Environment variable of a worker: the guards of the user's own that it may import, by commas."""
+
+
+def _arm(name: str) -> str:
+    if unknown := set(rules_of(name)) - set(os.environ.get(GUARDS, "").split(",")):
+        raise ValueError(
+            f"{min(unknown)!r} must be among the guards that the worker's {GUARDS} names"
+        )
+    return name
 
 
 def _known(kind: str) -> str:
@@ -59,7 +73,7 @@ class _SavedCell:
     composition: Mapping[str, Any]
     agent: _SavedAgent
     player: Annotated[str, AfterValidator(_player)]
-    arm: str
+    arm: Annotated[str, AfterValidator(_arm)]
     declared: Truth
     regime: Regime
     surface: Surface

@@ -20,7 +20,7 @@ from uuid import uuid4
 from asyncguard_benchmark.errors import WorkersError
 from asyncguard_benchmark.harness.campaign import Cell, Played
 from asyncguard_benchmark.harness.fanout import QUEUE
-from asyncguard_benchmark.harness.fanout.messages import answer_from_json, cell_to_json
+from asyncguard_benchmark.harness.fanout.messages import GUARDS, answer_from_json, cell_to_json
 from asyncguard_benchmark.harness.fanout.process_pool import Crew
 from asyncguard_benchmark.harness.fanout.queue_client import QueueClient
 from asyncguard_benchmark.harness.fanout.versions import difference, own_versions
@@ -48,6 +48,8 @@ class WorkerPoolSettings:
     """The queue of workers that run already, ``postgresql://...`` or a SQLite file; ``None`` if there are none."""
     queue: str = QUEUE
     """Name of the queue."""
+    guards: tuple[str, ...] = ()
+    """Guards of the user's own that workers of this machine may import; others have to be told by their owners."""
     silence: float = 20.0
     """Seconds without an answer after which a person is told."""
     run: str = field(default_factory=lambda: uuid4().hex)
@@ -178,7 +180,11 @@ class WorkerPool:
             options = ["--database-url", database, "--queue", settings.queue, "--tools", _TOOLS]
             limits = ["--concurrency", "1", "--drain-timeout", "1"]
             self._crew = Crew(
-                [*options, *limits], logs=settings.folder, tell=self._tell, give_up=queue.fail
+                [*options, *limits],
+                logs=settings.folder,
+                tell=self._tell,
+                give_up=queue.fail,
+                environment={GUARDS: ",".join(settings.guards)} if settings.guards else None,
             )
             self._crew.start(settings.workers)
         return queue

@@ -2,10 +2,11 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from asyncguard_benchmark.errors import WorkersError
@@ -28,6 +29,7 @@ class Crew:
         logs: Path,
         tell: Callable[[str], None],
         give_up: Callable[[WorkersError], None],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Make a crew; nothing is started yet.
 
@@ -36,10 +38,12 @@ class Crew:
             logs: The folder of their logs.
             tell: Takes a line for people; from any thread.
             give_up: Told once, from any thread, when worker after worker dies.
+            environment: Variables that they have beside those of this process.
         """
         self._order = (json.dumps(list(arguments)) + "\n").encode()
         self._logs = logs
         self._tell, self._give_up = tell, give_up
+        self._environment = os.environ | dict(environment or {})
         self._lock = threading.Lock()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._keepers: list[threading.Thread] = []
@@ -106,6 +110,7 @@ class Crew:
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
+                    env=self._environment,
                     start_new_session=True,  # Ctrl-C is for the run, which ends its workers itself
                 )
             self._processes[number] = process

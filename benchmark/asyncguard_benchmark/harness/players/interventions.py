@@ -34,7 +34,7 @@ class Intervention:
     tick: int
     guard: str
     verdict: str
-    """``reject``, ``defer``, ``hold``, ``wait`` or ``nudge``."""
+    """``reject``, ``defer``, ``hold``, ``wait`` or ``nudge``; ``fault`` of a guard of the user's own that failed."""
     task: str = ""
     call: str = ""
     """The call as the runtime names it; empty for the end of a run."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.ablation.outcomes import outcome_of
-from asyncguard_benchmark.harness.arms import ARMS, NONE, Arm, ArmKind, arm_of
+from asyncguard_benchmark.harness.arms import ARMS, NONE, ArmKind, arm_of
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scoring.verdict import Score
 from asyncguard_benchmark.harness.suites import registry
@@ -18,15 +18,8 @@ _UNSHOWN = (ArmKind.COALITION, ArmKind.CONTROL)
 """Arms that are played here and there, to share an effect out or to judge guards."""
 
 
-def _is_plain(arm: Arm) -> bool:
-    """Return True if the arm is determined by its switches alone."""
-    return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
-
-
 _SWITCHED_ON: Mapping[str, frozenset[str]] = {
-    name: arm.switched_on
-    for name, arm in ARMS.items()
-    if _is_plain(arm) and arm.kind not in _UNSHOWN
+    name: arm.switched_on for name, arm in ARMS.items() if arm.is_plain and arm.kind not in _UNSHOWN
 }
 
 
@@ -48,11 +41,7 @@ def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
     except UnknownNameError:
         return (name,)
     own = () if arm.kind in _UNSHOWN else (name,)
-    if (
-        not _is_plain(arm)
-        or not _does_the_same_again(episode)
-        or "involved" not in episode.settings
-    ):
+    if not arm.is_plain or not _does_the_same_again(episode) or "involved" not in episode.settings:
         return own
     outcome = outcome_of(episode, judged)
     others = (

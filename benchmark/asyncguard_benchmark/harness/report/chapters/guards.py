@@ -81,6 +81,9 @@ def _panel(study: Study) -> Iterator[Block]:
         yield _effects(
             "One left out", left_out, "points of overall, against all guards", harm=False
         )
+    own = _changes(study, ArmKind.OWN, ALL)
+    if own:
+        yield _effects("Of your own", own, "points of overall, against all guards", harm=True)
     one_in = _changes(study, ArmKind.ONE_IN, NONE)
     if one_in:
         yield _effects("One in", one_in, "points of overall, against no guards", harm=True)

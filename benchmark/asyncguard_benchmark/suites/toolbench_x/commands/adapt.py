@@ -150,7 +150,7 @@ def _episodes(options: Namespace, instances: Sequence[Instance]) -> list[Episode
 
 def _config_arm(name: str) -> Arm:
     arm = arm_of(name)
-    if arm.sham or not arm.wording or arm.drops is not None:
+    if arm.sham or not arm.wording or arm.drops is not None or arm.rules:
         raise BenchmarkError(
             f"the arm {name} is more than switches of the runtime; it is not played here"
         )
