@@ -128,6 +128,7 @@ def test_where_nobody_can_be_asked_the_reason_says_how_to_go_on() -> None:
     (call,) = session.ledger.calls()
     session.record.started(call.key, attempt=1, tool="pay", epoch="e")
     session.record.retired(call.key, outcome=ev.Outcome.IN_DOUBT, content="")
+    session.record.delivered([call.key])
     session.record.run_started("r2")
     propose_calls(
         session, "m2", [ParsedCall(tool="pay", arguments={"q": "x"}, call_id="d", task="main")]

@@ -155,7 +155,7 @@ async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost
 
     pay = scripted_tool("pay", lambda _: "paid", args={"item": str})
     tools = [scripted_tool("ship", ship, args={"item": str}), pay]
-    declared = [ToolSpec(name="ship", approval=True), ToolSpec(name="pay")]
+    declared = [ToolSpec(name="ship", approval=True, takes_from=()), ToolSpec(name="pay")]
     first = calls(
         ("pay", {"item": "x", "task_id": "a"}),
         ("ship", {"item": "x", "task_id": "a"}),

@@ -192,12 +192,15 @@ async def test_pure_calls_are_made_again(
         ("slow", {"q": "y", "task_id": "b"}),
     )
     booked = {**DECLARED[EffectClass.KEYED], "reads": [], "writes": ["account"]}
-    slow, look = guarded(effect="pure", reads=[])(hangs), bank.look(reads=["account"])
+    slow, look = (
+        guarded(effect="pure", reads=[])(hangs),
+        bank.look(reads=["account"], takes_from=[]),
+    )
     await killed(machine, bank, [bank.pay(**booked), look, slow], wanted, asked=1)
     quick = guarded(effect="pure", reads=[])(
         scripted_tool("slow", lambda _: "slow is done", args={"q": str})
     )
-    tools = [bank.pay(**booked), bank.look(reads=["account"]), quick]
+    tools = [bank.pay(**booked), bank.look(reads=["account"], takes_from=[]), quick]
     given = {"tools_met": True} if met and frontend is Frontend.MIDDLEWARE else {}
     new = successor(machine, tools, **given)
     outcome = await (new.say("And?", durability="sync") if said else new.go_on(durability="sync"))
