@@ -162,16 +162,20 @@ class MessageRenderer:
             case _:
                 text = (
                     f"{label} is running. Its result arrives in a later message: do not guess it "
-                    f"and do not repeat the call. {self._meanwhile()}"
+                    f"and do not repeat the call. {self._meanwhile(record.call.tool)}"
                 )
         message = self._tool_message(record, text, failed=False)
         message.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "placeholder"}}
         return message
 
-    def _meanwhile(self) -> str:
+    def _meanwhile(self, tool: str) -> str:
+        """Return what the model can do while a call of a tool runs."""
         config = self._config
         on = config.premature and config.ledger and not config.shadow
-        if not (on and self._board.several_tasks):
+        sources = (spec.takes_from for spec in self._board.specs.values())
+        # Nothing waits for a tool of which every other declares that it takes nothing.
+        needed = any(source is None or tool in source for source in sources)
+        if not (on and needed and self._board.several_tasks):
             return "Go on with other tasks meanwhile."
         return (
             "Further calls of this task wait for it; calls that do not need each other's results "

@@ -28,6 +28,19 @@ class CarefulAgent(SimulatedAgent):
             return None
         return call_of(task, position, dict(operands.known))
 
+    @staticmethod
+    def _is_told_to_wait(messages: Sequence[BaseMessage]) -> bool:
+        """Return True if the answer to a call said that further calls of its task wait."""
+        return any(CALLS_WAIT.search(str(message.text)) for message in messages)
+
+    @staticmethod
+    def _without_early(decision: Decision, tasks: Sequence[TaskProgress]) -> Decision:
+        """Return a decision without the calls of sub-tasks that wait for a result."""
+        if not isinstance(decision, tuple):
+            return decision
+        waiting = {task.plan.task_id for task in tasks if task.waiting}
+        return tuple(call for call in decision if call.task_id not in waiting) or Idle()
+
     def _given_up(self, task: TaskProgress, position: int) -> bool:
         return task.refusals(position) >= self.most_refusals or bool(task.operands(position).lost)
 
@@ -43,8 +56,16 @@ class OracleAgent(CarefulAgent):
     """Agent that makes every call whose operands are known, and is idle only when there is none.
 
     Of several it prefers a sub-task at rest, then the one with most calls to go. It may make a call while another of
-    the same sub-task is pending, if it needs none of that one's values: effects happen in the order of issue.
+    the same sub-task is pending, if it needs none of that one's values: effects happen in the order of issue. Told that
+    further calls of a task wait, it does not propose them: it does what it is asked to, as it makes no mistakes.
     """
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decide from the calls of the conversation, and from what it was told of early calls."""
+        tasks = self.progress(messages, TaskProgress)
+        decision = self.decide(tasks)
+        return self._without_early(decision, tasks) if self._is_told_to_wait(messages) else decision
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
@@ -96,14 +117,9 @@ class HeedingAgent(ParallelAgent):
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Decide from the calls of the conversation, and from what it was told of early calls."""
         tasks = self.progress(messages, TaskProgress)
-        heeds = any(task.refused for task in tasks) or any(
-            CALLS_WAIT.search(str(message.text)) for message in messages
-        )
+        heeds = any(task.refused for task in tasks) or self._is_told_to_wait(messages)
         decision = self.decide(tasks)
-        if not heeds or not isinstance(decision, tuple):
-            return decision
-        waiting = {task.plan.task_id for task in tasks if task.waiting}
-        return tuple(call for call in decision if call.task_id not in waiting) or Idle()
+        return self._without_early(decision, tasks) if heeds else decision
 
 
 class BatchAgent(CarefulAgent):
