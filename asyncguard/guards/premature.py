@@ -8,7 +8,7 @@ the order of effects (memory dependence), not the source of a value (flow depend
 
 - *Earlier messages.* The results of the task's earlier calls have to be told to the model, not only
   to be there, before it makes the next call. Exempt are calls that the arguments name by operand
-  reference, and tools that ``takes_from`` leaves out.
+  reference, directly or through such a call, and tools that ``takes_from`` leaves out.
 - *One message.* Calls of one message are made together, so a later one cannot know what an earlier
   one returns. Calls of one tool are no source for each other unless ``takes_from`` says so. A call
   that is refused takes the later ones that may need it with it. Without a declaration a guess and
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from asyncguard.config import Siblings
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import Call, CallState
 from asyncguard.core.dependencies import earlier_untold, references
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
@@ -40,7 +40,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     spec = board.spec(record.call.tool)
     if spec.takes_from == ():
         return ADMIT
-    named = {item.label for item in references(record.call.arguments)}
+    named = _named(record.call, board)
     earlier = [item for item in _earlier(record, spec, board) if item.call.label not in named]
     if earlier:
         reference = board.config.offers_references and spec.allows_references
@@ -60,6 +60,19 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         "that result, then call again with what it says"
         f"{'; repeat the call unchanged if it needs nothing of it.' if once else '.'}",
     )
+
+
+def _named(call: Call, board: Scoreboard) -> set[str]:
+    """Return the labels that a call names by reference, and those that these calls name in turn."""
+    found: set[str] = set()
+    left = [call]
+    while left:
+        for item in references(left.pop().arguments):
+            source = board.ledger.labelled(call.task, item.label)
+            if source is not None and item.label not in found:
+                found.add(item.label)
+                left.append(source.call)
+    return found
 
 
 def _reject(sources: list[CallRecord], reason: str) -> Reject:

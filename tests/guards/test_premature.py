@@ -132,6 +132,15 @@ def test_an_operand_reference_is_no_guess() -> None:
     assert "by reference" not in effect.reason
 
 
+def test_a_chain_of_references_is_no_guess() -> None:
+    """The call at its end names the first one through the second."""
+    found = scene(ToolSpec(name="count"))
+    first = {"city": {"from_call": "search#1", "pointer": "/city"}}
+    second = {"text": {"from_call": "search#2", "pointer": "/text"}}
+    chain = [("search", {}), ("search", first), ("count", second), ("count", {"text": "guess"})]
+    assert judge_message(found, *chain) == [False, False, False, True]
+
+
 def test_a_call_is_judged_once() -> None:
     """At its release or after an approval older calls may be open; the model's knowledge is that of its message."""
     found = scene()

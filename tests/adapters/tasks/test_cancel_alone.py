@@ -16,7 +16,9 @@ from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, pure, scri
 YES = True
 TASKS = [{"id": "a", "goal": "Do x."}, {"id": "b", "goal": "Do y."}]
 PAY = ToolSpec(name="pay", approval=True, reads=(), writes=("payment:{q}",))
-BOOK = ToolSpec(name="book", effect=EffectClass.IDEMPOTENT, reads=(), writes=("purse",))
+BOOK = ToolSpec(
+    name="book", effect=EffectClass.IDEMPOTENT, reads=(), writes=("purse",), takes_from=()
+)
 SEARCH = pure("search", reads=())
 NOTARY = ToolSpec(name="notary", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=())
 

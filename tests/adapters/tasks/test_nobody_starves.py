@@ -13,7 +13,7 @@ TASKS = [{"id": "a", "goal": "Search x."}, {"id": "b", "goal": "Look up y."}]
 A_SLOW = ("slow", {"q": "x", "task_id": "a"})
 A_FAST = ("fast", {"q": "x", "task_id": "a"})
 B_FAST = ("fast", {"q": "y", "task_id": "b"})
-SPECS = [pure("slow"), pure("fast")]
+SPECS = [pure("slow", takes_from=()), pure("fast", takes_from=())]
 
 
 def tools() -> list[Any]:

@@ -129,9 +129,8 @@ def test_delivery_all_waits_for_the_siblings_of_a_message_and_any_does_not(
         ]
     )
     tools = [look("quick", 1.0), look("slow", 5.0), look("slow2", 5.5)]
-    outcome = agent_of(model, tools, specs=[pure(tool.name) for tool in tools], config=config).run(
-        tasks=A_AND_B
-    )
+    specs = [pure(tool.name, takes_from=()) for tool in tools]
+    outcome = agent_of(model, tools, specs=specs, config=config).run(tasks=A_AND_B)
     assert [request.at for request in model.requests][: len(turns_at)] == pytest.approx(turns_at)
     for said in ("quick of 1", "slow of 2", "slow2 of 3"):
         assert outcome.text.count(said) == 1

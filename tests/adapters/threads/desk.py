@@ -30,7 +30,7 @@ class Desk:
         self.bank = scripted_tool("bank", self._ask, args={"q": str, "token": str})
         self.model = ScriptedChatModel(script(*steps), id_prefix=prefix)
         specs = [
-            pure("look"),
+            pure("look", takes_from=()),
             ToolSpec(name="pay", approval=approval),
             ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token"),
         ]

@@ -31,7 +31,8 @@ from tests.adapters.threads.recording import RecordingSerializer, foreign
 from tests.adapters.threads.stores import Kind, Store, place
 
 TIMING = Timing(grace=0.0, linger=0.0, retry_initial=0.001, retry_jitter=0.0)
-CONFIG = GuardConfig(timing=TIMING, limits=Limits(max_output_bytes=2_000))
+# Early calls are let through: their refusal would leave the faults out that come after them.
+CONFIG = GuardConfig(premature=False, timing=TIMING, limits=Limits(max_output_bytes=2_000))
 TASKS = [
     {"id": "a", "goal": "Quote x, pay x, note x."},
     {"id": "b", "goal": "Look up y, have y approved."},
