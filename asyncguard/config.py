@@ -117,6 +117,8 @@ class Timing:
     """Wait for a background call before the model sees a placeholder; ends at any completion."""
     linger: float = 0.005
     """Wait for further completions after the first one."""
+    patience: float = 0.25
+    """Wait for a completion before a turn that only offers idle tasks which the model has left."""
     retry_initial: float = 0.2
     """First back-off; doubled at each attempt, with jitter."""
     retry_max: float = 30.0

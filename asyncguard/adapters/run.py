@@ -396,7 +396,7 @@ class Run:
         proposals.propose_calls(self._session, str(message.id), calls)
         if calls:
             return Turn(messages=[message], verdict=None)
-        completion = proposals.judge_end(self._session)
+        completion = proposals.judge_end(self._session, text_of(message.content))
         if self.board.config.shadow:
             return Turn(messages=[message], verdict=ev.CompletionVerdict.END)
         if completion.verdict is ev.CompletionVerdict.NUDGE:

@@ -153,6 +153,17 @@ def idle_tasks(board: Scoreboard) -> list[str]:
     ]
 
 
+def offers_again(board: Scoreboard) -> bool:
+    """Return True if a turn would only offer idle tasks again that the model has left once.
+
+    Untouched tasks do not count: a model that begins one task a message should not wait.
+    """
+    if not board.config.waiting or has_news(board):
+        return False
+    records = [board.ledger.task(task) for task in idle_tasks(board)]
+    return bool(records) and all(item and item.last_call is not None for item in records)
+
+
 def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str, ...]:
     """Return the tasks that a model message passes over.
 

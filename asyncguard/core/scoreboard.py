@@ -151,6 +151,10 @@ def task_view(board: Scoreboard) -> str:
             status = f"waiting for {', '.join(open_calls[:_SHOWN])}{more}"
         elif task.issued == 0:
             status = "not started"
+            if board.config.completion:
+                status += (
+                    f' (if it needs no tool, say "{task.task.id}: {NEEDS_NO_TOOL}" at the end)'
+                )
         else:
             status = (
                 f"{task.issued} call{'s' if task.issued != 1 else ''} answered; "
@@ -160,6 +164,8 @@ def task_view(board: Scoreboard) -> str:
     return "\n".join(lines)
 
 
+NEEDS_NO_TOOL = "no tool needed"
+"""Words after a task's id with which the model says that the task needs no call."""
 OPERANDS = "operands"
 """Name given as the guard if substituted operands do not fit the schema."""
 _HOLDING_OUTPUT = frozenset(

@@ -2,17 +2,20 @@
 
 While calls are open or results are undelivered, the answer can only be interim: the run waits. A
 task without any call, or whose latest call had no result and was not replaced, is named to the
-model once a run; its next answer is final. A model may be right that a task needs no tool, so the
-message says how to insist.
+model once a run; its next answer is final. A model may be right that a task needs no tool: the task
+view tells how to say so beforehand, and the message how to insist. Only these words count. That an
+untouched task was spoken of does not mean that it needed no tool: in 14 of 18 recorded runs without
+a call the model had only asked back where it should have acted.
 """
 
+import re
 from dataclasses import dataclass
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.events import CompletionVerdict
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import TaskRecord
-from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
 from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
@@ -33,15 +36,22 @@ class Completion:
     """Unfinished tasks that are named to the model now, or were earlier in this run."""
 
 
-def judge_completion(board: Scoreboard) -> Completion:
-    """Judge a model message without calls, which claims that all is done."""
+def judge_completion(board: Scoreboard, said: str = "") -> Completion:
+    """Judge a model message without calls, which claims that all is done.
+
+    Args:
+        board: State of the run.
+        said: Text of the message; a task that it declares to need no tool is not missed.
+    """
     if not board.config.completion:
         return Completion(verdict=CompletionVerdict.END, reason="The completion guard is off.")
     if board.config.ledger and (waiting := _outstanding(board)):
         return Completion(
             verdict=CompletionVerdict.WAIT, reason=f"Results are outstanding: {waiting}."
         )
-    gaps = {task.task.id: gap for task in board.ledger.open_tasks() if (gap := _gap(task, board))}
+    gaps = {
+        task.task.id: gap for task in board.ledger.open_tasks() if (gap := _gap(task, board, said))
+    }
     nudged = {record.task.id for record in board.ledger.tasks() if record.nudged}
     new = tuple(name for name in gaps if name not in nudged)
     if new:
@@ -66,13 +76,13 @@ def _outstanding(board: Scoreboard) -> str:
     return listed(named) or ("calls of unknown tasks" if ledger.any_open() else "")
 
 
-def _gap(task: TaskRecord, board: Scoreboard) -> str:
+def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
     """Return what is missing in an open task as half a sentence; empty if nothing is."""
     last = board.ledger.find(task.last_call) if task.last_call is not None else None
     if last is None:
         # The sole task is a plain conversation, which may need no tool at all.
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
-        return "no tool was called for it" if untouched else ""
+        return "no tool was called for it" if untouched and not _toolless(task, said) else ""
     # A person decides next where the model was advised to ask, or a person refused.
     persons_turn = (
         last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
@@ -83,3 +93,10 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""
     return f"its last call {last.call.label} was {last.state.value} and nothing came after it{why}"
+
+
+def _toolless(task: TaskRecord, said: str) -> bool:
+    """Return True if a line says that the task needs no tool, as the task view asks for."""
+    # Marks of lists and emphasis may stand around the words; a longer id must not match.
+    line = rf"^[^\w\n]*{re.escape(task.task.id)}[^\w\n:]*:[^\w\n]*{NEEDS_NO_TOOL}\b"
+    return re.search(line, said, re.IGNORECASE | re.MULTILINE) is not None

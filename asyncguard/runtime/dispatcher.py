@@ -16,7 +16,7 @@ from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
 from asyncguard.core.resume_policy import Fate, Why
-from asyncguard.core.scheduling import Step, dispatchable, next_step
+from asyncguard.core.scheduling import Step, dispatchable, next_step, offers_again
 from asyncguard.errors import ThreadBusyError
 from asyncguard.runtime.attempt_outcomes import handle_failure
 from asyncguard.runtime.attempts import Attempt, attempt_of
@@ -217,19 +217,20 @@ async def run_until_blocked(
 
 
 async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> None:
-    """Wait up to the grace window for a first completion, then up to ``linger`` for others.
+    """Wait up to grace or patience for a first completion, then up to ``linger`` for others.
 
     Other waiters wake the session, too; such a change does not end a window.
     """
     clock, timing = session.engine.clock, session.engine.config.timing
-    before, window = 0, 0.0
-    if fresh:
+    patient = offers_again(session.board)
+    before, window, waits = 0, 0.0, fresh or patient
+    if waits:
         before = _ended(session)
         # The longest grace period among the tools of the pending calls.
         specs = [session.board.spec(tool) for tool in session.ledger.pending_tools()]
         grace = max(timing.grace if spec.grace is None else spec.grace for spec in specs)
-        window = clock.now() + grace
-    while fresh and not session.has_completions and _ended(session) == before and not due():
+        window = clock.now() + max(grace if fresh else 0.0, timing.patience if patient else 0.0)
+    while waits and not session.has_completions and _ended(session) == before and not due():
         if not await session.wait_changed(max(window - clock.now(), 0.0)):
             return
     collect(session)

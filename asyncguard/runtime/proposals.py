@@ -67,9 +67,9 @@ def propose_calls(session: Session, message_id: str, wishes: Sequence[ParsedCall
     _stop_tasks(session)
 
 
-def judge_end(session: Session) -> Completion:
+def judge_end(session: Session, said: str) -> Completion:
     """Judge a model message without calls; the event records if the verdict is enforced."""
-    completion = judge_completion(session.board)
+    completion = judge_completion(session.board, said)
     session.record.completion_judged(
         completion.verdict,
         reason=completion.reason,

@@ -153,7 +153,7 @@ def test_the_view_of_the_tasks() -> None:
     assert lines == [
         "- t1: waiting for x#1 (running), x#2 (held back until its turn; do not repeat it)",
         "- t2: 1 call answered; continue, or leave it if it is finished",
-        "- t3: not started",
+        '- t3: not started (if it needs no tool, say "t3: no tool needed" at the end)',
         "- t4: stopped",
     ]
 

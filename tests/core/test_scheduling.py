@@ -13,6 +13,7 @@ from asyncguard.core.scheduling import (
     has_news,
     idle_tasks,
     next_step,
+    offers_again,
     passed_over,
 )
 from asyncguard.core.tool_spec import Mode, ToolSpec
@@ -276,6 +277,21 @@ def test_calls_that_ask_a_person_go_one_at_a_time() -> None:
     assert dispatchable(scene.board) == []
     scene.end(first)
     assert [record.key for record in dispatchable(scene.board)] == [second]
+
+
+def test_a_turn_offers_again_what_the_model_has_left() -> None:
+    """Only idle tasks that were begun and told are offered again; news, or a task to begin, is more."""
+    scene = Scene(*SPECS)
+    key = busy(scene)
+    assert not offers_again(scene.board)  # t2 is untouched
+    other = busy(scene, task="t2")
+    assert not offers_again(scene.board)  # no task is idle
+    scene.end(key)
+    assert not offers_again(scene.board)  # the result is news
+    scene.apply(ev.CallsDelivered, keys=(key,))
+    assert offers_again(scene.board)
+    scene.end(other)
+    assert not offers_again(scene.board)
 
 
 def test_news_makes_a_task_worth_a_turn_again() -> None:

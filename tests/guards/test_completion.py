@@ -80,6 +80,35 @@ def test_an_untouched_task_is_named_once() -> None:
     assert second.tasks == ("t2",)
 
 
+@pytest.mark.parametrize(
+    ("said", "missed"),
+    [
+        ("t1 is done.\nt2: no tool needed", ()),
+        ("- **t2**: No tool needed. Three bags are free.", ()),
+        ("[t2]: *no tool needed*", ()),
+        ("All tasks are complete.", ("t2",)),
+        ("t1: no tool needed", ("t2",)),
+        ("t2: please tell me the number of your booking.", ("t2",)),
+        ("t22: no tool needed", ("t2",)),
+        ("Of t2: no tool needed", ("t2",)),
+    ],
+)
+def test_a_task_that_is_said_to_need_no_tool_is_not_named(
+    said: str, missed: tuple[str, ...]
+) -> None:
+    """Only the words that the task view asks for count, on a line that begins with the task."""
+    scene = Scene(TOOL)
+    scene.finished("x")
+    assert judge_completion(scene.board, said).tasks == missed
+
+
+def test_no_word_stands_for_a_call_that_came_to_nothing() -> None:
+    """A task whose last call was rejected is named whatever the model says: it did need a tool."""
+    scene = both_done()
+    scene.reject("x")
+    assert judge_completion(scene.board, "t1: no tool needed").tasks == ("t1",)
+
+
 def test_a_new_run_may_nudge_again() -> None:
     """A task is nudged at most once a run."""
     scene = Scene(TOOL)

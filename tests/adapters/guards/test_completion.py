@@ -58,6 +58,19 @@ def test_a_premature_all_done_is_replaced_by_the_reason(agent_of: AgentOf) -> No
     assert outcome.states("b") == {"done": 1}
 
 
+def test_a_model_that_heeds_the_view_is_not_asked_about_a_task_without_tools(
+    agent_of: AgentOf,
+) -> None:
+    """The task view says how a task that needs no tool is answered, and such an answer ends the run."""
+    answer = "a: x was found.\nb: no tool needed. It is 42."
+    model = ScriptedChatModel(script(calls(("look", {"q": "x", "task_id": "a"})), answer))
+    outcome = agent_of(model, [look()], specs=[pure("look")]).run(tasks=TASKS)
+    assert 'say "b: no tool needed"' in str(model.requests[1].messages[-1].content)
+    assert len(model.requests) == 2
+    assert outcome.last == answer
+    assert outcome.report["reason"] == "complete"
+
+
 def test_a_task_is_named_once_and_the_model_may_insist(agent_of: AgentOf) -> None:
     """A model that always says "all done" is told once, and then believed."""
     model = ScriptedChatModel(script(ever="all done"))

@@ -7,7 +7,7 @@ import pytest
 
 from asyncguard import Delivery, GuardConfig, NewsStyle, Timing
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, scripted_tool
-from tests.adapters.harness import AgentOf, pure
+from tests.adapters.harness import AgentOf, pure, script
 
 A_AND_B = [
     {"id": "a", "goal": "Look up x and y for team a."},
@@ -153,6 +153,28 @@ def test_linger_gathers_results_that_end_close_together(
     tools = [look("one", 1.0), look("two", 1.1)]
     agent_of(model, tools, specs=[pure("one"), pure("two")], config=config).run(tasks=A_AND_B)
     assert len(model.requests) == turns
+
+
+@pytest.mark.parametrize(
+    ("patience", "seconds", "asked_at"),
+    [
+        (0.0, 0.2, [0.0, 0.0, 0.0, 0.2]),
+        (0.5, 0.2, [0.0, 0.0, 0.2]),
+        (0.5, 3.0, [0.0, 0.0, 0.5, 3.0]),
+    ],
+)
+def test_a_task_that_the_model_has_left_is_offered_again_after_a_while(
+    patience: float, seconds: float, asked_at: list[float], agent_of: AgentOf
+) -> None:
+    """A result that comes within ``patience`` saves a turn in which a finished task could only be left again."""
+    config = GuardConfig(timing=Timing(grace=0.0, linger=0.0, patience=patience))
+    told = calls(("quick", {"q": "1", "task_id": "a"}), ("quick", {"q": "2", "task_id": "b"}))
+    on = calls(("slow", {"q": "3", "task_id": "b"}))
+    model = ScriptedChatModel(script(told, on, *["a is done, b runs"] * (len(asked_at) - 3)))
+    tools = [look("quick", 0.0), look("slow", seconds)]
+    specs = [pure("quick", mode="foreground"), pure("slow")]
+    agent_of(model, tools, specs=specs, config=config).run(tasks=A_AND_B)
+    assert [request.at for request in model.requests] == pytest.approx(asked_at)
 
 
 def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(
