@@ -45,6 +45,7 @@ ALLOWED = {
         "asyncguard.guards",
         "asyncguard.config",
         "asyncguard.errors",
+        "asyncguard.validation",
     },
     "recovery": PURE
     | {

@@ -92,7 +92,7 @@ class BoardView:
         return tuple(_view(record) for record in found if record.call.sequence < call.sequence)
 
     def result(self, key: str) -> Any:
-        """Return the result or error text of a call; ``None`` if there is none, or it is not kept."""
+        """Return the result or error text of a call; ``None`` if there is none or it is gone."""
         record = self._board.ledger.find(key)
         return None if record is None else _copied(record.content)
 
