@@ -312,3 +312,10 @@ def test_an_amount_without_a_source_never_passes(told: list[int], value: int) ->
     assume(value not in told and str(value) not in text)
     for form in (value, str(value), f"${value}", f"{value:,}.00"):
         assert not grounded(text, form, prompt="")
+
+
+@pytest.mark.parametrize("part", ["1-", "100 ", "1 may ", "12:", "1 to ", "$1 ", "1."])
+def test_a_long_text_of_numbers_is_read_once(part: str) -> None:
+    """No pattern reads on to the end of the text from each number: that would take minutes here."""
+    assert not grounded(part * 3_000, "2031-03-03", prompt="")
+    assert not grounded("nothing", f"{part * 300} ord_77", prompt="")
