@@ -75,8 +75,9 @@ _MONTH = "|".join(
     sorted({name.casefold() for names in _MONTHS for name in names}, key=len, reverse=True)
 )
 _DAYS = r"\d{1,2}(?!\d)(?:st|nd|rd|th|\.)?"
-# "May 24-26" and "the 24th or 25th of May" are two days each.
-_LIST = rf"{_DAYS}(?:\s*(?:-|\u2013|/|to|and|or|bis|und|oder)\s*{_DAYS})*"
+# "May 24-26" and "the 24th or 25th of May" are two days each. Bounded, as a text of many numbers
+# would be read from each of them to its end.
+_LIST = rf"{_DAYS}(?:\s*(?:-|\u2013|/|to|and|or|bis|und|oder)\s*{_DAYS}){{0,3}}"
 _YEAR = r"(?:[\s,./-]*(?:of |de )?(?P<year>\d{4})(?![\d:]))?"
 # A pattern that begins with what it looks for, and looks back after that, is several times faster.
 _DAY_MONTH = re.compile(

@@ -6,11 +6,12 @@ A number may have several readings: ``1,250`` is one number in prose and two in 
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 
 # Not within a word (``v2``), and not the end of a version (``1.2.3``): those are names.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _GROUPED = re.compile(
-    r"(?<![^\s$\u20ac\u00a3(])(?P<whole>\d{1,3}(?:(?P<mark>[.'\u2019 ])\d{3})(?:(?P=mark)\d{3})*)"
+    r"(?<![^\s$\u20ac\u00a3(])(?P<whole>\d{1,3}(?:(?P<mark>[.'\u2019 ])\d{3})(?:(?P=mark)\d{3}){0,4})"
     r"(?:[.,](?P<part>\d+))?(?![\w.,]\d|\w)"
 )
 """Thousands apart by a point, an apostrophe or a space: ``1.250,50``."""
@@ -145,10 +146,17 @@ def numbers(text: str) -> Iterator[float]:
 def without_numbers(text: str, judge: Callable[[Collection[float]], bool]) -> str:
     """Return a folded text without the numbers that ``judge`` accepts by their readings."""
     for pattern, read in _FORMS:
-        for found in reversed([*pattern.finditer(text)]):
-            if judge(read(found)):
-                text = f"{text[: found.start()]} {text[found.end() :]}"
+        text = pattern.sub(partial(_judged, read=read, judge=judge), text)
     return text
+
+
+def _judged(
+    found: re.Match[str],
+    *,
+    read: Callable[[re.Match[str]], list[float]],
+    judge: Callable[[Collection[float]], bool],
+) -> str:
+    return " " if judge(read(found)) else found[0]
 
 
 def _grouped(found: re.Match[str]) -> list[float]:
