@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field, ValidationError
 
+from asyncguard import GuardConfig
 from asyncguard_benchmark import (
     Composition,
     Regime,
@@ -19,7 +20,7 @@ from asyncguard_benchmark import (
 from asyncguard_benchmark.harness.agents.guesses import foreseen, recalled
 from asyncguard_benchmark.harness.agents.message_reader import read_questions
 from asyncguard_benchmark.harness.agents.plan import plan_of
-from asyncguard_benchmark.harness.players.guarded import play_graph
+from asyncguard_benchmark.harness.players.guarded import Setting, play_graph
 from asyncguard_benchmark.harness.protocol.prompts import first_user_message
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from tests.benchmark.builders import compose
@@ -134,11 +135,14 @@ def test_draws_are_shared_between_rates() -> None:
 
 
 def test_foreseeing_helps_where_the_call_tells() -> None:
-    """A copy in a folder has a name that can be known: with guards the call that needs it is held, not refused."""
+    """A copy in a folder has a name that can be known: a guard of values holds the call that needs it."""
     pair = compose("fs-11", "tb-10")
     run = Run(regime=Regime.FIXED1, surface=Surface.TEXT, seed=0)
+    # Early calls are refused whatever their values.
+    setting = Setting(config=GuardConfig(premature=False))
     blind, seeing = (
-        play_graph(pair, EagerAgent(plan=plan_of(pair), lucky_rate=rate), run) for rate in (0, 1)
+        play_graph(pair, EagerAgent(plan=plan_of(pair), lucky_rate=rate), run, setting)
+        for rate in (0, 1)
     )
     assert score(blind).overall
     assert score(seeing).overall

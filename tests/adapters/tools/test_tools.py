@@ -107,7 +107,8 @@ def test_a_deferred_tool_sees_the_state_of_the_moment_when_it_runs(agent_of: Age
             calls(("count_messages", {"task_id": "a"}), ("quick", {"task_id": "b"})),
         )
     )
-    agent = agent_of(model, [slow, quick, count_messages], config=CONFIG)
+    specs = [ToolSpec(name="count_messages", takes_from=())]
+    agent = agent_of(model, [slow, quick, count_messages], specs=specs, config=CONFIG)
     outcome = agent.run(tasks=TASKS)
     # 4 when the call was made (task, message, two answers); at 5 s the message that made it and more stand there, too.
     told = next(part for part in outcome.text.splitlines() if part.endswith(" messages"))
