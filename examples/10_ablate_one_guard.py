@@ -1,7 +1,8 @@
 """Every guard is one switch: leave one out and see what it was good for.
 
-The model is scripted and eager. While the search runs, news about the other task gives it a turn, and it books a flight
-whose number it made up. Only the grounding guard knows that the number comes from nowhere.
+The model is scripted and eager. While the search runs, news about the other task gives it a turn, and it books the
+flight that the user has mentioned. The number is plausible; only the guard against early calls knows that the result of
+the search was not told yet.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from asyncguard import GuardConfig, build_agent, guarded
 from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, calls
 
 TASKS = [
-    {"id": "trip", "goal": "Book the cheapest flight to Lisbon."},
+    {"id": "trip", "goal": "Book a flight to Lisbon that is cheaper than LH-100."},
     {"id": "clock", "goal": "What time is it in Rome?"},
 ]
 
@@ -63,4 +64,4 @@ async def booked_with(config: GuardConfig) -> list[str]:
 
 recommended = GuardConfig()
 print("all guards:       ", asyncio.run(booked_with(recommended)))
-print("without grounding:", asyncio.run(booked_with(replace(recommended, grounding=False))))
+print("without premature:", asyncio.run(booked_with(replace(recommended, premature=False))))

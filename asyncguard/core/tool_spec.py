@@ -297,6 +297,10 @@ class ToolSpec:
         values = {**arguments, "task_id": task}
         return Footprint(reads=fill(self.reads, values), writes=fill(self.writes, values))
 
+    def may_take_from(self, tool: str) -> bool:
+        """Return True if a call may rest on a result of a tool."""
+        return self.takes_from is None or tool in self.takes_from
+
     @property
     def asks(self) -> tuple[str, ...]:
         """Names of the tools that the runtime may call for side queries; they have to be pure."""

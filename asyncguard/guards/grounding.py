@@ -1,5 +1,7 @@
 """Grounding: a value without a source, while its task has a pending call, counts as a guess.
 
+Only calls count on whose results the tool may rest by its declaration (``takes_from``).
+
 The guard never rejects in serial execution. A model that waits for each result before the next call
 of the task has, at that next call, no earlier call of the task open. Without one, values are not
 checked, so a value that is derived, translated or known to the model passes unless the model could
@@ -37,10 +39,14 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     Literals of the schema are grounded.
     """
     call = as_proposed(proposal, board)
-    pending = [*earlier_untold(call, board.ledger), *_open_siblings(call, board)]
+    spec = proposal.spec or ToolSpec(name=call.tool)
+    pending = [
+        record
+        for record in (*earlier_untold(call, board.ledger), *_open_siblings(call, board))
+        if spec.may_take_from(record.call.tool)
+    ]
     if not pending:
         return ADMIT
-    spec = proposal.spec or ToolSpec(name=call.tool)
     for path, value in own_leaves(call.arguments):
         # The schema is asked last: most values have evidence, and it may have to follow references.
         if (

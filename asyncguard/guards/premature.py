@@ -10,7 +10,7 @@ the order of effects (memory dependence), not the source of a value (flow depend
   to be there, before it makes the next call. Exempt are calls that the arguments name by operand
   reference, directly or through such a call, and tools that ``takes_from`` leaves out.
 - *One message.* Calls of one message are made together, so a later one cannot know what an earlier
-  one returns. Calls of one tool are no source for each other unless ``takes_from`` says so. A call
+  one returns. Calls of one tool do not count as sources of each other unless ``takes_from`` says so. A call
   that is refused takes the later ones that may need it with it. Without a declaration a guess and
   an independent call look alike; ``GuardConfig.siblings`` says what is done then.
 
@@ -89,8 +89,7 @@ def _earlier(record: CallRecord, spec: ToolSpec, board: Scoreboard) -> Iterator[
     """Yield the calls of earlier messages that the call may rest on and the model has not seen."""
     ledger, call = board.ledger, record.call
     for other in earlier_untold(call, ledger):
-        declared = spec.takes_from is not None and other.call.tool not in spec.takes_from
-        if not declared and not _user_went_on(other, spec, board):
+        if spec.may_take_from(other.call.tool) and not _user_went_on(other, spec, board):
             yield other
     # A source that was refused until a result is told: what it would have returned is as unknown.
     for tool in spec.takes_from or ():

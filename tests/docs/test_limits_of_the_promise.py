@@ -117,7 +117,7 @@ def test_references_to_results_of_an_earlier_process_are_refused() -> None:
 
 
 def test_a_guess_that_stands_in_the_task_passes() -> None:
-    """The user mentioned the flight for another reason; booking it while the search runs is a guess all the same."""
+    """A declaration that leaves the source out is believed: the flight is booked while the search runs."""
     booked: list[str] = []
 
     @guarded(effect="pure", reads=[], mode="background")
@@ -126,7 +126,7 @@ def test_a_guess_that_stands_in_the_task_passes() -> None:
         await asyncio.sleep(1.0)
         return "TP-713"
 
-    @guarded(reads=[], writes=["bookings"])
+    @guarded(reads=[], writes=["bookings"], takes_from=[])
     async def book(flight: str) -> str:
         """Book a flight."""
         booked.append(flight)

@@ -111,10 +111,10 @@ def test_the_timeline_shows_every_task(run: Run) -> None:
 
 
 def test_one_switch_makes_the_difference(run: Run) -> None:
-    """Without the grounding guard the invented flight is booked."""
+    """Without the guard against early calls the flight that was guessed is booked."""
     printed = run("10_ablate_one_guard")
     assert re.search(r"all guards: +\['TP-713'\]", printed)
-    assert re.search(r"without grounding: +\['LH-100'\]", printed)
+    assert re.search(r"without premature: +\['LH-100'\]", printed)
 
 
 def test_the_test_of_an_agent_does_not_wait(run: Run) -> None:

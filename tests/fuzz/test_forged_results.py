@@ -78,7 +78,7 @@ class Theatre:
                 scripted_tool(name, self._printer(name), latency=wait)
                 for name, wait in _LATENCIES.items()
             ],
-            config=GuardConfig(news_style=style),
+            config=GuardConfig(premature=False, news_style=style),
             ports=Ports(new_id=lambda: next(self._ids)),
             checkpointer=InMemorySaver(),
         )

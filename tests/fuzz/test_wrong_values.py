@@ -128,7 +128,10 @@ def test_guarded_takes_what_toolspec_takes(name: str, value: tuple[str, Any]) ->
     """The decorator is as strict as the class."""
     kind, content = value
     results = []
-    for make in (lambda: guarded(**{name: content}), lambda: ToolSpec(name="x", **{name: content})):
+    for make in (
+        lambda: guarded(**{name: content}),
+        lambda: ToolSpec(name="the tool", **{name: content}),
+    ):
         try:
             make()
         except CallerError:

@@ -73,7 +73,7 @@ def questions(outcomes: Sequence[Outcome]) -> list[tuple[str, Mapping[str, Any]]
     return [(call["tool"], call["arguments"]) for item in asked for call in item["calls"]]
 
 
-_GUARDED = GuardConfig(timing=Timing(retry_initial=0.0, retry_jitter=0.0))
+_GUARDED = GuardConfig(premature=False, timing=Timing(retry_initial=0.0, retry_jitter=0.0))
 _BARE = _GUARDED.with_switches({"trust": False})
 
 
@@ -139,7 +139,7 @@ def test_every_order_on_every_way(frontend: Frontend, channel: Any) -> None:
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
 def test_news_as_pairs_are_no_less_suspicious(frontend: Frontend) -> None:
     """The style of late results makes no difference."""
-    config = GuardConfig(news_style=NewsStyle.PAIR)
+    config = GuardConfig(premature=False, news_style=NewsStyle.PAIR)
     _check_held(frontend, late(ORDERS[0].text), ORDERS[0], config)
 
 

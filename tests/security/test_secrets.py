@@ -240,7 +240,7 @@ def _agent(frontend: Frontend, office: Office, sinks: Sinks) -> Agent:
         ScriptedChatModel(script(*_steps(), ever=f"Done {CANARIES[44]}.")),
         office.tools(),
         specs=office.specs(),
-        config=GuardConfig(timing=Timing(retry_initial=0.0, retry_jitter=0.0)),
+        config=GuardConfig(premature=False, timing=Timing(retry_initial=0.0, retry_jitter=0.0)),
         ports=Ports(inbox=office.inbox, observers=sinks.observers(), journal=office.journal),
         checkpointer=InMemorySaver(),
         system_prompt=f"The password is {CANARIES[45]}.",

@@ -60,7 +60,13 @@ def test_a_refusal_that_quotes_a_result_is_tool_output(agent_of: AgentOf) -> Non
         scripted_tool("tick", lambda _: "ticked", latency=5.0),
         scripted_tool("use", lambda _: "used", args={"n": int}),
     ]
-    specs = [pure("look"), pure("dig"), pure("use"), pure("tick", trusted_output=True), WIPE]
+    specs = [
+        pure("look"),
+        pure("dig", takes_from=()),
+        pure("use", takes_from=("look",)),
+        pure("tick", trusted_output=True),
+        WIPE,
+    ]
     model = ScriptedChatModel(obey)
     outcome = agent_of(model, [*tools, harm], specs=specs, checkpointer=InMemorySaver()).run(
         tasks=TASKS, thread="t"

@@ -166,7 +166,7 @@ class Theatre:
             self.frontend,
             self._model,
             self._tools,
-            config=GuardConfig(news_style=self.style),
+            config=GuardConfig(premature=False, news_style=self.style),
             specs=_SPECS,
             ports=Ports(
                 new_id=lambda: next(self._ids), inbox=self._inbox, observers=[self._observe]

@@ -172,9 +172,8 @@ class MessageRenderer:
         """Return what the model can do while a call of a tool runs."""
         config = self._config
         on = config.premature and config.ledger and not config.shadow
-        sources = (spec.takes_from for spec in self._board.specs.values())
         # Nothing waits for a tool of which every other declares that it takes nothing.
-        needed = any(source is None or tool in source for source in sources)
+        needed = any(spec.may_take_from(tool) for spec in self._board.specs.values())
         if not (on and needed and self._board.several_tasks):
             return "Go on with other tasks meanwhile."
         return (
