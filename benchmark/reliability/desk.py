@@ -121,7 +121,10 @@ def _handle_here(tool: str, item: str, key: str = "", after: str = "") -> str:
     return desk.answer(tool, receipt)
 
 
-@guarded(effect="pure", reads=["order:{item}"])
+# Which item a call handles is known from the start: no argument comes from a result, but by reference.
+
+
+@guarded(effect="pure", reads=["order:{item}"], takes_from=[])
 async def read(item: str) -> str:
     """Read what is known of an item."""
     return await _handle("read", item)
@@ -133,72 +136,89 @@ async def check(item: str) -> str:
     return _DESKS[0].world.probe(item)
 
 
-@guarded(effect="idempotent", reads=[], writes=["order:{item}"])
+@guarded(effect="idempotent", reads=[], writes=["order:{item}"], takes_from=[])
 def put(item: str) -> str:
     """Put an item into its place."""
     return _handle_here("put", item)
 
 
-@guarded(effect="keyed", key_argument="key", reads=[], writes=["order:{item}"])
+@guarded(effect="keyed", key_argument="key", reads=[], writes=["order:{item}"], takes_from=[])
 def charge(item: str, key: str = "") -> str:
     """Charge for an item. `key` is filled in by the runtime and the same in every attempt."""
     return _handle_here("charge", item, key)
 
 
-@guarded(effect="probed", probe="check", reads=[], writes=["order:{item}"])
+@guarded(effect="probed", probe="check", reads=[], writes=["order:{item}"], takes_from=[])
 async def book(item: str) -> str:
     """Book an item."""
     return await _handle("book", item)
 
 
-@guarded(writes=["order:{item}"])
+@guarded(writes=["order:{item}"], takes_from=[])
 def pay(item: str) -> str:
     """Pay for an item."""
     return _handle_here("pay", item)
 
 
+@guarded(takes_from=[])
 def note(item: str) -> str:
     """Write an item down."""
     return _handle_here("note", item)
 
 
-@guarded(writes=["order:{item}"], references=True)
+@guarded(writes=["order:{item}"], references=True, takes_from=[])
 async def ship(item: str, after: str = "") -> str:
     """Ship an item after another call has given its receipt."""
     return await _handle("ship", item, after=after)
 
 
-@guarded(effect="pure", reads=["order:{item}"], approval=True)
+@guarded(effect="pure", reads=["order:{item}"], approval=True, takes_from=[])
 async def peek(item: str) -> str:
     """Read what only a person may allow to be read."""
     return await _handle("peek", item)
 
 
-@guarded(effect="idempotent", reads=[], writes=["order:{item}"], destructive=True, approval=True)
+@guarded(
+    effect="idempotent",
+    reads=[],
+    writes=["order:{item}"],
+    destructive=True,
+    approval=True,
+    takes_from=[],
+)
 def erase(item: str) -> str:
     """Erase an item."""
     return _handle_here("erase", item)
 
 
-@guarded(effect="keyed", key_argument="key", reads=[], writes=["order:{item}"], destructive=True)
+@guarded(
+    effect="keyed",
+    key_argument="key",
+    reads=[],
+    writes=["order:{item}"],
+    destructive=True,
+    takes_from=[],
+)
 def refund(item: str, key: str = "") -> str:
     """Give the money back."""
     return _handle_here("refund", item, key)
 
 
-@guarded(effect="probed", probe="check", reads=[], writes=["order:{item}"], approval=True)
+@guarded(
+    effect="probed", probe="check", reads=[], writes=["order:{item}"], approval=True, takes_from=[]
+)
 async def reserve(item: str) -> str:
     """Reserve an item."""
     return await _handle("reserve", item)
 
 
-@guarded(writes=["order:{item}"], approval=True)
+@guarded(writes=["order:{item}"], approval=True, takes_from=[])
 def wire(item: str) -> str:
     """Send money."""
     return _handle_here("wire", item)
 
 
-@guarded(mode="external", token_argument="token", writes=["order:{item}"])
+@guarded(mode="external", token_argument="token", writes=["order:{item}"], takes_from=[])
 async def ask_notary(item: str, token: str = "") -> str:
     """Have an item certified by a notary. The answer comes by post."""
     desk = _DESKS[0]

@@ -228,7 +228,13 @@ def _specs() -> list[ToolSpec]:
         writes = () if kind is EffectClass.PURE else ("{item}",)
         specs.append(
             ToolSpec(
-                name=name, effect=kind, reads=(), writes=writes, key_argument="key", probe=probe
+                name=name,
+                effect=kind,
+                reads=(),
+                writes=writes,
+                takes_from=(),  # each call handles an item of its own
+                key_argument="key",
+                probe=probe,
             )
         )
     return specs

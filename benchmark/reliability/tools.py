@@ -165,6 +165,8 @@ class Toolbox:
             effect=effect,
             reads=("order:{item}",) if pure else (),
             writes=() if pure else ("order:{item}",),
+            # The items are known from the start; a receipt comes by reference.
+            takes_from=(),
             fallbacks=() if sibling is None else (Fallback(tool=sibling),),
             probe=CHECK if effect is EffectClass.PROBED else None,
             key_argument="key",

@@ -180,7 +180,7 @@ def test_the_desk_declares_all_classes_and_one_tool_nothing() -> None:
     assert {name: specs[name].effect.value for name in desk.CLASSES} == {
         n: e.value for n, e in desk.CLASSES.items()
     }
-    assert replace(specs["note"], parameters=None) == ToolSpec(name="note")
+    assert replace(specs["note"], parameters=None) == ToolSpec(name="note", takes_from=())
     assert {name for name, spec in specs.items() if spec.approval} == set(desk.APPROVED)
 
 

@@ -82,7 +82,7 @@ def test_the_check_finds_a_call_that_ends_elsewhere(source: str) -> None:
 SPECS = {
     spec.name: spec
     for spec in (
-        ToolSpec(name="look", effect=EffectClass.PURE, reads=()),
+        ToolSpec(name="look", effect=EffectClass.PURE, reads=(), takes_from=()),
         ToolSpec(
             name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room",)
         ),

@@ -31,9 +31,7 @@ MODEL = [
     "--arms",
     "none",
 ]
-OUTSIDE = frozenset(
-    {"agents", "base_url", "guard", "model", "model_option", "prices", "replay"}
-)
+OUTSIDE = frozenset({"agents", "base_url", "guard", "model", "model_option", "prices", "replay"})
 """Arguments of `bench run` that can name a host, a path or code."""
 
 
