@@ -11,7 +11,8 @@ from functools import partial
 # Not within a word (``v2``), and not the end of a version (``1.2.3``): those are names.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _GROUPED = re.compile(
-    r"(?<![^\s$\u20ac\u00a3(])(?P<whole>\d{1,3}(?:(?P<mark>[.'\u2019 ])\d{3})(?:(?P=mark)\d{3}){0,4})"
+    r"(?<![^\s$\u20ac\u00a3(])"
+    r"(?P<whole>\d{1,3}(?:(?P<mark>[.'\u2019 ])\d{3})(?:(?P=mark)\d{3}){0,4})"
     r"(?:[.,](?P<part>\d+))?(?![\w.,]\d|\w)"
 )
 """Thousands apart by a point, an apostrophe or a space: ``1.250,50``."""

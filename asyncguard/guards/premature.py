@@ -10,9 +10,9 @@ the order of effects (memory dependence), not the source of a value (flow depend
   to be there, before it makes the next call. Exempt are calls that the arguments name by operand
   reference, directly or through such a call, and tools that ``takes_from`` leaves out.
 - *One message.* Calls of one message are made together, so a later one cannot know what an earlier
-  one returns. Calls of one tool do not count as sources of each other unless ``takes_from`` says so. A call
-  that is refused takes the later ones that may need it with it. Without a declaration a guess and
-  an independent call look alike; ``GuardConfig.siblings`` says what is done then.
+  one returns. Calls of one tool do not count as sources of each other unless ``takes_from`` says
+  so. A call that is refused takes the later ones that may need it with it. Without a declaration a
+  guess and an independent call look alike; ``GuardConfig.siblings`` says what is done then.
 
 A call is judged when it is proposed and never again: what the model knew when it wrote the call
 does not change. The rule cannot see that a model knows a result from elsewhere, and it does not see
