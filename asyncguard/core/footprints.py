@@ -64,6 +64,22 @@ class Footprint:
         """Return True if the call is known to change nothing."""
         return self.writes is not None and not self.writes
 
+    def commutes_with(self, other: "Footprint") -> bool:
+        """Return True if the order of the two calls is known not to matter."""
+        if self.writes_nothing and other.writes_nothing:
+            return True
+        if not (self.known and other.known):
+            return False
+        return not (
+            _meet(self.writes, other.writes)
+            or _meet(self.writes, other.reads)
+            or _meet(self.reads, other.writes)
+        )
+
+
+def _meet(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
+    return any(overlap(one, other) for one in some or () for other in others or ())
+
 
 def fill(templates: Iterable[str] | None, values: Mapping[str, Any]) -> frozenset[str] | None:
     """Fill resource templates with argument values.

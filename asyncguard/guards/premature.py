@@ -11,8 +11,9 @@ the order of effects (memory dependence), not the source of a value (flow depend
   reference, directly or through such a call, and tools that ``takes_from`` leaves out.
 - *One message.* Calls of one message are made together, so a later one cannot know what an earlier
   one returns. Calls of one tool do not count as sources of each other unless ``takes_from`` says
-  so. A call that is refused takes the later ones that may need it with it. Without a declaration a
-  guess and an independent call look alike; ``GuardConfig.siblings`` says what is done then.
+  so. A call that is refused takes the later ones with it that may need it or must not overtake it.
+  Without a declaration a guess and an independent call look alike; ``GuardConfig.siblings`` says
+  what is done then.
 
 A call is judged when it is proposed and never again: what the model knew when it wrote the call
 does not change. The rule cannot see that a model knows a result from elsewhere, and it does not see
@@ -31,6 +32,8 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import Mode, ToolSpec
 from asyncguard.guards.call_names import labels
 
+_NAME = "premature"
+
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     """Reject a proposed call that may rest on a result which was not told to the model."""
@@ -38,8 +41,6 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if record is None or record.state is not CallState.PROPOSED:
         return ADMIT
     spec = board.spec(record.call.tool)
-    if spec.takes_from == ():
-        return ADMIT
     named = _named(record.call, board)
     earlier = [item for item in _earlier(record, spec, board) if item.call.label not in named]
     if earlier:
@@ -52,13 +53,38 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         )
     siblings = [item for item in _siblings(record, spec, board) if item.call.label not in named]
     if not siblings or _insists(record, spec, board):
-        return ADMIT
+        return _in_order(record, board)
     once = spec.takes_from is None and board.config.siblings is Siblings.ONCE
     return _reject(
         siblings,
         f"It stands in one message with {labels(siblings)}, whose result it may need. Wait for "
         "that result, then call again with what it says"
         f"{'; repeat the call unchanged if it needs nothing of it.' if once else '.'}",
+    )
+
+
+def _in_order(record: CallRecord, board: Scoreboard) -> Verdict:
+    """Reject a call after one of its message that was refused until a result, if order matters.
+
+    That one comes again, whichever guard refused it; what a duplicate repeats is made already.
+    """
+    call = record.call
+    refused = [
+        other
+        for other in board.ledger.of_message(call.message_id)
+        if other.state is CallState.REJECTED
+        and other.blocked_by
+        and other.guard != "duplicate"
+        and other.call.task == call.task
+        and other.call.sequence < call.sequence
+        and not other.call.footprint.commutes_with(call.footprint)
+    ]
+    if not refused:
+        return ADMIT
+    return _reject(
+        refused,
+        f"It comes after {labels(refused)} in one message, which was not run yet, and must not "
+        "overtake it. Make it again with that call or after it.",
     )
 
 
@@ -82,7 +108,7 @@ def _reject(sources: list[CallRecord], reason: str) -> Reject:
         for item in sources
         for key in ((item.key,) if item.state is not CallState.REJECTED else item.blocked_by)
     )
-    return Reject(guard="premature", reason=reason, on=tuple(dict.fromkeys(on)))
+    return Reject(guard=_NAME, reason=reason, on=tuple(dict.fromkeys(on)))
 
 
 def _earlier(record: CallRecord, spec: ToolSpec, board: Scoreboard) -> Iterator[CallRecord]:
@@ -142,7 +168,7 @@ def _insists(record: CallRecord, spec: ToolSpec, board: Scoreboard) -> bool:
         return False
     ledger, call = board.ledger, record.call
     return any(
-        former.guard == "premature"
+        former.guard == _NAME
         and former.delivered
         and former.call.fingerprint == call.fingerprint
         and all(

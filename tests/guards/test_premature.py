@@ -201,6 +201,21 @@ def test_a_refused_call_takes_its_younger_dependants_with_it() -> None:
     assert {record.blocked_by for record in refused} == {(first.key,)}
 
 
+def test_what_must_not_overtake_a_refused_call_goes_with_it() -> None:
+    """The engine is started after its fault was cleared, whatever that call returns; the radio is another thing."""
+    car = {"reads": (), "takes_from": ()}
+    found = scene(
+        ToolSpec(name="clear", reads=(), writes=("engine",), takes_from=("search",)),
+        ToolSpec(name="start", writes=("engine",), **car),
+        ToolSpec(name="radio", writes=("radio",), **car),
+    )
+    calls = [("search", {}), ("clear", {"fault": "F1"}), ("start", {}), ("radio", {})]
+    assert judge_message(found, *calls) == [False, True, True, False]
+    tell_all(found)
+    again = [("clear", {"fault": "F2"}), ("start", {})]
+    assert judge_message(found, *again, message="again") == [False, False]
+
+
 def test_calls_of_one_tool_are_no_source_for_each_other() -> None:
     """A batch of one tool is unrefused, unless its declaration names the tool itself."""
     assert judge_message(scene(), ("book", {"n": 1}), ("book", {"n": 2})) == [False, False]
