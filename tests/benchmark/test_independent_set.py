@@ -81,7 +81,7 @@ def test_the_oracle_solves_every_composition(regime: Regime) -> None:
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 @pytest.mark.parametrize("regime", list(Regime))
 def test_guards_cost_the_oracle_nothing(regime: Regime, player: str) -> None:
-    """It needs as many rounds as with the features alone, or fewer: it heeds that calls wait, and the end waits, too."""
+    """It needs as many rounds as with the features alone, or fewer: it heeds that calls wait."""
     without = rounds("oracle", "features", regime, player, SOME)
     guarded = rounds("oracle", "all", regime, player, SOME)
     assert all(most - 2 <= each <= most for each, most in zip(guarded, without, strict=True))
