@@ -28,14 +28,32 @@ TASKS = [
     {"id": "b", "goal": "Check y."},
 ]
 DECLARED: dict[str, dict[str, Any]] = {
-    "look": {"effect": "pure", "reads": []},
-    "mark": {"effect": "idempotent", "reads": [], "writes": ["mark"]},
-    "book": {"effect": "keyed", "key_argument": "key", "reads": [], "writes": ["book"]},
-    "move": {"effect": "probed", "probe": "seen", "reads": [], "writes": ["move"]},
-    "send": {"effect": "probed", "probe": "seen", "reads": [], "writes": ["send"]},
-    "pay": {"reads": [], "writes": ["pay"]},
-    "list_bookings": {"effect": "pure", "reads": ["book"]},
-    "check": {"effect": "pure", "reads": []},
+    "look": {"effect": "pure", "reads": [], "takes_from": []},
+    "mark": {"effect": "idempotent", "reads": [], "takes_from": [], "writes": ["mark"]},
+    "book": {
+        "effect": "keyed",
+        "key_argument": "key",
+        "reads": [],
+        "takes_from": [],
+        "writes": ["book"],
+    },
+    "move": {
+        "effect": "probed",
+        "probe": "seen",
+        "reads": [],
+        "takes_from": [],
+        "writes": ["move"],
+    },
+    "send": {
+        "effect": "probed",
+        "probe": "seen",
+        "reads": [],
+        "takes_from": [],
+        "writes": ["send"],
+    },
+    "pay": {"reads": [], "takes_from": [], "writes": ["pay"]},
+    "list_bookings": {"effect": "pure", "reads": ["book"], "takes_from": []},
+    "check": {"effect": "pure", "reads": [], "takes_from": []},
 }
 """Declarations of tools; ``list_bookings`` has to wait for ``book``, ``check`` never hangs."""
 

@@ -11,7 +11,7 @@ from asyncguard_benchmark import Score, episode_from_json, score, summarise
 from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import figure_differences, verdict_differences
 from tests.reference_scorer.corpus import Episode, open_world, plain_corpus
-from tests.reference_scorer.test_mutations import cases, repeated_tool
+from tests.reference_scorer.test_mutations import cases, derived_value, repeated_tool
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +170,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
 @cache
 def judged() -> list[tuple[Episode, Score]]:
     """Episodes as played and as changed, with the project's verdict."""
-    others = (repeated_tool(), *plain_corpus()[::4])
+    others = (repeated_tool(), derived_value(), *plain_corpus()[::4])
     played = [(each, score(episode_from_json(each))) for each in others]
     return [*((each.after, each.score) for each in cases()), *played]
 
@@ -178,6 +178,7 @@ def judged() -> list[tuple[Episode, Score]]:
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_rule_is_seen(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the rule broken, some verdict or figure differs from the project's."""
+    judged()  # kept for all tests, so before the rule is broken
     monkeypatch.setattr(reference, *BROKEN[broken])
     verdicts = []
     for episode, theirs in judged():

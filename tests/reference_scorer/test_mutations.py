@@ -140,6 +140,25 @@ def repeated_tool() -> Episode:
     return episode
 
 
+def derived_value() -> Episode:
+    """A call whose value is derived from a result is made while that result is pending."""
+    find, copy, count = gold("fs-01")
+    calls = [find, copy, count, *gold("sc-17")]
+    episode = episode_to_json(played(compose("fs-01", "sc-17"), calls))
+    episode["trajectory"][1]["pending_before"] = [0]
+    task = next(each for each in episode["composition"]["sub_tasks"] if each["id"] == "fs-01")
+    task["gold"][1]["sources"]["/source"] = {"derived": "by hand", "uses": [0]}
+    return episode
+
+
+def test_a_derived_value_needs_the_results_that_it_is_derived_from() -> None:
+    """The call is premature, and what it needed was pending."""
+    ours = reference.score(derived_value(), open_world)
+    theirs = score(episode_from_json(derived_value()))
+    assert verdict_differences(theirs, ours) == []
+    assert (ours.sub_tasks[0].premature_needed, ours.sub_tasks[0].premature_harmless) == (1, 0)
+
+
 def test_a_call_too_many_stands_for_the_last_gold_call_of_its_tool() -> None:
     """So what takes a value from that gold call needs the pending one."""
     episode = repeated_tool()
