@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -226,7 +227,9 @@ def test_without_waiting_a_held_call_costs_a_turn_at_most(
     compositions: Sequence[Composition], regime: Regime
 ) -> None:
     """The score stays, and the rounds are those of the ticks that the held call lost."""
-    run, setting = run_of(regime, Surface.TEXT), Setting(config=ARMS["without-waiting"].config)
+    # Calls are held, as nothing is refused for being early.
+    config = replace(ARMS["without-waiting"].config, premature=False)
+    run, setting = run_of(regime, Surface.TEXT), Setting(config=config)
     for composition in compositions:
         plain = play_plain(composition, OracleAgent(plan=plan_of(composition)), run)
         episode = play_graph(composition, OracleAgent(plan=plan_of(composition)), run, setting)

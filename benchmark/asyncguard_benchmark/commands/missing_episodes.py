@@ -10,7 +10,7 @@ from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.commands.worker_options import worker_pool_of
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.campaign import Cell, Played, key_of, play_all
-from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.journal import Journal, place_of
 from asyncguard_benchmark.harness.models.play import Failed, play_models
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _MOST_FAILED = 0.02
 """Share of episodes ended by the infrastructure beyond which a run proves nothing."""
+
+
+class OtherSettingsError(BenchmarkError):
+    """A file holds the episodes asked for, but played under other guards or tasks."""
 
 
 class TooManyFailuresError(BenchmarkError):
@@ -35,17 +39,21 @@ def play_missing(
         path: The file; it keeps what it holds.
         options: The command line: who plays, and how many at once.
         command: Noted in the file as what asked for the episodes, if given.
+
+    Raises:
+        OtherSettingsError: the file holds such episodes of a release with other guards or tasks.
     """
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
     with (
         Journal(path) as journal,
         worker_pool_of(options, options.out, simulated=simulated) as pool,
     ):
-        if command:
-            journal.add_command(command)
         if journal.notice:
             notice(journal.notice)
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
+        _check_settings(missing, journal, path)
+        if command:
+            journal.add_command(command)
         if len(missing) < len(asked):
             notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {path} already")
         outcomes = _outcomes(missing, options, pool, journal.dollars)
@@ -56,6 +64,26 @@ def play_missing(
             else:
                 journal.add(outcome.episode)
             yield outcome
+
+
+def _check_settings(missing: Sequence[Cell], journal: Journal, path: Path) -> None:
+    # Tables and findings know an arm by its name: both sets of guards would be one row.
+    others = {
+        each.arm
+        for cell in missing
+        if place_of(
+            key_of(cell),
+            declared=(each := cell.condition).declared,
+            agent=each.agent.settings,
+        )
+        in journal.places
+    }
+    if others:
+        raise OtherSettingsError(
+            f"{path} was played under other guards or tasks than those of this release (arms: "
+            f"{', '.join(sorted(others))}); it can be scored and reported, but not added to: play into another file "
+            "with --out"
+        )
 
 
 def check_failures(failed: int, asked: int) -> None:

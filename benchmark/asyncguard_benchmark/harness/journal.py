@@ -107,6 +107,20 @@ def _said(value: Any, known: Mapping[str, Composition], number: int) -> Line:
             return Line(number=number, episode=episode_from_json(value, known))
 
 
+def place_of(
+    key: EpisodeKey, *, declared: object, agent: Mapping[str, Any]
+) -> tuple[EpisodeKey, bool, str]:
+    """Return what tells an episode from others that this release plays; guards and tasks may differ.
+
+    Args:
+        key: Name of the episode.
+        declared: True if its tools were declared.
+        agent: Settings of its agent.
+    """
+    settings = json.dumps(dict(agent), sort_keys=True, default=str)
+    return replace(key, config=""), bool(declared), settings
+
+
 class JournalBusyError(BenchmarkError):
     """Two processes want to add to one file; each would play what the other plays, and cut what it writes."""
 
@@ -138,6 +152,8 @@ class Journal:
         """Note on a repair of the file, or None."""
         self.keys: set[EpisodeKey] = set()
         """The episodes that the file holds."""
+        self.places: set[tuple[EpisodeKey, bool, str]] = set()
+        """The same without the digest, which :func:`place_of` makes."""
         self.failures: set[EpisodeKey] = set()
         """The episodes that the infrastructure ended and that have not been played since."""
         self.commands: list[tuple[str, ...]] = []
@@ -179,6 +195,10 @@ class Journal:
     def _count(self, episode: Episode) -> None:
         key = key_of_episode(episode)
         self.keys.add(key)
+        settings = episode.settings
+        self.places.add(
+            place_of(key, declared=settings.get("declared", True), agent=settings.get("agent", {}))
+        )
         self.failures.discard(key)
         self.dollars += episode.settings.get("usage", {}).get("dollars") or 0.0
 
