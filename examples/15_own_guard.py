@@ -4,8 +4,6 @@ The rule reads what the thread holds already, and answers with a verdict as the 
 broken: its failure is reported, and the call is judged by the others.
 """
 
-import logging
-
 from asyncguard import (
     Admit,
     BoardView,
@@ -58,7 +56,6 @@ def show(details: Details) -> None:
         print(f"{details.label}: {details.event.kind} by {guard}")
 
 
-logging.getLogger("asyncguard").setLevel(logging.CRITICAL)  # the failure is printed by `show`
 wishes = [
     ("send_letter", {"customer": customer, "text": "Good news."})
     for customer in ("Ms Brown", "Mr Gray", "Ms White")
