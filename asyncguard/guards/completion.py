@@ -4,8 +4,8 @@ While calls are open or results are undelivered, the answer can only be interim:
 task without any call, or whose latest call had no result and was not replaced, is named to the
 model once a run; its next answer is final. A model may be right that a task needs no tool: the task
 view tells how to say so beforehand, and the message how to insist. Only these words count. That an
-untouched task was spoken of does not mean that it needed no tool: in 14 of 18 recorded runs without
-a call the model had only asked back where it should have acted.
+untouched task was spoken of does not mean that it needed no tool: a model often asks back where it
+should have acted.
 """
 
 import re
