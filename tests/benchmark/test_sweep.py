@@ -18,7 +18,11 @@ def test_one_command_sweeps_and_reports(tmp_path: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().out
     assert "independent" in said
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
-    for heading in ("not catch, lite", "not catch, independent", "Price of the guards"):
+    for heading in (
+        "Plausible guesses, lite",
+        "Plausible guesses, independent",
+        "Price of the guards",
+    ):
         assert heading in report
     assert '<svg viewBox="0 0 330 200" class="curves"' in (tmp_path / "index.html").read_text()
     saved = (tmp_path / "lite.jsonl").read_bytes()

@@ -130,7 +130,7 @@ def chapter(
     )
     return Chapter(
         id=f"sceptic-{name}" if name else "sceptic",
-        title=f"What guards do not catch{f', {name}' if name else ''}",
+        title=f"Plausible guesses{f', {name}' if name else ''}",
         text=text,
         blocks=[*([Row(charts=charts)] if charts else []), *([price] if price else [])],
     )
