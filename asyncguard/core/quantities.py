@@ -157,7 +157,12 @@ def _judged(
     read: Callable[[re.Match[str]], list[float]],
     judge: Callable[[Collection[float]], bool],
 ) -> str:
-    return " " if judge(read(found)) else found[0]
+    if read is not _plain:
+        return " " if judge(read(found)) else found[0]
+    # A list is told if all of its numbers are; by one of them "249,000.00" would rest on any 0.
+    parts = [float(part) for part in found[0].split(",")]
+    told = judge([float(found[0].replace(",", ""))]) or all(judge([part]) for part in parts)
+    return " " if told else found[0]
 
 
 def _grouped(found: re.Match[str]) -> list[float]:
