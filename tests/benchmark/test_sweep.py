@@ -53,6 +53,34 @@ def test_one_command_sweeps_and_reports(tmp_path: Path, capsys: pytest.CaptureFi
     assert sum(row["episodes"] for row in told["sets"]["lite"]) == len(found) * len(LITE[::60])
 
 
+def test_the_rules_for_calls_of_one_message_stand_beside_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Undeclared: plausible guesses pass where siblings are left alone, and honest batches pay rounds where not."""
+    command = [
+        "sweep",
+        "--suites",
+        "lite",
+        "--every",
+        "30",
+        "--tools",
+        "undeclared",
+        "--rates",
+        "0",
+    ]
+    assert main([*command, "--batch-rates", "1", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    report = (tmp_path / "report.md").read_text(encoding="utf-8").splitlines()
+    rows = [
+        line.split("|")[1:-1] for line in report if "(" in line and "| fixed1 | graph |" in line
+    ]
+    found = {rule.strip(): (guesses, float(rounds)) for rule, _, _, guesses, _, rounds in rows}
+    assert list(found) == ["declared", "once", "every"]
+    assert found["declared"][0].strip().startswith("0.0 ")
+    assert found["once"][0].strip().startswith("100.0 ")
+    assert found["declared"][1] < found["once"][1] <= found["every"][1]
+
+
 def test_a_wrong_rate_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """As `run` refuses it."""
     with pytest.raises(SystemExit):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, GuardConfig
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, GuardConfig, Siblings
 from asyncguard_benchmark.errors import UnknownNameError
 
 ALL = "all"
@@ -23,6 +23,8 @@ CONTENT = "content"
 SHAM = "sham"
 SHADOW = "shadow"
 DROPPED = "dropped"
+SIBLINGS = "siblings-"
+"""Begins the names of the arms with all guards and another `Siblings` rule than the default."""
 
 SWITCHES: tuple[str, ...] = (*GUARD_NAMES, *FEATURE_NAMES)
 """Every guard and feature that can be on or off; what is done about faults of tools is switched by `RECOVERY_ARMS`."""
@@ -42,7 +44,7 @@ class ArmKind(StrEnum):
     SHAM = "sham"
     """Random rejections at the frequency of the arm with all guards."""
     CONTROL = "control"
-    """The same guards again with another seed (A/A), or guards that are not heeded."""
+    """The same guards again with another seed (A/A), with another rule for calls of one message, or not heeded."""
     COALITION = "coalition"
     """Exactly the switches that its name lists."""
     OWN = "own"
@@ -75,7 +77,7 @@ class Arm:
     def is_plain(self) -> bool:
         """True if the arm is determined by its switches alone."""
         special = self.sham or self.config.shadow or self.drops is not None or self.rules
-        return self.wording and not special
+        return self.wording and not special and self.config.siblings is GuardConfig().siblings
 
     @property
     def switched_on(self) -> frozenset[str]:
@@ -123,6 +125,13 @@ def _arms() -> dict[str, Arm]:
         SHAM: Arm(kind=ArmKind.SHAM, config=families[FEATURES], sham=True),
         # Only the ledger beside the guards: the agent is to see what it sees without any.
         SHADOW: Arm(kind=ArmKind.CONTROL, config=_shadow()),
+        **{
+            f"{SIBLINGS}{rule}": Arm(
+                kind=ArmKind.CONTROL, config=replace(everything, siblings=rule)
+            )
+            for rule in Siblings
+            if rule is not everything.siblings
+        },
     }
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
+from asyncguard.config import Siblings
+from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE, SIBLINGS, arm_of
 from asyncguard_benchmark.harness.campaign import Cell, Grid
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.blocks import Chapter, Curves, Row, Series, Table, Tone
@@ -13,15 +14,17 @@ from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.asynctool.dataset import INDEPENDENT
 from asyncguard_benchmark.suites.asynctool.dataset import compositions as compositions_of
 
-EAGER, EAGER_BATCH = "eager", "eager-batch"
+EAGER, EAGER_BATCH, BATCH = "eager", "eager-batch", "batch"
 RATES = (0.0, 0.25, 0.5, 1.0)
 """Shares of the eager agent's guesses that stand in a message."""
 BATCH_RATES = (0.0, 0.5)
 """The same of the agent that guesses within a message."""
-HONEST = ("parallel", "heeding", "batch")
+HONEST = ("parallel", "heeding", BATCH)
 """Agents that guess nothing and make calls early, or several at once: rounds that guards cost them are needless."""
 WITHOUT_PREMATURE = "without-premature"
 SWEPT_ARMS = tuple(arm for arm in (ALL, WITHOUT_PREMATURE, NONE) if arm in ARMS)
+SIBLING_ARMS = tuple(name if (name := f"{SIBLINGS}{rule}") in ARMS else ALL for rule in Siblings)
+"""The rules of ``premature`` for calls of one message whose tools declare no sources."""
 _PLAYER = "graph"
 _LINES = (
     ("declared", ALL, True, Tone.GUARDED),
@@ -75,9 +78,26 @@ def cells_of(
             # Without guards nothing reads what is declared.
             declared=declared if arm != NONE else (True,),
             regimes=regimes,
-            surfaces=[Surface.NATIVE if agent.kind in (EAGER_BATCH, "batch") else Surface.TEXT],
+            surfaces=[Surface.NATIVE if agent.kind in (EAGER_BATCH, BATCH) else Surface.TEXT],
         ).cells()
     ]
+
+
+def sibling_cells(
+    compositions: Sequence[Composition],
+    batch_rates: Sequence[float],
+    *,
+    players: Sequence[str] = (_PLAYER,),
+    regimes: Sequence[Regime] = (Regime.FIXED1,),
+) -> list[Cell]:
+    """Return the episodes that show the trade-off between `Siblings` rules: guesses in a message, and honest batches.
+
+    Tools are undeclared: with declarations no rule has a choice.
+    """
+    agents = [*(agent_at(EAGER_BATCH, rate) for rate in batch_rates), AgentSpec(kind=BATCH)]
+    return cells_of(
+        compositions, agents, arms=SIBLING_ARMS, players=players, declared=(False,), regimes=regimes
+    )
 
 
 def demo_cells(compositions: Sequence[Composition]) -> list[Cell]:
@@ -120,7 +140,7 @@ def chapter(
             f"{title}, {player}, {regime}" if len(setups) > 1 else title,
         )
     ]
-    price = _price(rows)
+    tables = [table for table in (_price(rows), _siblings(rows, batch_rates)) if table]
     text = (
         "The eager agent invents what it does not have yet, and by default an invention occurs nowhere: the easy case "
         "for a guard that asks where a value comes from. A guess may also be a value that stands in the messages of "
@@ -132,7 +152,7 @@ def chapter(
         id=f"sceptic-{name}" if name else "sceptic",
         title=f"Plausible guesses{f', {name}' if name else ''}",
         text=text,
-        blocks=[*([Row(charts=charts)] if charts else []), *([price] if price else [])],
+        blocks=[*([Row(charts=charts)] if charts else []), *tables],
     )
 
 
@@ -167,8 +187,48 @@ def _interval(rate: Rate | None) -> Interval | None:
     return None if rate is None else Interval(value=rate.value, low=rate.low, high=rate.high)
 
 
+def _siblings(rows: Sequence[Figures], batch_rates: Sequence[float]) -> Table | None:
+    """Return one line for each rule that was played: what guesses get through, and what honest batches pay."""
+    rules = {name: arm_of(name).config.siblings for name in SIBLING_ARMS}
+    undeclared = rows_of(rows, declared=False)
+    agents = [*(agent_at(EAGER_BATCH, rate).label for rate in batch_rates), BATCH]
+    setups = dict.fromkeys((row.group.player, row.group.regime) for row in rows)
+    lines = []
+    for player, regime in setups:
+        for arm, rule in rules.items():
+            alike = rows_of(undeclared, player=player, regime=regime, arm=arm)
+            found = [each for agent in agents for each in rows_of(alike, agent=agent)]
+            if len(found) < len(agents):
+                continue
+            batch = found[-1].summary
+            scores = [
+                f"{percent(each.summary.overall)} ({interval(each.summary.overall)})"
+                for each in found
+            ]
+            lines.append((rule.value, regime, player, *scores, number(batch.rounds)))
+    if len({line[0] for line in lines}) < 2:
+        return None
+    return Table(
+        title="Calls of one message, tools undeclared: the rule `siblings`",
+        heads=(
+            "siblings",
+            "delay",
+            "front end",
+            *(f"guesses, {rate:.0%} plausible" for rate in batch_rates),
+            "honest batch",
+            "its rounds",
+        ),
+        lines=lines,
+        note="overall and its interval, of the agent that guesses within a message and of one whose batches hold "
+        "only independent calls. declared: calls of a message are left alone unless `takes_from` names a source; "
+        "once: a call after one of another tool is refused, and passes if it is repeated unchanged; every: it is "
+        "refused each time.",
+    )
+
+
 def _price(rows: Sequence[Figures]) -> Table | None:
-    lines = [line for kind in ("oracle", *HONEST) for line in _prices(rows_of(rows, agent=kind))]
+    shown = [row for row in rows if not row.group.arm.startswith(SIBLINGS)]
+    lines = [line for kind in ("oracle", *HONEST) for line in _prices(rows_of(shown, agent=kind))]
     if not lines:
         return None
     return Table(

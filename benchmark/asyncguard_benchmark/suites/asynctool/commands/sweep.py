@@ -28,6 +28,7 @@ def execute(options: Namespace) -> int:
         *sceptic.guessing(rates, batch_rates),
         *(AgentSpec(kind=kind) for kind in ("oracle", *sceptic.HONEST)),
     ]
+    regimes = [Regime(each) for each in options.regimes]
     found: dict[str, list[Figures]] = {}
     for name in options.suites:
         compositions = chosen(None, name)[:: options.every]
@@ -37,8 +38,13 @@ def execute(options: Namespace) -> int:
             arms=options.arms or sceptic.SWEPT_ARMS,
             players=options.players,
             declared=[each == "declared" for each in options.tools],
-            regimes=[Regime(each) for each in options.regimes],
+            regimes=regimes,
         )
+        if not options.arms and "undeclared" in options.tools:
+            siblings = sceptic.sibling_cells(
+                compositions, batch_rates, players=options.players, regimes=regimes
+            )
+            asked = list({key_of(cell): cell for cell in (*asked, *siblings)}.values())
         found[name] = _played(folder / f"{name}.jsonl", asked, options.jobs)
     chapters = [
         sceptic.chapter(rows, name=name, rates=rates, batch_rates=batch_rates)
