@@ -29,7 +29,9 @@ from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.agents.schedulers import OracleAgent, SerialAgent
 from asyncguard_benchmark.harness.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.harness.arms import ARMS
+from asyncguard_benchmark.harness.campaign import Grid, play_all
 from asyncguard_benchmark.harness.environment import Environment
+from asyncguard_benchmark.harness.episode import episode_to_json
 from asyncguard_benchmark.harness.players import guarded
 from asyncguard_benchmark.harness.players.guarded import (
     UNGUARDED,
@@ -38,6 +40,8 @@ from asyncguard_benchmark.harness.players.guarded import (
     play_middleware,
 )
 from asyncguard_benchmark.harness.players.plain import play_plain
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Kind
 from asyncguard_benchmark.harness.scoring.summary import Summary
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from tests.benchmark.builders import LITE, SAMPLE, compose
@@ -490,3 +494,22 @@ def assert_it_ends(texts: list[str], play: Callable[..., Episode]) -> None:
         record.tool in ("fly", "", "idle_action", "unreadable_action")
         for record in episode.trajectory
     )
+
+
+def test_several_calls_in_a_message_are_played_alike_each_time() -> None:
+    """LangChain starts the calls of a message through threads; which comes first must not be a matter of luck."""
+    grid = Grid(
+        compositions=[each for each in LITE if each.kind is Kind.S3][:12:3],
+        agents=[AgentSpec(kind="batch")],
+        players=["middleware"],
+        arms=["all"],
+        declared=[False],
+        regimes=[Regime.FIXED1],
+        surfaces=[Surface.NATIVE],
+    )
+    cells = list(grid.cells()) * 6
+    played: dict[str, set[str]] = {}
+    for cell in play_all(cells, jobs=1):
+        told = json.dumps(episode_to_json(cell.episode), sort_keys=True)
+        played.setdefault(cell.episode.composition.id, set()).add(told)
+    assert {name: len(texts) for name, texts in played.items()} == dict.fromkeys(played, 1)

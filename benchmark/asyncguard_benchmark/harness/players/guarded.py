@@ -7,6 +7,7 @@ told. With all guards off, both players are message-identical to the plain one.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -186,6 +187,24 @@ def _play(
     )
 
 
+class _Inline(ThreadPoolExecutor):
+    """Executor that runs what it is given at once, on the caller's thread.
+
+    LangSmith's wrapper, through which ``create_agent`` starts each tool call, sends it to a thread and back. With real
+    threads, which call of a message reaches the runtime first, and whether before the first tick, is a matter of luck.
+    """
+
+    @override
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run it, and return a future that has ended."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
 def _run(episode: Coroutine[Any, Any, Any]) -> Any:
     """Run an episode on a loop of its own.
 
@@ -193,6 +212,7 @@ def _run(episode: Coroutine[Any, Any, Any]) -> Any:
     in an error message that is never shown: a twentieth of the time of an episode.
     """
     loop = asyncio.new_event_loop()
+    loop.set_default_executor(_Inline())
     try:
         return loop.run_until_complete(episode)
     finally:
