@@ -528,8 +528,9 @@ def test_an_outage_is_met_by_one_early_probe_for_each_call(agent_of: AgentOf) ->
     )
     agent.run("Go.")
     tried = Counter(call.args["item"] for call in tool.calls)
-    assert all(tried[f"b{n}"] <= 1 for n in range(3))
-    assert tried["b0"] == 1
+    probes = sorted(tried[f"b{n}"] for n in range(3))
+    # LangGraph starts the calls of a message through OS threads: any of them may be the first.
+    assert probes[-1] == 1, probes
 
 
 # -- switches ------------------------------------------------------------------------------------------------------

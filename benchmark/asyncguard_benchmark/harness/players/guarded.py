@@ -200,7 +200,7 @@ class _Inline(ThreadPoolExecutor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (a thread would hand on any error, too)
             future.set_exception(error)
         return future
 
