@@ -38,7 +38,11 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[performance]'
 	@touch $@ $(VENV)/library
 
-.PHONY: setup test slow full test-times demo results lint types contracts check performance reliability clean
+$(VENV)/docs: $(VENV)/made pyproject.toml
+	$(PIP) install --editable '.[docs]'
+	@touch $@ $(VENV)/library
+
+.PHONY: setup test slow full test-times demo results lint types contracts check performance reliability docs clean
 setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothing
 
 test: $(VENV)/dev ## Set up and run the fast tests
@@ -83,8 +87,12 @@ performance: $(VENV)/performance ## Compare time, bytes and makespan with other 
 	$(BIN)/python benchmark/performance/run.py
 
 # Goes on where it was interrupted; remove runs/reliability to begin anew.
-reliability: $(VENV)/dev ## Kill agents at every point and judge what is left (30 minutes); writes RELIABILITY.md
+reliability: $(VENV)/dev ## Kill agents at every point and judge what is left (30 minutes); writes docs/reliability.md
 	$(BIN)/python benchmark/reliability/run.py --write
+
+docs: $(VENV)/docs ## Build the documentation as a site, warnings are errors (build/site)
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/site
+	@echo "build/site/docs/index.html"
 
 clean: ## Remove the environment, builds and caches
 	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

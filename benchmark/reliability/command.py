@@ -3,7 +3,7 @@
 Agents of asyncguard and plain ones of LangChain are killed (SIGKILL) at named points and at drawn
 instants, frozen (SIGSTOP) and thawed, and lose their database. Their tools write each effect into a
 log of their own; a judge that does not use asyncguard compares log, final thread and journal with
-six promises (P1 to P6, see RELIABILITY.md).
+six promises (P1 to P6, see docs/reliability.md).
 
 Results are kept, so an interrupted run is continued; --fresh starts again from nothing. Evidence of
 violations stays in the folder.
@@ -33,7 +33,7 @@ from reliability.table import as_expected, as_markdown, print_table, rows_of, wr
 _KILLS, _QUICK_KILLS = 1100, 80
 _SOAK = 100_000
 _WIDTH = 130
-_DOCUMENT = Path(__file__).resolve().parents[2] / "RELIABILITY.md"
+_DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 _EXAMPLES = """examples:
   run.py                                    everything (30 minutes on two cores)
   run.py --quick                            every part, a sixth of the cases, few random kills (two minutes)
@@ -41,7 +41,7 @@ _EXAMPLES = """examples:
   run.py random-sqlite --kills 5000 --fresh more random kills, from the beginning
   run.py --case points-sqlite-C7-keyed      one case, its evidence kept
   run.py --soak                             memory, tasks, files and connections over 100,000 calls
-  run.py --write                            put the table into RELIABILITY.md
+  run.py --write                            put the table into docs/reliability.md
 
 parts:
 """
@@ -199,7 +199,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--calls", type=int, default=_SOAK, metavar="N", help=f"calls of the soak ({_SOAK:,})"
     )
-    parser.add_argument("--write", action="store_true", help="write the table into RELIABILITY.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write the table into docs/reliability.md"
+    )
     parser.add_argument(
         "--case", default="", metavar="NAME", help="play one case again, and keep its evidence"
     )

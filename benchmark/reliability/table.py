@@ -1,4 +1,4 @@
-"""The table of the proof: one row for each part, printed and written into RELIABILITY.md."""
+"""The table of the proof: one row for each part, printed and written into docs/reliability.md."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

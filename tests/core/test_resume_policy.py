@@ -1,4 +1,4 @@
-"""The fate table against a statement of its own of what RELIABILITY.md promises (P1-P6), over the product of facts.
+"""The fate table against a second statement of what docs/reliability.md promises (P1-P6), over the product of facts.
 
 :func:`promised` is written from the promises and not from the table: for each reason to ask it goes by what is known of
 the call, without rows that hide others. Both have to say the same in every cell. No row can be left out without a
@@ -169,7 +169,7 @@ def cells(why: Why) -> Iterator[Facts]:
 
 
 def promised(f: Facts) -> Fate:
-    """Return what RELIABILITY.md promises for a call."""
+    """Return what docs/reliability.md promises for a call."""
     return PROMISES[f.why](f)
 
 

@@ -1,4 +1,4 @@
-"""The table of fields as Markdown, for EVENTS.md."""
+"""The table of fields as Markdown, for docs/events.md."""
 
 from collections.abc import Iterable
 

@@ -24,7 +24,13 @@ from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.state_diagram import mermaid
 from tests.docs.story import timeline
 
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "EVENTS.md")
+DOCUMENTS = (
+    "docs/tutorial.md",
+    "docs/limits.md",
+    "docs/logs.md",
+    "docs/architecture.md",
+    "docs/events.md",
+)
 
 
 def five_lines() -> str:

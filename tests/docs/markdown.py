@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
+"""The README and the pages of the documentation."""
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^```([\w{}-]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
@@ -25,6 +27,12 @@ class Fence:
 def read(name: str) -> str:
     """A document of the project's root."""
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def guides() -> str:
+    """Return the README and all pages for users as one text; those about the inside are left out."""
+    inside = {"docs/architecture.md", "docs/reliability.md"}
+    return "\n\n".join(read(page) for page in PAGES if page not in inside)
 
 
 def generated_names(text: str) -> list[str]:

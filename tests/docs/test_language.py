@@ -26,12 +26,9 @@ PLACES = (
     "examples",
     "graphs",
     "tests",
-    "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    "EVENTS.md",
     "README.md",
-    "RELIABILITY.md",
     "SECURITY.md",
 )
 """Folders and documents that are checked."""

@@ -1,64 +1,71 @@
-"""The README's code is run as it stands there, from top to bottom."""
+"""The code of README and pages is run as it stands there, from top to bottom."""
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.docs.markdown import Fence, fences, read
+from tests.docs.markdown import PAGES, Fence, fences, read
 
 _FILE = re.compile(r"# (\S+\.py)\n")
-BLOCKS = fences(read("README.md"))
+_WITH_CODE = [
+    page for page in PAGES if any(each.language == "python" for each in fences(read(page)))
+]
 
 
-def _shown_output(block: Fence) -> str | None:
+def _shown_output(blocks: Sequence[Fence], block: Fence) -> str | None:
     """Return the text block directly after a code block, which shows its output."""
-    following = BLOCKS[BLOCKS.index(block) + 1 :]
+    following = blocks[blocks.index(block) + 1 :]
     end = block.line + block.text.count("\n")
     # The closing fence, an empty line and the opening fence lie between.
     close = following and following[0].language == "text" and following[0].line - end <= 3
     return following[0].text if close else None
 
 
+@pytest.mark.parametrize("page", _WITH_CODE)
 def test_the_code_runs_and_prints_what_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All Python blocks run in order, as one program without a network, and print what is shown."""
+    """The Python blocks of a page run in order, as one program without a network, and print what is shown."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    namespace: dict[str, Any] = {"__name__": "readme"}
-    compared = 0
-    for block in BLOCKS:
+    blocks = [each for each in fences(read(page)) if each.language in ("python", "text")]
+    namespace: dict[str, Any] = {"__name__": "page"}
+    for block in blocks:
         if block.language != "python":
             continue
         if named := _FILE.match(block.text):  # a module that a later block imports
             (tmp_path / named[1]).parent.mkdir(exist_ok=True)
             (tmp_path / named[1]).write_text(block.text)
-        # Padded, so that a traceback names the line of the README.
-        exec(compile("\n" * (block.line - 1) + block.text, "README.md", "exec"), namespace)
+        # Padded, so that a traceback names the line of the page.
+        exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), namespace)
         printed = capsys.readouterr().out
-        if (shown := _shown_output(block)) is not None:
+        if (shown := _shown_output(blocks, block)) is not None:
             assert printed == shown
-            compared += 1
-    assert compared >= 1
-    assert (tmp_path / "run.jsonl").read_text().startswith('{"asyncguard_trace"')
+    if page == "docs/logs.md":
+        assert (tmp_path / "run.jsonl").read_text().startswith('{"asyncguard_trace"')
 
 
-def test_the_page_on_own_guards_runs_and_prints_what_is_shown(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Its first block is a whole program, and the second what it prints."""
-    code, shown = fences(read("docs/own-guards.md"))[:2]
-    exec(compile(code.text, "docs/own-guards.md", "exec"), {"__name__": "page"})
-    assert (code.language, shown.language) == ("python", "text")
-    assert capsys.readouterr().out == shown.text
+def test_pages_show_what_their_code_prints() -> None:
+    """Enough of the blocks are compared with what stands below them, so that the check above is one."""
+    shown = [
+        page
+        for page in _WITH_CODE
+        for block in fences(read(page))
+        if block.language == "python" and _shown_output(fences(read(page)), block) is not None
+    ]
+    assert {"README.md", "docs/approvals.md", "docs/crash-safety.md", "docs/own-guards.md"} <= set(
+        shown
+    )
 
 
 def test_the_first_example_needs_five_lines_of_asyncguard() -> None:
     """The import, the model, the agent, the tasks and the answer; all else is tools and their script."""
-    tree = ast.parse(next(block.text for block in BLOCKS if block.language == "python"))
+    blocks = fences(read("docs/tutorial.md"))
+    tree = ast.parse(next(block.text for block in blocks if block.language == "python"))
     own = [
         line
         for line in map(ast.unparse, tree.body)
@@ -72,4 +79,21 @@ def test_the_first_example_needs_five_lines_of_asyncguard() -> None:
 
 def test_every_fence_has_a_language() -> None:
     """A block without one would neither be run nor compared."""
-    assert {block.language for block in BLOCKS} <= {"python", "text", "sh"}
+    languages = {block.language for page in PAGES for block in fences(read(page))}
+    assert languages <= {
+        "python",
+        "text",
+        "sh",
+        "mermaid",
+        "{toctree}",
+        "{eval-rst}",
+    }
+
+
+def test_the_readme_can_be_read_in_minutes() -> None:
+    """At most 180 lines and 1,500 words, and its first example at most 20 lines of code."""
+    text = read("README.md")
+    assert len(text.splitlines()) <= 180
+    assert len(text.split()) <= 1500
+    example = next(block.text for block in fences(text) if block.language == "python")
+    assert len([line for line in example.splitlines() if line]) <= 20

@@ -6,6 +6,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -19,16 +20,9 @@ from asyncguard.cli.trace import _parser as trace_parser
 from asyncguard.cli.worker import _parser as worker_parser
 from asyncguard.runtime import attempt_registry
 from asyncguard_benchmark.commands.options import parser as bench_parser
-from tests.docs.markdown import ROOT, code_spans, fences, links, read, rows
+from tests.docs.markdown import PAGES, ROOT, code_spans, fences, guides, links, prose, read, rows
 
-DOCUMENTS = (
-    "README.md",
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "EVENTS.md",
-    "docs/own-guards.md",
-)
+DOCUMENTS = (*PAGES, "CHANGELOG.md", "CONTRIBUTING.md")
 _PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 _DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
 _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
@@ -101,7 +95,19 @@ ALL_COMMANDS = sorted({command for document in DOCUMENTS for command in _command
 def test_links_lead_somewhere(document: str) -> None:
     """Every relative link is a file or folder of the project."""
     targets = [target for target in links(read(document)) if not target.startswith("https://")]
-    assert [target for target in targets if not (ROOT / target.split("#")[0]).exists()] == []
+    home = (ROOT / document).parent
+    lost = [target for target in targets if not (home / target.split("#")[0]).exists()]
+    lost += [
+        target for target in targets if "#" in target and not _has_heading(home, document, target)
+    ]
+    assert lost == []
+
+
+def _has_heading(home: Path, document: str, target: str) -> bool:
+    file, _, anchor = target.partition("#")
+    text = (home / file if file else ROOT / document).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE)
+    return anchor in {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -155,9 +161,10 @@ def test_options_that_are_named_exist() -> None:
         deliver_parser(),
         worker_parser(),
         *_choices(ledger_parser()).values(),
+        *_choices(bench_parser()).values(),
     ]
     text = "".join(parser.format_help() for parser in parsers)
-    named = {span for span in code_spans(read("README.md")) if span.startswith("--")} - {"--help"}
+    named = {span for span in code_spans(guides()) if span.startswith("--")} - {"--help"}
     assert named
     assert [option for option in sorted(named) if option not in text] == []
 
@@ -165,7 +172,7 @@ def test_options_that_are_named_exist() -> None:
 def test_every_subcommand_of_the_benchmark_is_named() -> None:
     """The README lists what `asyncguard bench` can do, and no more."""
     helped = re.findall(r"^    (\w+)(?: {2,}|$)", bench_parser().format_help(), re.MULTILINE)
-    listed = re.search(r"`asyncguard bench` \(((?:`\w+`, )*`\w+`);", read("README.md"))
+    listed = re.search(r"`asyncguard bench` \(((?:`\w+`, )*`\w+`);", read("docs/performance.md"))
     assert listed is not None
     assert re.findall(r"`(\w+)`", listed[1]) == helped
 
@@ -189,7 +196,7 @@ def _resolve(dotted: str) -> object:
 def test_names_in_the_readme_are_public() -> None:
     """A class that the README names can be imported from the package, or from where another library keeps it."""
     public = {*asyncguard.__all__, *asyncguard.testing.__all__}
-    named = {found[0] for span in code_spans(read("README.md")) if (found := _NAME.match(span))}
+    named = {found[0] for span in code_spans(guides()) if (found := _NAME.match(span))}
     foreign = named - public - {"None", "True", "False"}
     assert [name for name in sorted(foreign) if name not in _FOREIGN] == []
     for name in foreign:
@@ -207,13 +214,13 @@ def test_versions_are_the_ones_that_the_package_needs() -> None:
     """Python and LangGraph, as pyproject.toml has them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     langgraph = next(item for item in project["dependencies"] if item.startswith("langgraph>"))
-    assert f"`{langgraph}`" in read("README.md")
+    assert f"`{langgraph}`" in guides()
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in read("README.md")
 
 
 def test_the_number_of_remembered_calls_is_said_truly() -> None:
     """The README states how far back a fork finds an effect within one process."""
-    assert f"the last {attempt_registry._KEPT} that ended" in " ".join(read("README.md").split())
+    assert f"the last {attempt_registry._KEPT} that ended" in " ".join(guides().split())
 
 
 def test_the_changelog_has_the_version() -> None:
@@ -223,19 +230,35 @@ def test_the_changelog_has_the_version() -> None:
 
 
 def test_the_folder_map_has_every_package() -> None:
-    """ARCHITECTURE.md says of every folder of the package what it is for, and of no other."""
+    """docs/architecture.md says of every folder of the package what it is for, and of no other."""
     folders = {
         path.name for path in (ROOT / "asyncguard").iterdir() if (path / "__init__.py").exists()
     }
-    listed = {row[0].strip("`/") for row in rows(read("ARCHITECTURE.md"), "folder")}
+    listed = {row[0].strip("`/") for row in rows(read("docs/architecture.md"), "folder")}
     assert folders == {name for name in listed if (ROOT / "asyncguard" / name).is_dir()}
 
 
 def test_layers_are_the_ones_that_are_enforced() -> None:
-    """The layers stand in ARCHITECTURE.md in the order in which the import contract has them."""
+    """The layers stand in docs/architecture.md in the order in which the import contract has them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
         "contracts"
     ]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
     expected = " > ".join(layer.replace(" : ", ", ").replace(" | ", ", ") for layer in layers)
-    assert expected in read("ARCHITECTURE.md")
+    assert expected in read("docs/architecture.md")
+
+
+def test_the_reference_has_every_public_name() -> None:
+    """Each public name stands on the reference page once, and no other."""
+    listed = re.findall(
+        r"^\.\. auto\w+:: asyncguard\.(\w+)$", read("docs/reference.md"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(set(asyncguard.__all__) - {"__version__"})
+
+
+def test_the_site_has_every_page() -> None:
+    """A page that the index does not list cannot be found by a reader of the site."""
+    index = read("docs/index.md")
+    listed = index[index.index("{toctree}") :].split()
+    pages = {Path(page).stem for page in PAGES if page.startswith("docs/")} - {"index"}
+    assert sorted(pages - set(listed)) == []

@@ -15,9 +15,10 @@ from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
 from asyncguard.recovery.symptoms import TRANSIENT_STATUSES
 from asyncguard_benchmark.harness import arms
-from tests.docs.markdown import code_spans, read, rows
+from tests.docs.markdown import code_spans, guides, read, rows
 
-README = read("README.md")
+GUIDES = guides()
+_GUARD_TABLES = ("README.md", "docs/guards.md")
 _EVIDENCE = {"reject": ("Reject(",), "defer": ("defer(", "Defer("), "hold": ("approval=",)}
 """Verdict to what the source of a guard holds that gives it."""
 
@@ -28,13 +29,17 @@ def _shown(default: Any) -> str:
     return f"`{default.value if isinstance(default, StrEnum) else default}`"
 
 
-def test_the_guards_stand_in_the_order_in_which_they_are_asked() -> None:
-    """The table has one row for each guard, in their order."""
-    assert [row[0] for row in rows(README, "guard")] == [f"`{name}`" for name in GUARD_NAMES]
+@pytest.mark.parametrize("page", _GUARD_TABLES)
+def test_the_guards_stand_in_the_order_in_which_they_are_asked(page: str) -> None:
+    """Both tables have one row for each guard, in their order."""
+    assert [row[0] for row in rows(read(page), "guard")] == [f"`{name}`" for name in GUARD_NAMES]
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict"), [(row[0].strip("`"), row[1]) for row in rows(README, "guard")]
+    ("name", "verdict"),
+    sorted(
+        {(row[0].strip("`"), row[1]) for page in _GUARD_TABLES for row in rows(read(page), "guard")}
+    ),
 )
 def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> None:
     """Its module makes this verdict and no other."""
@@ -54,14 +59,14 @@ def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> Non
 
 def test_the_features_are_named() -> None:
     """Every switch is explained unless it belongs to a guard, and every switch is on by default."""
-    spans = code_spans(README)
+    spans = code_spans(GUIDES)
     assert {*FEATURE_NAMES, *RECOVERY_NAMES} <= set(spans)
     assert all(getattr(GuardConfig(), name) for name in SWITCH_NAMES)
 
 
 def test_tool_declarations_have_these_fields_and_defaults() -> None:
     """The table has every field of ToolSpec, in its order, with its default."""
-    table = [(row[0], row[1]) for row in rows(README, "field")]
+    table = [(row[0], row[1]) for row in rows(read("docs/tools.md"), "field")]
     assert table == [(f"`{item.name}`", _shown(item.default)) for item in fields(ToolSpec)]
 
 
@@ -71,31 +76,35 @@ def test_the_decorator_takes_all_fields_but_two() -> None:
         "name",
         "parameters",
     }
-    of_spec_only = [row[0] for row in rows(README, "field") if "`ToolSpec`" in row[2]]
+    of_spec_only = [
+        row[0] for row in rows(read("docs/tools.md"), "field") if "`ToolSpec`" in row[2]
+    ]
     assert of_spec_only == ["`name`", "`parameters`"]
 
 
 @pytest.mark.parametrize("kind", [EffectClass, Mode])
 def test_every_class_of_tools_is_explained(kind: type[StrEnum]) -> None:
     """A value that may be declared is named."""
-    assert {member.value for member in kind} <= set(code_spans(README))
+    assert {member.value for member in kind} <= set(code_spans(GUIDES))
 
 
 @pytest.mark.parametrize("effect", EffectClass)
 def test_the_readme_says_truly_what_may_be_repeated(effect: EffectClass) -> None:
     """The paragraph on effects puts each class on the right side."""
-    paragraph = next(part for part in README.split("\n\n") if part.startswith("**Effects.**"))
+    paragraph = next(
+        part for part in read("docs/tools.md").split("\n\n") if part.startswith("**Effects.**")
+    )
     may, _ = paragraph.split("may be repeated.", 1)
     assert (f"`{effect.value}`" in may) is effect.repeatable
 
 
 def test_options_of_delivery_are_named() -> None:
     """Every way of delivery and of writing news is named, and the default said truly."""
-    spans = set(code_spans(README))
+    spans = set(code_spans(GUIDES))
     assert {f"Delivery.{member.name}" for member in Delivery} <= {
         span.split("=")[-1] for span in spans
     }
-    assert "`delivery=Delivery.ALL` (default)" in README
+    assert "`delivery=Delivery.ALL` (default)" in GUIDES
     assert GuardConfig().delivery is Delivery.ALL
     assert "news_style=NewsStyle.PAIR" in spans
     assert GuardConfig().news_style is NewsStyle.NOTIFICATION
@@ -104,7 +113,7 @@ def test_options_of_delivery_are_named() -> None:
 def test_transient_statuses_are_listed() -> None:
     """The HTTP statuses after which a call is made again."""
     listed = ", ".join(map(str, sorted(TRANSIENT_STATUSES)[:-1]))
-    assert f"HTTP {listed} and {max(TRANSIENT_STATUSES)}" in " ".join(README.split())
+    assert f"HTTP {listed} and {max(TRANSIENT_STATUSES)}" in " ".join(GUIDES.split())
 
 
 def test_the_benchmark_tells_of_every_guard() -> None:
