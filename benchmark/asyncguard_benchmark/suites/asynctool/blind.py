@@ -82,7 +82,7 @@ def solutions_in(path: Path) -> dict[str, list[BlindCall]]:
     """Return the solutions in a file under their ids.
 
     Raises:
-        ValueError: a line is no solution, or two are of one task.
+        ValueError: a line has another form, or two are of one task.
     """
     found: dict[str, list[BlindCall]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -96,20 +96,26 @@ def solutions_in(path: Path) -> dict[str, list[BlindCall]]:
 def differences(
     solutions: Mapping[str, Sequence[BlindCall]], tasks: Mapping[str, SubTask]
 ) -> dict[str, str]:
-    """Return the tasks whose solution differs from the ground truth, with the difference."""
+    """Return the tasks whose solution differs from the ground truth, with the difference.
+
+    Raises:
+        ValueError: a solution is of no task.
+    """
+    if unknown := sorted(solutions.keys() - tasks.keys()):
+        raise ValueError(f"there are no tasks {unknown}")
     judged = {key: difference(tasks[key], calls) for key, calls in solutions.items()}
     return {key: said for key, said in judged.items() if said is not None}
 
 
 def _main() -> int:
+    tasks = by_id(plain_tasks())
     reader = argparse.ArgumentParser(prog="blind", description=(__doc__ or "").split("\n")[0])
     doing = reader.add_subparsers(dest="doing")
     trying = doing.add_parser("try", help="execute calls and print their results")
-    trying.add_argument("id")
+    trying.add_argument("id", choices=tasks, metavar="ID")
     trying.add_argument("calls", help='JSON: [{"tool": ..., "arguments": {...}}, ...]')
     doing.add_parser("compare", help="print which solutions differ").add_argument("file", type=Path)
     options = reader.parse_args()
-    tasks = by_id(plain_tasks())
     if options.doing == "try":
         lines, _ = outcome(tasks[options.id], _CALLS.validate_json(options.calls))
     elif options.doing == "compare":

@@ -82,7 +82,7 @@ def execute(options: Namespace) -> int:
     out.print(
         f"{len(found)} problems"
         if found
-        else "executed, grounded, strictly ordered, solved by the oracle"
+        else "executed, grounded, strictly ordered (but for plain), solved by the oracle"
     )
     return 1 if found else 0
 
