@@ -175,6 +175,12 @@ def test_the_set_is_played_by_name(capsys: pytest.CaptureFixture[str], tmp_path:
     assert main(["score", str(out), "--json"]) == 0
     assert '"P-C2-001"' in out.read_text(encoding="utf-8")
     assert '"episodes": 2' in capsys.readouterr().out
+    assert main(["list", "tasks", "--suite", "plain", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["tasks"]
+    assert {row["id"] for row in listed} == TASKS.keys()
+    assert len(listed) == len(TASKS)
+    assert main(["list", "compositions", "--suite", "plain", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["compositions"]) == len(EVERY)
 
 
 def gold(task: SubTask) -> list[BlindCall]:
@@ -221,7 +227,7 @@ def test_a_file_of_solutions_is_read_strictly(tmp_path: Path) -> None:
 
 
 def test_the_committed_blind_solutions_are_scored_again() -> None:
-    """Those that differ from the ground truth are listed with the reason; all tasks or none are there, and 98 % agree."""
+    """Those that differ are listed with the reason; all tasks or none are there, and 98 % agree."""
     solutions = solutions_in(BLIND / "solutions.jsonl")
     listed = json.loads((BLIND / "disagreements.json").read_text(encoding="utf-8"))
     assert differences(solutions, TASKS).keys() == listed.keys()
