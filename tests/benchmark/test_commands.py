@@ -121,9 +121,12 @@ def test_the_shipped_data_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     """The proof finds no problem, in words and in JSON."""
     found = answer(capsys, "validate", "--jobs", "1")
     assert found["problems"] == []
-    assert found["compositions"] == {"main": 712, "four": 600, "lite": 120}
+    assert found["compositions"] == {"main": 712, "four": 600, "lite": 120, "plain": 160}
     assert sum(found["tasks"].values()) == 358
     assert found["wild"] >= 80
+    assert found["plain"] >= 120
+    assert found["later_calls"].keys() == {"main", "wild", "plain"}
+    assert sum(found["later_calls"]["main"].values()) == 612
 
 
 def test_a_category_is_proved_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,14 +81,16 @@ def execute(options: Namespace) -> int:
 
 
 def _design(options: Namespace) -> Design:
-    suite = Suite.LITE if options.quick and options.suite == Suite.MAIN else Suite(options.suite)
+    suite: str = options.suite
+    if options.quick and suite == Suite.MAIN:
+        suite = Suite.LITE.value
     compositions: Sequence[Composition] = chosen(options.compositions, suite)
     wild = wild_compositions(shipped_sub_tasks(Split.WILD))
     if options.quick:
         compositions, wild = compositions[::_QUICK], wild[::_QUICK]
     return Design(
         compositions=compositions,
-        suite=f"{suite}, part of it" if options.quick or options.compositions else suite.value,
+        suite=f"{suite}, part of it" if options.quick or options.compositions else suite,
         agents=_contestants(options),
         players=options.players,
         regimes=[Regime(each) for each in options.regimes],

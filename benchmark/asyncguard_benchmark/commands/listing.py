@@ -1,13 +1,16 @@
 """``bench list``: what can be played."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.commands.run import chosen
 from asyncguard_benchmark.harness.arms import ARMS, SWITCHES, Arm
 from asyncguard_benchmark.harness.players import guarded, plain
 from asyncguard_benchmark.harness.registry import agent_class
+from asyncguard_benchmark.harness.scenario import Composition, SubTask
 from asyncguard_benchmark.harness.suites import BenchmarkSuite, registry
 
 Rows = list[dict[str, Any]]
@@ -15,7 +18,8 @@ Rows = list[dict[str, Any]]
 
 def execute(options: Namespace) -> int:
     """Run the command."""
-    found = {name: make() for name, make in _LISTS.items() if options.what in (None, name)}
+    lists = {**_LISTS, **(_of_set(options.suite) if options.suite else {})}
+    found = {name: make() for name, make in lists.items() if options.what in (None, name)}
     if options.json:
         print_json(found)
         return 0
@@ -53,7 +57,22 @@ def _playable() -> list[BenchmarkSuite]:
     return [suite for suite in registry().suites.values() if suite.sets]
 
 
+def _of_set(name: str) -> Mapping[str, Callable[[], Rows]]:
+    """Return the lists of one set of compositions, instead of those of every suite's first."""
+    compositions = chosen(None, name)
+    tasks = {task.id: task for each in compositions for task in each.sub_tasks}
+    return {
+        "tasks": lambda: _task_rows(sorted(tasks.values(), key=attrgetter("id"))),
+        "compositions": lambda: _composition_rows(compositions),
+    }
+
+
 def _tasks() -> Rows:
+    suites = [suite for suite in _playable() if suite.tasks]
+    return _task_rows(task for suite in suites for task in suite.load(suite.tasks)())
+
+
+def _task_rows(tasks: Iterable[SubTask]) -> Rows:
     return [
         {
             "id": task.id,
@@ -62,12 +81,17 @@ def _tasks() -> Rows:
             "tools": len(task.tools),
             "narration": task.narration.value,
         }
-        for suite in _playable()
-        for task in (suite.load(suite.tasks)() if suite.tasks else ())
+        for task in tasks
     ]
 
 
 def _compositions() -> Rows:
+    return _composition_rows(
+        each for suite in _playable() for each in suite.load(suite.compositions)(suite.sets[0])
+    )
+
+
+def _composition_rows(compositions: Iterable[Composition]) -> Rows:
     return [
         {
             "id": each.id,
@@ -75,8 +99,7 @@ def _compositions() -> Rows:
             "calls": each.gold_calls,
             "sub_tasks": list(each.task_ids),
         }
-        for suite in _playable()
-        for each in suite.load(suite.compositions)(suite.sets[0])
+        for each in compositions
     ]
 
 

@@ -35,7 +35,6 @@ from asyncguard_benchmark.commands.replay_options import add_replay
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
-from asyncguard_benchmark.harness.scenario import Suite
 from asyncguard_benchmark.harness.suites import registry
 
 _EXAMPLES = """\
@@ -130,6 +129,9 @@ def _list(commands: Any) -> None:
     made.add_argument(
         "what", nargs="?", choices=("suites", "tasks", "compositions", "agents", "players", "arms")
     )
+    made.add_argument(
+        "--suite", choices=registry().sets, help="the compositions of this set, and their tasks"
+    )
 
 
 def _run(commands: Any) -> None:
@@ -211,7 +213,7 @@ def _ablate(commands: Any) -> None:
     add_tools(made)
     made.add_argument("--surface", choices=SURFACE_NAMES, default="text")
     add_seeds(made)
-    add_compositions(made, tuple(each.value for each in Suite))
+    add_compositions(made, registry().sets)
     made.add_argument(
         "--members",
         type=positive,

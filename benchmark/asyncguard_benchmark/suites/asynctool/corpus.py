@@ -42,6 +42,8 @@ MOST_LENGTH_ERROR = 0.05
 """Largest deviation of a category's mean length from the paper's."""
 LEAST_WILD = 80
 """Fewest tasks of the wild split."""
+LEAST_PLAIN = 120
+"""Fewest tasks of the plain split."""
 MOST_SIMILAR = 0.5
 """Similarity that two masked queries must stay below."""
 MOST_SHARED_OPENING = 0.05
@@ -77,6 +79,24 @@ def corpus_problems(tasks: Sequence[SubTask]) -> tuple[str, ...]:
         *_direct(tasks),
         *_sequences(tasks),
         *_states(tasks),
+    )
+
+
+def plain_problems(tasks: Sequence[SubTask], unshared: Sequence[SubTask]) -> tuple[str, ...]:
+    """Return the problems of the plain split as a whole: number of tasks, templates, openings, sequences, states.
+
+    Args:
+        tasks: All tasks of the split.
+        unshared: Those whose initial state no other task may have; the set `independent` shares its states.
+    """
+    few = [f"the plain split has {len(tasks)} tasks, not {LEAST_PLAIN}"]
+    states = Counter(_state_text(task) for task in unshared if task.category in STATEFUL)
+    return (
+        *(few if len(tasks) < LEAST_PLAIN else ()),
+        *_similar(tasks),
+        *_openings(tasks),
+        *_sequences(unshared),
+        *(f"{n} tasks start from {state[:60]}..." for state, n in states.items() if n > 1),
     )
 
 
@@ -141,7 +161,11 @@ def _sequences(tasks: Sequence[SubTask]) -> Iterator[str]:
 def _states(tasks: Sequence[SubTask]) -> Iterator[str]:
     # Functions without a state all start from the same nothing.
     stateful = (task for task in tasks if task.category in STATEFUL)
-    states = Counter(json.dumps(task.initial_state, sort_keys=True) for task in stateful)
+    states = Counter(map(_state_text, stateful))
     for state, count in states.items():
         if count > MOST_SHARED_STATE:
             yield f"{count} tasks start from the same state {state[:60]}..."
+
+
+def _state_text(task: SubTask) -> str:
+    return json.dumps(task.initial_state, sort_keys=True)

@@ -17,17 +17,24 @@ INDEPENDENT = "independent"
 
 The sets of the paper have few such steps, because no two neighbouring calls of theirs can change places.
 """
+PLAIN = "plain"
+"""Name of the set whose tasks are worded as users type, with about as many independent steps as the paper's source.
+
+The tasks of `independent` are part of it.
+"""
+_PLAIN_FILES = ("plain_stateful.json", "plain_stateless.json")
 
 
 def compositions(name: str) -> tuple[Composition, ...]:
-    """Return the compositions of a set: `main`, `four`, `lite` or `independent`.
+    """Return the compositions of a set: `main`, `four`, `lite`, `independent` or `plain`.
 
     Raises:
         DataError: the file breaks the format or names something unknown.
     """
-    if name != INDEPENDENT:
+    if name not in (INDEPENDENT, PLAIN):
         return shipped_compositions(Suite(name))
-    known, file = by_id(independent_tasks()), "independent.json"
+    # The plain tasks hold those of the set `independent`.
+    known, file = by_id(plain_tasks()), f"{name}.json"
     return tuple(
         named_composition(value, known, f"{file}[{number}]")
         for number, value in enumerate(read_list(file))
@@ -40,7 +47,7 @@ def solved_tasks() -> tuple[SubTask, ...]:
     Raises:
         DataError: a file breaks the format.
     """
-    return (*shipped_sub_tasks(), *shipped_sub_tasks(Split.WILD), *independent_tasks())
+    return (*shipped_sub_tasks(), *shipped_sub_tasks(Split.WILD), *plain_tasks())
 
 
 @cache
@@ -50,7 +57,20 @@ def independent_tasks() -> tuple[SubTask, ...]:
     Raises:
         DataError: the file breaks the format.
     """
-    file = "independent_tasks.json"
+    return _tasks_of("independent_tasks.json")
+
+
+@cache
+def plain_tasks() -> tuple[SubTask, ...]:
+    """Return the single tasks of the set `plain`, those of the set `independent` first.
+
+    Raises:
+        DataError: a file breaks the format.
+    """
+    return (*independent_tasks(), *(task for file in _PLAIN_FILES for task in _tasks_of(file)))
+
+
+def _tasks_of(file: str) -> tuple[SubTask, ...]:
     return tuple(
         sub_task_from_json(task, f"{file}[{number}]") for number, task in enumerate(read_list(file))
     )

@@ -60,7 +60,7 @@ SUITE = BenchmarkSuite(
     },
     agents=AGENTS,
     personas=dict.fromkeys(PERSONA_NAMES, ".agents.personas.agent:PersonaAgent"),
-    sets=("main", "four", "lite", "independent"),
+    sets=("main", "four", "lite", "independent", "plain"),
     compositions=".dataset:compositions",
     tasks="asyncguard_benchmark.harness.loading:shipped_sub_tasks",
     solved=".dataset:solved_tasks",

@@ -21,7 +21,7 @@ from asyncguard_benchmark.harness.scenario import Category, Regime
 DEMO_EVERY = 30
 """Compositions of the suite `lite` for one of the demo."""
 _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
-_SETS = ("main", "four", "lite", "independent")
+_SETS = ("main", "four", "lite", "independent", "plain")
 _SWEEP_EXAMPLES = """\
 examples:
   asyncguard bench sweep
