@@ -164,7 +164,8 @@ class Ledger(LedgerQueries):
             return
         if event.guard in _COUNTED_ONCE and event.on:
             awaited = {self._calls[key].call.message_id for key in event.on}
-            task.rejections += not awaited <= task.awaited
+            record.refused_again = awaited <= task.awaited
+            task.rejections += not record.refused_again
             task.awaited |= awaited
         else:
             task.rejections += 1

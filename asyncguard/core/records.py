@@ -63,6 +63,8 @@ class CallRecord:
     """Id of the process of the current attempt."""
     blocked_by: tuple[str, ...] = ()
     """Keys of calls that it waits for (deferred) or the model should wait for (rejected)."""
+    refused_again: bool = False
+    """True if it was refused for results of messages for which a call of the task was refused before."""
     guard: str = ""
     """Name of the guard that judged it last."""
     reason: str = ""

@@ -167,19 +167,28 @@ def offers_again(board: Scoreboard) -> bool:
     return bool(records) and all(item and item.last_call is not None for item in records)
 
 
-def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str, ...]:
+def passed_over(
+    board: Scoreboard, mentioned: set[str], calls: int, message_id: str = ""
+) -> tuple[str, ...]:
     """Return the tasks that a model message passes over.
 
     A message without calls passes over every idle task; one with several calls, every idle task
     that it does not mention and for which a call was made before. Tasks without any call are left
     out, because they would wait for another task's slowest call for nothing. A single call says
     nothing about the other tasks: many models, and the text protocol, make one call a message.
+    A message of nothing but early calls that were refused before, for the same results, is worth
+    one without calls: offered the idle tasks again, the model would repeat it until its turns are
+    used up.
 
     Args:
         board: State of the run, the message's calls included.
         mentioned: Tasks for which the message made calls.
         calls: Number of calls in the message.
+        message_id: Of the message.
     """
+    made = board.ledger.of_message(message_id)
+    if made and all(record.refused_again for record in made):
+        calls, mentioned = 0, set()
     if calls == 1:
         return ()
     left = tuple(task for task in idle_tasks(board) if task not in mentioned)

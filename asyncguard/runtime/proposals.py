@@ -64,7 +64,7 @@ def propose_calls(session: Session, message_id: str, wishes: Sequence[ParsedCall
     for proposal in proposals:
         _judge(session, proposal)
     mentioned = {parsed.task for parsed in wishes}
-    passed = passed_over(session.board, mentioned, len(wishes))
+    passed = passed_over(session.board, mentioned, len(wishes), message_id)
     session.record.turn_taken(message_id, calls=len(wishes), passed_over=passed)
     _stop_tasks(session)
 

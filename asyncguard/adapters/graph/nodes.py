@@ -34,7 +34,8 @@ from asyncguard.adapters.state import Thread
 from asyncguard.adapters.tools.invoke import ToolRunner
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.scheduling import Step
+from asyncguard.core.lifecycle import TaskState
+from asyncguard.core.scheduling import Step, has_news
 from asyncguard.runtime.engine import Engine
 
 State = dict[str, Any]
@@ -95,9 +96,14 @@ class Nodes:
         """Apply the input, and repair the history that an earlier run has left."""
         run.claim()
         update = run.begin()
-        # Signals that have arrived (a late result, a resolved doubt) are delivered before the
-        # model's next turn.
-        goto = "execute" if run.has_news or only_cancelled(update["messages"]) else "model"
+        # What has arrived or was taken back (a late result, a resolved doubt, a call that the
+        # message withdraws or cancels) is told before the model's next turn: its calls may rest on it.
+        stopped = {task.task.id for task in run.ledger.tasks() if task.state is TaskState.STOPPED}
+        stopping = any(each.call.task in stopped for each in run.ledger.in_state(CallState.PENDING))
+        waits = (
+            run.has_news or stopping or has_news(run.board) or only_cancelled(update["messages"])
+        )
+        goto = "execute" if waits else "model"
         return Command(update=update, goto=goto)
 
     async def model(self, run: Run) -> Any:

@@ -160,6 +160,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         run, handlers = await self._threads.joined(
             self._threads.identified(state), config, begins=True
         )
+        # A new input: what an earlier run asked will not be answered any more.
+        handlers.question = None
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()

@@ -126,3 +126,28 @@ def test_an_unknown_name_in_takes_from_is_refused(agent_of: AgentOf) -> None:
     specs = [ToolSpec(name="book", takes_from=("fnid",))]
     with pytest.raises(DeclarationError, match="'fnid'"):
         agent_of(model, [find(), book()], specs=specs, config=CONFIG).run("Hello.")
+
+
+@pytest.mark.parametrize("started", [False, True], ids=["untouched", "idle"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_model_that_only_repeats_an_early_call_waits_for_its_result(
+    batch: int, started: bool, agent_of: AgentOf
+) -> None:
+    """Another task that could be worked on does not buy a turn for each repetition: it has been offered."""
+
+    def answer(messages: Any, _: Any) -> Any:
+        texts = "\n".join(message.text for message in messages)
+        if "ZX81" in texts:
+            return "b: no tool needed" if "booked" in texts else calls(RIGHT)
+        if not any(message.type == "ai" for message in messages):
+            return calls(ROME, *([("look", {"task_id": "b"})] if started else []))
+        return calls(*[EARLY] * batch)
+
+    model, booking = ScriptedChatModel(answer), book()
+    tools = [find(120.0), booking, scripted_tool("look", ["seen"], args={})]
+    outcome = agent_of(model, tools, specs=[pure("look"), pure("find")], config=CONFIG).run(
+        tasks=TASKS
+    )
+    assert outcome.report["reason"] == "complete"
+    assert [call.args["id"] for call in booking.calls] == ["ZX81"]
+    assert len(model.requests) <= 8
