@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.events import CompletionVerdict
+from asyncguard.core.footprints import EffectClass
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import TaskRecord
 from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
@@ -88,10 +89,12 @@ def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
     final = _PERSONAL.union(rule.name for rule in board.config.extra)
     persons_turn = last.state is CallState.REJECTED and last.guard in final and not last.blocked_by
     # The call that a duplicate repeats still answers the task; and once the result that an early
-    # call was to wait for is told, the model may see that it does not need the call.
+    # read was to wait for is told, the model may see that it does not need the read. An effect that
+    # was refused is asked about: the model may believe that it has happened.
     needless = last.guard == "duplicate" or (
         last.guard == "premature"
         and last.state is CallState.REJECTED
+        and board.spec(last.call.tool).effect is EffectClass.PURE
         and not any(board.ledger.untold(key) for key in last.blocked_by)
     )
     answered = last.state not in _ABANDONED or needless

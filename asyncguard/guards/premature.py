@@ -43,6 +43,12 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     spec = board.spec(record.call.tool)
     named = _named(record.call, board)
     earlier = [item for item in _earlier(record, spec, board) if item.call.label not in named]
+    if refused := [item for item in earlier if item.state is CallState.REJECTED]:
+        return _reject(
+            earlier,
+            f"This call may need the result of {labels(refused)}, which was refused until other "
+            "results are told. Wait for those, make that call, then call again with what it says.",
+        )
     if earlier:
         reference = board.config.offers_references and spec.allows_references
         advice = ", or name the value by reference." if reference else "."

@@ -111,12 +111,14 @@ def test_a_model_that_repeats_itself_is_not_stopped_for_it(agent_of: AgentOf) ->
 
 
 def test_a_call_that_is_not_wanted_after_all_is_not_asked_for(agent_of: AgentOf) -> None:
-    """The search tells that nothing is to be booked; the answer after it is final, without a reminder."""
+    """The search tells that nothing is to be looked up; the answer after it is final, without a reminder."""
     model = ScriptedChatModel(
-        script(calls(ROME), calls(EARLY, OSLO), ever="There is no flight to book.")
+        script(calls(ROME), calls(EARLY, OSLO), ever="There is no flight to look up.")
     )
-    outcome = agent_of(model, [find(), book()], config=CONFIG).run(tasks=TASKS)
-    assert outcome.last == "There is no flight to book."
+    outcome = agent_of(model, [find(), book()], specs=[pure("book")], config=CONFIG).run(
+        tasks=TASKS
+    )
+    assert outcome.last == "There is no flight to look up."
     assert "not every task looks finished" not in outcome.text
 
 
@@ -151,3 +153,33 @@ def test_a_model_that_only_repeats_an_early_call_waits_for_its_result(
     assert outcome.report["reason"] == "complete"
     assert [call.args["id"] for call in booking.calls] == ["ZX81"]
     assert len(model.requests) <= 8
+
+
+@pytest.mark.parametrize("declared", [False, True], ids=["effect", "read"])
+def test_an_effect_that_was_refused_early_is_asked_about(declared: bool, agent_of: AgentOf) -> None:
+    """The model says that it has booked: it is reminded once. A refused read may have become needless."""
+    model = ScriptedChatModel(script(calls(ROME), calls(EARLY, OSLO), ever="The flight is booked."))
+    specs = [pure("book")] if declared else []
+    booking = book()
+    outcome = agent_of(model, [find(), booking], specs=specs, config=CONFIG).run(tasks=TASKS)
+    assert booking.calls == []
+    assert ("its last call book#1 was rejected" in outcome.text) is not declared
+
+
+def test_a_call_that_needs_a_refused_one_is_told_to_wait_for_what_that_one_waits_for(
+    agent_of: AgentOf,
+) -> None:
+    """The refused call has no result, so nothing advises to wait for one, nor to name it by reference."""
+    model = ScriptedChatModel(
+        script(
+            calls(ROME, OSLO),
+            calls(("price", {"task_id": "a"})),
+            calls(EARLY, OSLO),
+            ever="I wait.",
+        )
+    )
+    specs = [pure("find"), pure("price"), ToolSpec(name="book", takes_from=("price",))]
+    tools = [find(3.0, 1.0), book(), scripted_tool("price", ["9"], args={})]
+    outcome = agent_of(model, tools, specs=specs, config=CONFIG).run(tasks=TASKS)
+    assert "may need the result of price#1, which was refused" in outcome.text
+    assert "has not seen the result of price#1" not in outcome.text
