@@ -259,6 +259,20 @@ def test_together_all_is_as_recorded(player: str) -> None:
 
 
 @pytest.mark.parametrize("player", PLAYERS)
+def test_a_recorded_argument_may_have_the_name_of_the_task_argument(player: str) -> None:
+    """Its value is the tool's own, also where no schema tells of it."""
+    runs = [
+        conversation(
+            RecordedCall(tool="find", arguments={"task_id": f"T{n}", "at": n}, answer="seen")
+        )
+        for n in range(3)
+    ]
+    outcome = play(runs, setting(player, tools={}))
+    assert outcome.complete
+    assert (outcome.made, outcome.other_arguments) == (3, 0)
+
+
+@pytest.mark.parametrize("player", PLAYERS)
 def test_early_calls_are_refused_where_needed_and_made_again(player: str) -> None:
     """A call that needs the pending result is refused, then made as recorded; both passes reach others."""
     passes = [play(conversations(), setting(player), early) for early in (0, 1)]

@@ -169,10 +169,18 @@ def play(
 
 
 def _agent(speaker: Speaker, executor: "_RecordedExecutor", setting: Setting) -> Runnable[Any, Any]:
-    used = dict.fromkeys(
-        call.tool for lane in speaker.lanes for s in lane.steps for call in s.calls
-    )
-    tools = [_tool(name, setting.tools.get(name, {})) for name in {**used, **setting.tools}]
+    # Without a schema a tool has the arguments that it was called with: one of them may have the name under which
+    # the runtime would ask for the task.
+    used: dict[str, dict[str, Any]] = {}
+    for call in (call for lane in speaker.lanes for step in lane.steps for call in step.calls):
+        used.setdefault(call.tool, {}).update({key: {} for key in call.arguments})
+    seen = {
+        name: {"parameters": {"type": "object", "properties": names}}
+        for name, names in used.items()
+    }
+    tools = [
+        _tool(name, setting.tools.get(name) or seen[name]) for name in {**used, **setting.tools}
+    ]
     specs = [spec for spec in setting.specs if spec.name in {tool.name for tool in tools}]
     numbers = count()
     ports = Ports(executor=executor, observers=[speaker.book], new_id=lambda: f"id{next(numbers)}")
