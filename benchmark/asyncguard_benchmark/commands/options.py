@@ -128,7 +128,9 @@ def _command(
 def _list(commands: Any) -> None:
     made = _command(commands, "list", "say what there is", module="listing")
     made.add_argument(
-        "what", nargs="?", choices=("suites", "tasks", "compositions", "agents", "players", "arms")
+        "what",
+        nargs="?",
+        choices=("suites", "sets", "tasks", "compositions", "agents", "players", "arms"),
     )
 
 
