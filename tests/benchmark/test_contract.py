@@ -1,7 +1,10 @@
 """The contract of the paper beside ours: prompt, API list, reading, compositions, and what says which was played."""
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +101,28 @@ def test_what_solutions_show_fits_the_schemas_of_responses() -> None:
     assert tools - response_schemas(tasks[0].category).keys() == {"end_session", "unlock_doors"}
 
 
+def _names(schema: Any) -> Iterator[str]:
+    for name, inner in schema.get("properties", {}).items():
+        yield name
+        yield from _names(inner)
+    for place in {"items", "additionalProperties"} & schema.keys():
+        yield from _names(schema[place])
+
+
+def test_no_schema_of_a_response_gives_data_away() -> None:
+    """Each field that one names stands in the code of the services, and is not a value of some task."""
+    services = files("asyncguard_benchmark") / "services"
+    code = {
+        word
+        for each in services.iterdir()
+        if each.name.endswith(".py")
+        for word in re.findall(r"\w+", each.read_text(encoding="utf-8"))
+    }
+    found = {name for each in response_schemas("DM").values() for name in _names(each)}
+    assert len(found) > 100
+    assert found <= code
+
+
 def test_a_schema_holds_what_all_values_share() -> None:
     """Names of one result only are values, not fields, and are not told."""
     found = schema_of_values([{"id": 1, "red": 2.5}, {"id": 2, "blue": None}])
@@ -105,6 +130,13 @@ def test_a_schema_holds_what_all_values_share() -> None:
     assert schema_of_values([{"red": 1}, {"blue": 2.5}]) == {
         "type": "object",
         "additionalProperties": {"type": "number"},
+    }
+    assert schema_of_values([{"red": {"a": 1}}, {"blue": 2}]) == {
+        "type": "object",
+        "additionalProperties": {
+            "type": ["integer", "object"],
+            "additionalProperties": {"type": "integer"},
+        },
     }
     assert schema_of_values([["a"], [None]]) == {
         "type": "array",
@@ -240,6 +272,18 @@ def test_one_switch_plays_the_papers_contract(
     # Read as they were played, the paper's own keep their verdicts; those of our contract lose some.
     assert again[0]["overall"] == rows[0]["overall"]
     assert again[1]["overall"]["value"] < rows[1]["overall"]["value"] == 100
+
+
+def test_one_file_does_not_take_one_composition_under_both_contracts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The set of our own has one sample, so its ids do not tell the contracts apart."""
+    command = ["run", "--agents", "oracle", "--players", "plain", "--arms", "none", "--jobs", "1"]
+    command += ["--suite", "independent", "--compositions", "I-C2-01"]
+    command += ["--out", str(tmp_path / "episodes.jsonl")]
+    assert main(command) == 0
+    assert main([*command, "--contract", "paper"]) == 1
+    assert "or another contract" in capsys.readouterr().err
 
 
 def test_a_sweep_under_the_papers_contract_tells_all_that_it_played(

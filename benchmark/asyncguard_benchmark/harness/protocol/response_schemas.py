@@ -42,26 +42,25 @@ def _schemas(suite_name: str) -> Mapping[str, Schema]:
     return {tool: schema_of_values(values) for tool, values in results.items()}
 
 
-def schema_of_values(values: Sequence[Any]) -> Schema:
+def schema_of_values(values: Sequence[Any], *, data: bool = False) -> Schema:
     """Return the schema that some JSON values have in common; of objects without a common property, that of the values.
 
     Args:
         values: At least one.
+        data: True for the values of a mapping, whose names are data: names further in may be, too, and are not told.
     """
     types = {_TYPES[type(value)] for value in values}
     types -= {"integer"} if "number" in types else set()
     found: dict[str, Any] = {"type": min(types) if len(types) == 1 else sorted(types)}
     if items := [item for value in values if isinstance(value, list) for item in value]:
-        found["items"] = schema_of_values(items)
+        found["items"] = schema_of_values(items, data=data)
     objects = [value for value in values if isinstance(value, dict) and value]
-    shared = (
-        [name for name in objects[0] if all(name in each for each in objects)] if objects else []
-    )
-    if shared:
+    names = objects[0] if objects and not data else ()
+    if shared := [name for name in names if all(name in each for each in objects)]:
         found["properties"] = {
             name: schema_of_values([each[name] for each in objects]) for name in shared
         }
     elif objects:
         held = [item for each in objects for item in each.values()]
-        found["additionalProperties"] = schema_of_values(held)
+        found["additionalProperties"] = schema_of_values(held, data=True)
     return found
