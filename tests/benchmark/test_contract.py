@@ -43,6 +43,7 @@ from asyncguard_benchmark.harness.rereading import NotReadableAgainError, read_a
 from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
 from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.services.catalogue import fresh_executor, toolset_of
+from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from asyncguard_benchmark.suites.asynctool.agents.sloppy import SloppyAgent
 from asyncguard_benchmark.suites.asynctool.dataset import solved_tasks
 from tests.benchmark.builders import LITE, SAMPLE, compose
@@ -193,6 +194,26 @@ def test_an_episode_read_again_lacks_the_calls_of_sloppy_texts() -> None:
         assert episode_from_json(episode_to_json(again)) == again
         flipped += score(played).overall and not score(again).overall
     assert flipped > len(SAMPLE) / 2
+
+
+class SloppyEager(SloppyAgent, EagerAgent):
+    """Makes early calls, too."""
+
+
+def test_calls_that_are_left_are_early_where_they_were_beside_a_call_that_is_left() -> None:
+    """As the second account counts pending calls; some early calls are early no more."""
+    early, left = 0, 0
+    for composition in SAMPLE:
+        run = Run(regime=Regime.FIXED2, surface=Surface.TEXT, seed=0)
+        played = play_plain(composition, SloppyEager(plan=plan_of(composition), rate=0.3), run)
+        again = read_as_paper(played)
+        account = account_of(played.messages, composition.task_ids, strict=True)
+        assert [[*each.pending_before] for each in again.trajectory] == [
+            each["pending_before"] for each in account.calls
+        ]
+        early += sum(each.premature for each in played.trajectory)
+        left += sum(each.premature for each in again.trajectory)
+    assert 0 < left < early
 
 
 def test_an_episode_in_form_is_the_same_when_it_is_read_again() -> None:
