@@ -53,6 +53,8 @@ def test_the_first_balanced_object_counts(text: str) -> None:
         ('{"id": "fs-01", "func_name": 3, "params": {}}', "func_name"),
         ('{"id": "fs-01", "func_name": "cat", "params": {"x": NaN}}', "no JSON"),
         (f"{CALL}\n{CALL}", "one function"),
+        (f'{{"content": "I wait."}}\n{CALL}', "not called"),
+        (f'{{"content": "ALL COMPLETED"}} {CALL}', "not called"),
         (f"[{CALL}, {CALL}]", "one function"),
         ('{"content": 5}', "content"),
         ('{"a": ' * 10_000, "no JSON"),

@@ -56,7 +56,9 @@ def test_shadowed_runs_are_unguarded_runs(agent: str, player: str) -> None:
     said = 0
     for number, composition in enumerate(SOME[:3]):
         surface = list(Surface)[number % 2]
-        regime = (Regime.FIXED1, Regime.RANDOM12)[number % 2]
+        # Results of one message that come at different times the runtime tells together, and the plain player apart.
+        several = agent in ("batch", "eager-batch")
+        regime = Regime.RANDOM12 if number % 2 and not several else Regime.FIXED1
         plain = episode(composition, agent, NONE, PLAIN, surface=surface, regime=regime)
         shadowed = episode(composition, agent, SHADOW, player, surface=surface, regime=regime)
         assert shadowed.messages == plain.messages

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-DONE = {"content": "ALL COMPLETED"}
+DONE = "ALL COMPLETED"
 CALL = {"id", "func_name", "params"}
 
 
@@ -24,27 +24,36 @@ class Account:
     """Each with its task, tool, arguments, ticks of issue and delivery, response and pending calls."""
 
 
-def account_of(messages: Sequence[Mapping[str, Any]], task_ids: Sequence[str]) -> Account:
-    """Return the account of a conversation; the first two messages are the contract and the tasks."""
+def account_of(
+    messages: Sequence[Mapping[str, Any]], task_ids: Sequence[str], *, strict: bool = False
+) -> Account:
+    """Return the account of a conversation; the first two messages are the contract and the tasks.
+
+    Args:
+        messages: The conversation.
+        task_ids: Ids of the tasks.
+        strict: True if a text has to be an action and nothing else, as the paper has it.
+    """
     account = Account()
     for message in messages[2:]:
         if message["role"] == "assistant":
             account.rounds += 1
-            _act(account, message["content"], task_ids)
+            _act(account, message["content"], task_ids, strict=strict)
         else:
             _deliver(account, message["content"])
     return account
 
 
-def _act(account: Account, text: str, task_ids: Sequence[str]) -> None:
+def _act(account: Account, text: str, task_ids: Sequence[str], *, strict: bool) -> None:
     objects = objects_in(text)
     first = objects[0] if objects else {}
-    calls = [each for each in objects if each.keys() >= CALL]
-    if first == DONE:
-        return
-    if "content" in first and not calls:
-        account.idle_turns += 1
-    elif first not in calls or len(calls) != 1 or not _readable(first, task_ids):
+    # An object that names a function is a call, or was to be one.
+    calls = [each for each in objects if "func_name" in each]
+    if strict and not _is_one_object(text):
+        account.format_errors += 1
+    elif not calls and isinstance(first.get("content"), str):
+        account.idle_turns += first["content"].strip() != DONE
+    elif calls != [first] or not first.keys() >= CALL or not _readable(first, task_ids):
         account.format_errors += 1
     else:
         account.calls.append(
@@ -58,6 +67,13 @@ def _act(account: Account, text: str, task_ids: Sequence[str]) -> None:
                 "delivered": None,
             }
         )
+
+
+def _is_one_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _readable(call: Mapping[str, Any], task_ids: Sequence[str]) -> bool:
@@ -100,7 +116,9 @@ def _deliver(account: Account, text: str) -> None:
             and call["task_id"] == line["id"]
             and _name(call) == line["function name"]
         ]
-        named[0] |= {"delivered": account.rounds, "response": line["response"]}
+        # A result of a call that was not taken, as it is where a text is read more strictly than it was, has none.
+        for call in named[:1]:
+            call.update(delivered=account.rounds, response=line["response"])
 
 
 def _name(call: Mapping[str, Any]) -> str:

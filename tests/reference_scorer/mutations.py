@@ -213,8 +213,15 @@ def other_gold_argument(episode: Episode, random: Random) -> bool:
 
 
 def other_source(episode: Episode, random: Random) -> bool:
-    """Values of a gold call are said to come from elsewhere: from the query, or from an earlier call."""
-    gold = _gold(episode, random)
+    """Values of a gold call are said to come from elsewhere: from the query, or from an earlier call.
+
+    Of a sub-task with an early call: sources say what such a call needed, and nothing of others.
+    """
+    early = {each["task_id"] for each in episode["trajectory"] if each["pending_before"]}
+    tasks = [each for each in episode["composition"]["sub_tasks"] if each["id"] in early]
+    if not tasks:
+        return False
+    gold = random.choice(tasks)["gold"]
     step = random.randrange(1, len(gold))
     source = random.choice(("query", {"call": random.randrange(step), "pointer": ""}))
     if not gold[step]["sources"]:

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import example, given, settings
 
 from asyncguard_benchmark import Surface
+from asyncguard_benchmark.harness.protocol.actions import CallAction, Idle, Malformed, read_text
+from asyncguard_benchmark.harness.scenario import Contract
 from tests.reference_scorer.conversation import account_of, objects_in
 from tests.reference_scorer.corpus import Episode, plain_corpus
 
@@ -37,6 +41,38 @@ def test_a_message_that_is_lost_shows(episodes: list[Episode]) -> None:
         spoken = [n for n, each in enumerate(episode["messages"]) if each["role"] == "assistant"]
         left = [m for n, m in enumerate(episode["messages"]) if n != spoken[-1]]
         assert account_of(left, _ids(episode)).rounds != episode["counters"]["rounds"]
+
+
+_CALL = '{"id": "fs-01", "func_name": "cat", "params": {"file": "a.txt"}}'
+_PARTS = (
+    _CALL,
+    _CALL.replace("fs-01", "fs-99"),
+    _CALL.replace("}}", "}"),
+    '{"func_name": "cat"}',
+    '{"content": "ALL COMPLETED"}',
+    '{"content": "I wait."}',
+    '{"content": 5}',
+    '{"note": 1}',
+    "{",
+    "```json",
+    "Then I go on.",
+    "\n",
+)
+"""Parts of what models write."""
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(_PARTS), max_size=3), st.sampled_from(Contract))
+@example(['{"content": "I wait."}', _CALL], Contract.OURS)
+def test_both_read_a_text_alike(parts: list[str], contract: Contract) -> None:
+    """As a call, an idle turn, the end or a format error, whatever stands beside what, under either contract."""
+    text = " ".join(parts)
+    message = {"role": "assistant", "content": text}
+    account = account_of([{}, {}, message], ["fs-01"], strict=contract is Contract.PAPER)
+    action = read_text(text, ["fs-01"], contract)
+    assert account.format_errors == isinstance(action, Malformed)
+    assert account.idle_turns == isinstance(action, Idle)
+    assert len(account.calls) == isinstance(action, CallAction)
 
 
 def test_the_first_object_in_a_text_is_found() -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.commands.run import chosen, estimated
+from asyncguard_benchmark.commands.run import check_contract, chosen, estimated
 from asyncguard_benchmark.commands.worker_options import without_options, worker_pool_of
 from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
 from asyncguard_benchmark.harness.ablation.findings import (
@@ -32,7 +32,14 @@ from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import rule_at
 from asyncguard_benchmark.harness.report.figures import number
-from asyncguard_benchmark.harness.scenario import Composition, Regime, Split, Suite, Surface
+from asyncguard_benchmark.harness.scenario import (
+    Composition,
+    Contract,
+    Regime,
+    Split,
+    Suite,
+    Surface,
+)
 
 FILE = "findings.json"
 _QUICK = 3
@@ -42,6 +49,7 @@ _QUICK = 3
 def execute(options: Namespace) -> int:
     """Run the command."""
     check_model_options(options)
+    check_contract(options.contract, [options.surface])
     for place in options.guard:
         rule_at(place)  # a mistake is told at once, and not for each episode
     design = _design(options)
@@ -84,7 +92,9 @@ def _design(options: Namespace) -> Design:
     suite: str = options.suite
     if options.quick and suite == Suite.MAIN:
         suite = Suite.LITE.value
-    compositions: Sequence[Composition] = chosen(options.compositions, suite)
+    compositions: Sequence[Composition] = chosen(
+        options.compositions, suite, contract := Contract(options.contract)
+    )
     wild = wild_compositions(shipped_sub_tasks(Split.WILD))
     if options.quick:
         compositions, wild = compositions[::_QUICK], wild[::_QUICK]
@@ -97,6 +107,7 @@ def _design(options: Namespace) -> Design:
         declared=[each == "declared" for each in options.tools],
         seeds=options.seeds,
         surface=Surface(options.surface),
+        contract=contract,
         shadow=options.shadow and not options.quick,
         rules=tuple(dict.fromkeys(options.guard)),
         compliance=options.compliance,

@@ -1,6 +1,7 @@
 """``bench list``: what can be played."""
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
@@ -65,6 +66,26 @@ def _of_set(name: str) -> Mapping[str, Callable[[], Rows]]:
         "tasks": lambda: _task_rows(sorted(tasks.values(), key=attrgetter("id"))),
         "compositions": lambda: _composition_rows(compositions),
     }
+
+
+def _sets() -> Rows:
+    """Say how often each set uses each task that it has, and how long its tasks are."""
+    rows = []
+    for name, suite in ((name, each) for each in _playable() for name in each.sets):
+        compositions = suite.load(suite.compositions)(name)
+        tasks = [task for each in compositions for task in each.sub_tasks]
+        uses = Counter(task.id for task in tasks).values()
+        rows.append(
+            {
+                "name": name,
+                "suite": suite.name,
+                "compositions": len(compositions),
+                "tasks": len(uses),
+                "uses of a task": f"{min(uses)} to {max(uses)}",
+                "calls of a task": round(sum(len(task.gold) for task in tasks) / len(tasks), 2),
+            }
+        )
+    return rows
 
 
 def _tasks() -> Rows:
@@ -145,6 +166,7 @@ def _beyond_switches(arm: Arm) -> list[str]:
 
 _LISTS: Mapping[str, Callable[[], Rows]] = {
     "suites": _suites,
+    "sets": _sets,
     "tasks": _tasks,
     "compositions": _compositions,
     "agents": _agents,

@@ -22,7 +22,7 @@ _MOST_FAILED = 0.02
 
 
 class OtherSettingsError(BenchmarkError):
-    """A file holds the episodes asked for, but played under other guards or tasks."""
+    """A file holds the episodes asked for, but played under other guards, tasks or another contract."""
 
 
 class TooManyFailuresError(BenchmarkError):
@@ -41,7 +41,7 @@ def play_missing(
         command: Noted in the file as what asked for the episodes, if given.
 
     Raises:
-        OtherSettingsError: the file holds such episodes of a release with other guards or tasks.
+        OtherSettingsError: the file holds such episodes of another contract, or of other guards or tasks.
     """
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
     with (
@@ -80,7 +80,7 @@ def _check_settings(missing: Sequence[Cell], journal: Journal, path: Path) -> No
     }
     if others:
         raise OtherSettingsError(
-            f"{path} was played under other guards or tasks than those of this release (arms: "
+            f"{path} was played under other guards or tasks than those of this release, or another contract (arms: "
             f"{', '.join(sorted(others))}); it can be scored and reported, but not added to: play into another file "
             "with --out"
         )

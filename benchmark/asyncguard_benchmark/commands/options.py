@@ -19,6 +19,7 @@ from asyncguard_benchmark.commands.play_options import (
     add_agents,
     add_arms,
     add_compositions,
+    add_contract,
     add_episodes_file,
     add_findings_folder,
     add_ids,
@@ -127,7 +128,9 @@ def _command(
 def _list(commands: Any) -> None:
     made = _command(commands, "list", "say what there is", module="listing")
     made.add_argument(
-        "what", nargs="?", choices=("suites", "tasks", "compositions", "agents", "players", "arms")
+        "what",
+        nargs="?",
+        choices=("suites", "sets", "tasks", "compositions", "agents", "players", "arms"),
     )
     made.add_argument(
         "--suite", choices=registry().sets, help="the compositions of this set, and their tasks"
@@ -147,6 +150,7 @@ def _run(commands: Any) -> None:
     add_rules(made, "play it beside all guards, and all guards without it")
     add_regimes(made, "fixed1")
     add_surfaces(made)
+    add_contract(made)
     add_tools(made)
     seeds = made.add_mutually_exclusive_group()
     add_seeds(seeds)
@@ -199,6 +203,11 @@ def _score(commands: Any) -> None:
     made.add_argument(
         "--explain", action="store_true", help="say of every failed sub-task what was wrong"
     )
+    made.add_argument(
+        "--contract",
+        choices=("paper",),
+        help="read the texts of the plain player again, as the paper does: a text must be the action and nothing else",
+    )
 
 
 def _ablate(commands: Any) -> None:
@@ -212,6 +221,7 @@ def _ablate(commands: Any) -> None:
     add_regimes(made, "sync", "fixed1")
     add_tools(made)
     made.add_argument("--surface", choices=SURFACE_NAMES, default="text")
+    add_contract(made)
     add_seeds(made)
     add_compositions(made, registry().sets)
     made.add_argument(

@@ -15,7 +15,7 @@ from asyncguard_benchmark.commands.arguments import (
 )
 from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.names import PLAYER_NAMES
-from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
+from asyncguard_benchmark.harness.scenario import Contract, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
 
 SURFACE_NAMES = tuple(each.value for each in Surface)
@@ -133,6 +133,16 @@ def _places(text: str) -> tuple[str, ...]:
 def add_regimes(made: Any, *default: str) -> None:
     """Add the regimes of delay."""
     add_names(made, "--regimes", tuple(each.value for each in Regime), default)
+
+
+def add_contract(made: Any) -> None:
+    """Add the contract with the agent, ours unless the paper's is asked for."""
+    made.add_argument(
+        "--contract",
+        choices=tuple(each.value for each in Contract),
+        default=Contract.OURS.value,
+        help="paper: its prompt, response schemas, no reading of sloppy text, its sampling of compositions; text only",
+    )
 
 
 def add_surfaces(made: Any) -> None:

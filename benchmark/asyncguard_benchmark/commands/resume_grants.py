@@ -17,6 +17,7 @@ HARMLESS = frozenset(
         "arms",
         "compliance",
         "compositions",
+        "contract",
         "distractor_rate",
         "dry_run",
         "few_shot",

@@ -1,7 +1,7 @@
 """``bench run``: plays a grid of conditions into a file, and goes on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from asyncguard_benchmark.commands.missing_episodes import check_failures, play_missing
@@ -20,7 +20,7 @@ from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import AgentSpec, agent_class, rule_at
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
-from asyncguard_benchmark.harness.scenario import Composition, Regime, Suite, Surface
+from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
 
 
@@ -28,9 +28,14 @@ class NothingToPlayError(BenchmarkError):
     """No composition has an id that begins as asked."""
 
 
+class WrongContractError(BenchmarkError):
+    """A contract does not cover what is to be played."""
+
+
 def execute(options: Namespace) -> int:
     """Run the command."""
     check_model_options(options)
+    check_contract(options.contract, options.surfaces)
     for place in options.guard:
         rule_at(place)  # a mistake is told at once, and not for each episode
     asked = _grid(options).cells()
@@ -46,6 +51,18 @@ def execute(options: Namespace) -> int:
     _say(options, tally, asked=len(asked), played=played, failed=failed)
     check_failures(failed, len(asked))
     return 0
+
+
+def check_contract(contract: str, surfaces: Iterable[str]) -> None:
+    """Refuse what the paper's contract does not cover.
+
+    Raises:
+        WrongContractError: it is asked for on another surface than text.
+    """
+    if contract == Contract.PAPER and any(each != Surface.TEXT for each in surfaces):
+        raise WrongContractError(
+            "the paper's contract is a text protocol: play it with the text surface alone"
+        )
 
 
 def _lasting(argv: Sequence[str]) -> list[str]:
@@ -121,7 +138,7 @@ def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
 
 def _grid(options: Namespace) -> Grid:
     return Grid(
-        compositions=chosen(options.compositions, options.suite),
+        compositions=chosen(options.compositions, options.suite, Contract(options.contract)),
         agents=_contestants(options),
         players=options.players,
         arms=_arms(options),
@@ -130,6 +147,7 @@ def _grid(options: Namespace) -> Grid:
         surfaces=[Surface(each) for each in options.surfaces],
         seeds=options.seeds if options.repeats is None else tuple(range(options.repeats)),
         few_shot=options.few_shot,
+        contract=Contract(options.contract),
     )
 
 
@@ -168,15 +186,18 @@ def agents_of(kind: str, options: Namespace) -> Iterator[AgentSpec]:
         )
 
 
-def chosen(beginnings: Sequence[str] | None, name: str = Suite.MAIN) -> list[Composition]:
-    """Return the compositions of a set whose ids begin so, or all.
+def chosen(
+    beginnings: Sequence[str] | None, name: str = Suite.MAIN, contract: Contract = Contract.OURS
+) -> list[Composition]:
+    """Return the compositions of a set whose ids begin so, or all; under the paper's contract, of its sample.
 
     Raises:
         UnknownNameError: no suite has the set.
         NothingToPlayError: a beginning fits none.
     """
     suite = registry().suite_of_set(name)
-    known: Sequence[Composition] = suite.load(suite.compositions)(name)
+    drawn = contract is Contract.PAPER and suite.drawn
+    known: Sequence[Composition] = suite.load(suite.drawn if drawn else suite.compositions)(name)
     for beginning in beginnings or ():
         if not any(each.id.startswith(beginning) for each in known):
             raise NothingToPlayError(

@@ -11,6 +11,7 @@ from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Line, read_lines
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.harness.rereading import NotReadableAgainError, read_as_paper
 from asyncguard_benchmark.harness.scoring.verdict import Score
 
 _ALLOCATIONS = 100_000
@@ -41,7 +42,7 @@ def _few_collections() -> Iterator[None]:
 
 
 def _scored(options: Namespace) -> int:
-    tally, bad = Tally(), []
+    tally, bad, left_out = Tally(), [], list[str]()
     seen: dict[EpisodeKey, int] = {}
     for line in read_lines(options.file):
         if line.episode is None:
@@ -51,12 +52,19 @@ def _scored(options: Namespace) -> int:
         if seen.setdefault(key, line.number) != line.number:
             notice(f"{options.file}:{line.number}: says what line {seen[key]} says; counted once")
             continue
-        judged = tally.add(line.episode)
+        try:
+            episode = read_as_paper(line.episode) if options.contract else line.episode
+        except NotReadableAgainError as problem:
+            left_out.append(f"line {line.number}: {problem}")
+            continue
+        judged = tally.add(episode)
         if options.explain and not judged.overall:
             _explain(line.number, judged)
     figures = tally.figures()
+    if left_out:
+        notice(f"{len(left_out)} of {len(seen)} episodes were not read again; {left_out[0]}")
     if not figures:
-        raise UnscorableError(f"{options.file} holds no episode")
+        raise UnscorableError(f"{options.file} holds no episode that can be scored")
     if bad:
         notice(
             f"this score is partial: {len(bad)} of {len(bad) + len(seen)} episodes cannot be read"
@@ -64,7 +72,13 @@ def _scored(options: Namespace) -> int:
     if options.json:
         rows = [row.to_json() for row in figures]
         print_json(
-            {"file": str(options.file), "partial": bool(bad), "unreadable": bad, "conditions": rows}
+            {
+                "file": str(options.file),
+                "partial": bool(bad),
+                "unreadable": bad,
+                "not_read_again": left_out,
+                "conditions": rows,
+            }
         )
     else:
         console().print(table(COLUMNS, map(cells, figures), title="partial score" if bad else None))

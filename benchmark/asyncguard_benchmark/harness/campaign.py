@@ -14,14 +14,13 @@ from langchain_core.language_models import BaseChatModel
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
-from asyncguard_benchmark.harness.episode import FORMAT, Episode
+from asyncguard_benchmark.harness.episode import FORMAT, Episode, Run
 from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.registry import player_of
-from asyncguard_benchmark.harness.runner import run_episode
-from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
 from asyncguard_benchmark.harness.suites import registry
 
 
@@ -59,6 +58,7 @@ class Condition:
     """Seed of the delays and of what the agent draws."""
     few_shot: bool = False
     """True if the prompt holds one successful trajectory."""
+    contract: Contract = Contract.OURS
 
     @property
     def agent_name(self) -> str:
@@ -95,6 +95,7 @@ class Grid:
     surfaces: Sequence[Surface] = (Surface.TEXT,)
     seeds: Sequence[int] = (0,)
     few_shot: bool = False
+    contract: Contract = Contract.OURS
 
     def cells(self) -> list[Cell]:
         """Return the episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
@@ -119,6 +120,7 @@ class Grid:
                 surface=surface,
                 seed=seed,
                 few_shot=self.few_shot,
+                contract=self.contract,
             )
             if condition not in found:
                 found.append(condition)
@@ -153,6 +155,8 @@ def _digest(cell: Cell) -> str:
         "guards": arm_of(condition.arm).to_json(),
         "declared": condition.declared,
     }
+    if condition.contract is not Contract.OURS:
+        told["contract"] = condition.contract.value
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -168,21 +172,21 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     condition, composition = cell.condition, cell.composition
     example = _example(cell) if condition.few_shot else None
     playing = agent or condition.agent.make(composition, condition.seed)
-    episode = run_episode(
-        composition,
-        playing,
-        condition.regime,
-        condition.surface,
-        condition.seed,
-        player_of(
-            condition.player,
-            condition.arm,
-            declared=condition.declared,
-            example=example,
-            # The paper allows one call a message; a simulated agent that makes several is let.
-            parallel_calls=isinstance(playing, SpeakingAgent) and playing.parallel,
-        ),
+    player = player_of(
+        condition.player,
+        condition.arm,
+        declared=condition.declared,
+        example=example,
+        # The paper allows one call a message; a simulated agent that makes several is let.
+        parallel_calls=isinstance(playing, SpeakingAgent) and playing.parallel,
     )
+    run = Run(
+        regime=condition.regime,
+        surface=condition.surface,
+        seed=condition.seed,
+        contract=condition.contract,
+    )
+    episode = player(composition, playing, run)
     settings = {
         **episode.settings,
         "arm": condition.arm,

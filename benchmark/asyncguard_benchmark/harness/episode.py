@@ -15,7 +15,7 @@ from asyncguard_benchmark.harness.environment import CallRecord, Counters, Envir
 from asyncguard_benchmark.harness.faults import Firing
 from asyncguard_benchmark.harness.loading import composition_from_json, composition_to_json
 from asyncguard_benchmark.harness.saved_form import Count, Truth, Whole, parse, saved_form
-from asyncguard_benchmark.harness.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
 
 FORMAT = 1
 """Version of the saved form."""
@@ -84,7 +84,7 @@ def _composition(text: str, where: str) -> Composition:
     return composition_from_json(json.loads(text), where)
 
 
-@saved_form()
+@saved_form("contract")
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """The conditions of one episode."""
@@ -93,6 +93,12 @@ class Run:
     surface: Surface
     seed: Whole
     """Seed of the random delays."""
+    contract: Contract = Contract.OURS
+    """Files that are older than the other one do not say it."""
+
+    def __post_init__(self) -> None:
+        if self.contract is Contract.PAPER and self.surface is not Surface.TEXT:
+            raise ValueError("the paper's contract is of the text surface")
 
 
 @saved_form("firings")
@@ -195,6 +201,8 @@ def episode_to_json(episode: Episode) -> dict[str, Any]:
             n: {"note"} for n, record in enumerate(episode.trajectory) if not record.note
         },
     }
+    if episode.run.contract is Contract.OURS:
+        left_out["run"] = {"contract"}
     if not episode.firings:
         left_out["firings"] = True
     composition = composition_to_json(episode.composition)

@@ -113,6 +113,15 @@ class Surface(StrEnum):
     NATIVE = "native"
 
 
+class Contract(StrEnum):
+    """Agreement with the agent: its prompt, its API list, how its text is read, and how compositions are sampled."""
+
+    OURS = "ours"
+    """Two rules more, tolerant reading, and compositions in which each task counts about equally."""
+    PAPER = "paper"
+    """As the paper has it: response schemas, a text that must be the action, categories drawn uniformly. Text only."""
+
+
 class SourceKind(StrEnum):
     """Source of the value of an argument."""
 

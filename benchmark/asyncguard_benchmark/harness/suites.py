@@ -42,6 +42,8 @@ class BenchmarkSuite:
     """Names of its sets of compositions that `bench run --suite` plays; none if it has commands of its own for that."""
     compositions: str = ""
     """``(set: str) -> Sequence[Composition]``; needed with `sets`."""
+    drawn: str = ""
+    """``(set: str) -> Sequence[Composition]``: the same sets as its paper samples them, for `--contract paper`."""
     tasks: str = ""
     """``() -> Sequence[SubTask]``: the single tasks that `bench list tasks` shows."""
     solved: str = ""

@@ -17,7 +17,14 @@ from asyncguard_benchmark.harness.arms import (
 )
 from asyncguard_benchmark.harness.campaign import Condition, Contestant
 from asyncguard_benchmark.harness.registry import AgentSpec
-from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
+from asyncguard_benchmark.harness.scenario import (
+    Composition,
+    Contract,
+    Kind,
+    Regime,
+    SubTask,
+    Surface,
+)
 from asyncguard_benchmark.harness.suites import registry
 
 FAMILY_ARMS = (NONE, ALL, *FAMILIES)
@@ -42,6 +49,7 @@ class Design:
     declared: Sequence[bool] = (True,)
     seeds: Sequence[int] = (0,)
     surface: Surface = Surface.TEXT
+    contract: Contract = Contract.OURS
     shadow: bool = True
     """True if guards are judged as detectors, too."""
     rules: tuple[str, ...] = ()
@@ -71,6 +79,7 @@ class Design:
                         declared=declared,
                         regime=regime,
                         surface=self.surface,
+                        contract=self.contract,
                         seed=self.seeds[0],
                     )
 

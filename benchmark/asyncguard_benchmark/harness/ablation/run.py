@@ -233,6 +233,7 @@ def setup_of(condition: Condition) -> Setup:
         regime=condition.regime.value,
         surface=condition.surface.value,
         declared=condition.declared,
+        contract=condition.contract.value,
     )
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from asyncguard_benchmark.harness.scenario import Contract
+
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Setup:
@@ -15,12 +17,15 @@ class Setup:
     surface: str
     declared: bool
     """True if tools are declared to the guards (footprints, effects, scope)."""
+    contract: str = Contract.OURS.value
+    """Contract with the agent; older findings know one only."""
 
     @property
     def label(self) -> str:
         """The condition as one name."""
         tools = "" if self.declared else ", undeclared"
-        return f"{self.agent} · {self.player}{tools} · {self.regime} · {self.surface}"
+        played = f"{self.player}{tools} · {self.regime} · {self.surface}"
+        return f"{self.agent} · {played} · contract {self.contract}"
 
 
 class HarmVerdict(StrEnum):

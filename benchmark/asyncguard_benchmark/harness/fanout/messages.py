@@ -29,7 +29,7 @@ from asyncguard_benchmark.harness.saved_form import (
     parse,
     saved_form,
 )
-from asyncguard_benchmark.harness.scenario import Regime, Surface
+from asyncguard_benchmark.harness.scenario import Contract, Regime, Surface
 from asyncguard_benchmark.harness.suites import registry
 
 KNOWN_AGENTS = tuple(registry().all_agents)
@@ -79,6 +79,7 @@ class _SavedCell:
     surface: Surface
     seed: Whole
     few_shot: Truth
+    contract: Contract
 
 
 @saved_form()
@@ -108,7 +109,7 @@ class _SavedAnswer:
 
 _CELL = TypeAdapter(_SavedCell)
 _ANSWER = TypeAdapter(_SavedAnswer)
-_CONDITION = ("player", "arm", "declared", "regime", "surface", "seed", "few_shot")
+_CONDITION = ("player", "arm", "declared", "regime", "surface", "seed", "few_shot", "contract")
 """Fields that a saved episode to be played shares with its condition."""
 
 

@@ -275,7 +275,7 @@ def _model(
     speech = (
         NativeSpeech(composition, example=setting.example, parallel=setting.parallel_calls)
         if native
-        else TextSpeech(composition, example=setting.example)
+        else TextSpeech(composition, example=setting.example, contract=run.contract)
     )
     waits = config.completion and config.waiting and config.ledger and not config.shadow
     translation = Translation(

@@ -44,9 +44,7 @@ def play_plain(
         parallel_calls: True if several calls in one message are allowed, native surface only. The paper allows one.
         example: One successful trajectory for the system prompt.
     """
-    speech, model = _surface(
-        composition, agent, run.surface, parallel=parallel_calls, example=example
-    )
+    speech, model = _surface(composition, agent, run, parallel=parallel_calls, example=example)
     environment, messages = converse(composition, speech, model.invoke, run)
     return finished(
         environment,
@@ -97,13 +95,13 @@ def converse(
 def _surface(
     composition: Composition,
     agent: BaseChatModel,
-    surface: Surface,
+    run: Run,
     *,
     parallel: bool,
     example: str | None,
 ) -> tuple[Speech, Runnable[LanguageModelInput, AIMessage]]:
-    if surface == Surface.TEXT:
-        return TextSpeech(composition, example=example), agent
+    if run.surface is Surface.TEXT:
+        return TextSpeech(composition, example=example, contract=run.contract), agent
     return NativeSpeech(composition, example=example, parallel=parallel), agent.bind_tools(
         native_tools(composition)
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
+from asyncguard_benchmark.harness.scenario import Contract
 from asyncguard_benchmark.services.declarations import TASK_ARGUMENT
 
 ALL_COMPLETED = "ALL COMPLETED"
@@ -50,12 +51,27 @@ class Malformed:
 Action = CallAction | Idle | Completed | Malformed
 
 
-def read_text(text: str, task_ids: Collection[str]) -> Action:
-    """Read a message of the text surface: its first balanced JSON object counts, whatever stands around it."""
+def read_text(text: str, task_ids: Collection[str], contract: Contract = Contract.OURS) -> Action:
+    """Read a message of the text surface.
+
+    Args:
+        text: The message.
+        task_ids: The sub-tasks of the composition.
+        contract: Under ours the first balanced JSON object counts, whatever stands around it; under the paper's the
+            text must be the object.
+    """
+    if contract is Contract.PAPER and not _is_object(text):
+        return Malformed(
+            reason="The response must be one JSON object in the required format and nothing else."
+        )
     first, rest = first_object(text)
     if first is None:
         return Malformed(reason="The response holds no JSON object.")
     if "func_name" not in first and "content" in first:
+        if _holds_call(rest):
+            return Malformed(
+                reason="A response with content may not call a function; it was not called."
+            )
         return _content(first["content"])
     missing = [key for key in _CALL_KEYS if key not in first]
     if missing:
@@ -143,6 +159,13 @@ def first_object(text: str) -> tuple[dict[str, Any] | None, str]:
             continue
         return value, text[end:]
     return None, ""
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _refuse_constant(name: str) -> Any:

@@ -16,7 +16,7 @@ from asyncguard_benchmark.harness.protocol.actions import (
     read_native,
     read_text,
 )
-from asyncguard_benchmark.harness.scenario import Composition
+from asyncguard_benchmark.harness.scenario import Composition, Contract
 from asyncguard_benchmark.services.catalogue import composition_tools
 from asyncguard_benchmark.services.declarations import TASK_ARGUMENT, Tool
 
@@ -54,9 +54,16 @@ class Speech(Protocol):
 class TextSpeech:
     """The paper's text protocol: one JSON action a message, all answers of a turn in one user message."""
 
-    def __init__(self, composition: Composition, *, example: str | None = None) -> None:
+    def __init__(
+        self,
+        composition: Composition,
+        *,
+        example: str | None = None,
+        contract: Contract = Contract.OURS,
+    ) -> None:
         self._composition = composition
         self._example = example
+        self._contract = contract
 
     def opening(self) -> list[BaseMessage]:
         """Return the contract with the API list, then the tasks."""
@@ -66,12 +73,12 @@ class TextSpeech:
     @cached_property
     def _texts(self) -> tuple[str, str]:
         # A player opens the conversation again in each turn.
-        system = prompts.text_system_prompt(self._composition, self._example)
+        system = prompts.text_system_prompt(self._composition, self._example, self._contract)
         return system, prompts.first_user_message(self._composition)
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
         """Return exactly one action."""
-        return (read_text(str(message.text), self._composition.task_ids),)
+        return (read_text(str(message.text), self._composition.task_ids, self._contract),)
 
     def reply(self, steps: Sequence[Step], delivered: Sequence[CallRecord]) -> list[BaseMessage]:
         """Return the answer to the action, then every result now due."""

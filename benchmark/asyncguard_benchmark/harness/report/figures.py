@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.scenario import Contract
 from asyncguard_benchmark.harness.scoring.summary import Rate, Summary, summarise
 from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
@@ -19,6 +20,7 @@ class Group:
     declared: bool
     regime: str
     surface: str
+    contract: str = Contract.OURS.value
 
     @classmethod
     def of(cls, episode: Episode) -> "Group":
@@ -30,13 +32,15 @@ class Group:
             declared=bool(episode.settings.get("declared", True)),
             regime=episode.run.regime.value,
             surface=episode.run.surface.value,
+            contract=episode.run.contract.value,
         )
 
     @property
     def label(self) -> str:
         """The whole condition as one name."""
         tools = "" if self.declared else ", undeclared"
-        return f"{self.agent} · {self.player}/{self.arm or '-'}{tools} · {self.regime} · {self.surface}"
+        played = f"{self.player}/{self.arm or '-'}{tools} · {self.regime} · {self.surface}"
+        return f"{self.agent} · {played} · contract {self.contract}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,7 @@ COLUMNS = (
     "tools",
     "regime",
     "surface",
+    "contract",
     "episodes",
     "overall",
     "95 %",
@@ -120,6 +125,7 @@ def cells(row: Figures) -> tuple[str, ...]:
         "declared" if group.declared else "undeclared",
         group.regime,
         group.surface,
+        group.contract,
         str(summary.episodes),
         percent(summary.overall),
         interval(summary.overall),

@@ -177,6 +177,7 @@ def setup_of(episode: Episode) -> Setup:
         player=episode.player,
         regime=episode.run.regime.value,
         surface=episode.run.surface.value,
+        contract=episode.run.contract.value,
         declared=bool(episode.settings.get("declared", True)),
     )
 

@@ -1,6 +1,7 @@
 """Cells of the tables of `bench results`: conditions and figures; a dash says that there is no figure."""
 
 from asyncguard_benchmark.harness.ablation.findings import Effect, Interval, Setup
+from asyncguard_benchmark.harness.scenario import Contract
 
 Line = tuple[str, ...]
 Part = tuple[str, str, Line, list[Line]]
@@ -10,9 +11,10 @@ USUAL = "graph"
 
 
 def name_of(setup: Setup) -> str:
-    """Return the agent, and where the setup is not the usual one (declared tools, `build_agent`), what differs."""
+    """Return the agent, and what differs from the usual setup: declared tools, `build_agent`, our contract."""
     player = "" if setup.player == USUAL else f", {setup.player}"
-    return f"{setup.agent}{player}{'' if setup.declared else ', undeclared'}"
+    contract = "" if setup.contract == Contract.OURS else f", contract {setup.contract}"
+    return f"{setup.agent}{player}{'' if setup.declared else ', undeclared'}{contract}"
 
 
 def span(interval: Interval | None, *, signed: bool = False) -> str:

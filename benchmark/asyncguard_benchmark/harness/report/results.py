@@ -58,9 +58,10 @@ def results(found: Sequence[Findings]) -> str:
 
 def _source(found: Findings) -> str:
     said = found.settings
+    contracts = ", ".join(sorted({study.setup.contract for study in found.studies}))
     return (
         f"- `{said.command}`: {said.compositions} compositions of {said.sources} tasks, seeds "
-        f"{', '.join(map(str, said.seeds))}, asyncguard {said.version}, data `{said.data}`"
+        f"{', '.join(map(str, said.seeds))}, contract {contracts or '-'}, asyncguard {said.version}, data `{said.data}`"
     )
 
 

@@ -19,6 +19,7 @@ _CONDITION = (
     "declared",
     "regime",
     "surface",
+    "contract",
     "seed",
 )
 _VERDICT = (
@@ -81,6 +82,7 @@ def _lines(episode: Episode) -> Iterator[dict[str, Any]]:
         "declared": int(group.declared),
         "regime": group.regime,
         "surface": group.surface,
+        "contract": group.contract,
         "seed": episode.run.seed,
     }
     yield {"line": "episode", **condition, **_whole(episode, judged)}

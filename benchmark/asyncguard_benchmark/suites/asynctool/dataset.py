@@ -11,6 +11,7 @@ from asyncguard_benchmark.harness.loading import (
     sub_task_from_json,
 )
 from asyncguard_benchmark.harness.scenario import Composition, Split, SubTask, Suite
+from asyncguard_benchmark.suites.asynctool.composition_builder import paper_suites
 
 INDEPENDENT = "independent"
 """Name of the set whose tasks have steps that do not need each other: it shows what a guard costs.
@@ -39,6 +40,20 @@ def compositions(name: str) -> tuple[Composition, ...]:
         named_composition(value, known, f"{file}[{number}]")
         for number, value in enumerate(read_list(file))
     )
+
+
+def drawn_compositions(name: str) -> tuple[Composition, ...]:
+    """Return the compositions of a set as the paper samples them; of a set of our own, its compositions.
+
+    Raises:
+        DataError: the file breaks the format or names something unknown.
+    """
+    return _drawn()[Suite(name)] if name in {each.value for each in Suite} else compositions(name)
+
+
+@cache
+def _drawn() -> dict[Suite, tuple[Composition, ...]]:
+    return paper_suites(shipped_sub_tasks())
 
 
 def solved_tasks() -> tuple[SubTask, ...]:

@@ -62,6 +62,7 @@ SUITE = BenchmarkSuite(
     personas=dict.fromkeys(PERSONA_NAMES, ".agents.personas.agent:PersonaAgent"),
     sets=("main", "four", "lite", "independent", "plain"),
     compositions=".dataset:compositions",
+    drawn=".dataset:drawn_compositions",
     tasks="asyncguard_benchmark.harness.loading:shipped_sub_tasks",
     solved=".dataset:solved_tasks",
     score=".scorers.verdict:score",

@@ -1,6 +1,7 @@
 """Effect of delay, and of guards under delay."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from asyncguard_benchmark.harness.ablation.findings import Findings, FourCells, Setup, Study
 from asyncguard_benchmark.harness.arms import ALL, NONE, TIMING
@@ -45,12 +46,9 @@ def chapter(findings: Findings) -> Chapter | None:
 
 
 def _curves(studies: Sequence[Study]) -> Iterator[Curves]:
-    groups: dict[tuple[str, str, str, bool], dict[str, Study]] = {}
+    groups: dict[Setup, dict[str, Study]] = {}
     for study in studies:
-        setup = study.setup
-        groups.setdefault((setup.agent, setup.player, setup.surface, setup.declared), {})[
-            setup.regime
-        ] = study
+        groups.setdefault(replace(study.setup, regime=""), {})[study.setup.regime] = study
     found = {key: by_regime for key, by_regime in groups.items() if len(by_regime) > 1}
     first = {key: next(iter(by_regime.values())).setup for key, by_regime in found.items()}
     name = namer(first.values())

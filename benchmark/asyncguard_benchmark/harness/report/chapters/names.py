@@ -32,11 +32,13 @@ def namer(setups: Iterable[Setup]) -> Callable[[Setup], str]:
     players = {each.player for each in known}
     surfaces = {each.surface for each in known}
     declared = {each.declared for each in known}
+    contracts = {each.contract for each in known}
 
     def name(setup: Setup) -> str:
         parts = [setup.agent, setup.regime]
         parts += [setup.player] if len(players) > 1 else []
         parts += [setup.surface] if len(surfaces) > 1 else []
+        parts += [f"contract {setup.contract}"] if len(contracts) > 1 else []
         parts += ["undeclared tools"] if len(declared) > 1 and not setup.declared else []
         return " · ".join(parts)
 
@@ -54,6 +56,8 @@ def common(setups: Iterable[Setup]) -> str:
         parts.append(f"front end {first.player}")
     if all(each.surface == first.surface for each in known):
         parts.append(f"{first.surface} surface")
+    if all(each.contract == first.contract for each in known):
+        parts.append(f"contract {first.contract}")
     if all(each.declared == first.declared for each in known):
         parts.append(
             "tools declared to the guards" if first.declared else "tools not declared to the guards"

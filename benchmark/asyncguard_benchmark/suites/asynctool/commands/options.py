@@ -13,7 +13,7 @@ from asyncguard_benchmark.commands.arguments import (
     rates,
     several,
 )
-from asyncguard_benchmark.commands.play_options import add_players, add_regimes
+from asyncguard_benchmark.commands.play_options import add_contract, add_players, add_regimes
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.harness.scenario import Category, Regime
@@ -84,6 +84,7 @@ def add_sweep(commands: Any) -> None:
     add_players(made, tuple(name for name in PLAYER_NAMES if name != PLAIN))
     add_names(made, "--tools", tools := ("declared", "undeclared"), tools)
     add_regimes(made, Regime.FIXED1.value)
+    add_contract(made)
     for name, who in (
         ("--rates", "the eager agent"),
         ("--batch-rates", "the agent that guesses within a message"),

@@ -1,6 +1,7 @@
 """``bench sweep``: agents that guess and agents that do not, over rates, arms and sets of compositions, as a report."""
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
@@ -13,7 +14,7 @@ from asyncguard_benchmark.harness.report.chapters.summary import SIMULATED
 from asyncguard_benchmark.harness.report.document import Document, page_of
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Figures, Tally, cells
 from asyncguard_benchmark.harness.report.markdown import markdown
-from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.harness.scenario import Contract, Regime, Surface
 from asyncguard_benchmark.suites.asynctool import sceptic
 
 _TITLE = "asyncguard: guesses, and the price of refusing them"
@@ -24,6 +25,7 @@ def execute(options: Namespace) -> int:
     folder: Path = options.out
     rates = options.rates or sceptic.RATES
     batch_rates = options.batch_rates or sceptic.BATCH_RATES
+    contract = Contract(options.contract)
     agents = [
         *sceptic.guessing(rates, batch_rates),
         *(AgentSpec(kind=kind) for kind in ("oracle", *sceptic.HONEST)),
@@ -31,7 +33,7 @@ def execute(options: Namespace) -> int:
     regimes = [Regime(each) for each in options.regimes]
     found: dict[str, list[Figures]] = {}
     for name in options.suites:
-        compositions = chosen(None, name)[:: options.every]
+        compositions = chosen(None, name, contract)[:: options.every]
         asked = sceptic.cells_of(
             compositions,
             agents,
@@ -45,9 +47,13 @@ def execute(options: Namespace) -> int:
                 compositions, batch_rates, players=options.players, regimes=regimes
             )
             asked = list({key_of(cell): cell for cell in (*asked, *siblings)}.values())
+        if contract is Contract.PAPER:
+            asked = [_under_the_papers(cell) for cell in asked if _has_text(cell)]
         found[name] = _played(folder / f"{name}.jsonl", asked, options.jobs)
     chapters = [
-        sceptic.chapter(rows, name=name, rates=rates, batch_rates=batch_rates)
+        sceptic.chapter(
+            rows, name=f"{name}, contract {contract}", rates=rates, batch_rates=batch_rates
+        )
         for name, rows in found.items()
     ]
     page = page_of(Document(title=_TITLE, subtitle="", simulated=SIMULATED, chapters=chapters))
@@ -68,6 +74,15 @@ def execute(options: Namespace) -> int:
     for file in files:
         out.print(f"  {file}", markup=False, soft_wrap=True)
     return 0
+
+
+def _has_text(cell: Cell) -> bool:
+    # Agents that make several calls a message speak the native surface, which the paper's contract does not know.
+    return cell.condition.surface is Surface.TEXT
+
+
+def _under_the_papers(cell: Cell) -> Cell:
+    return replace(cell, condition=replace(cell.condition, contract=Contract.PAPER))
 
 
 def _played(file: Path, asked: list[Cell], jobs: int) -> list[Figures]:
