@@ -1,22 +1,30 @@
 """Account of a calibration, as values that a table or a program can show."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED
 from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import Ensemble, Personas
+from asyncguard_benchmark.suites.asynctool.calibration.claims import (
+    Forecast as HeldOutForecast,
+)
+from asyncguard_benchmark.suites.asynctool.calibration.claims import (
+    claims_of,
+    forecasts_of,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.delays import Forecast, forecasts
 from asyncguard_benchmark.suites.asynctool.calibration.figures import (
     MAIN_COLUMNS,
+    ROUNDS_COLUMNS,
     SPLIT_COLUMNS,
     Figures,
     fit,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.tables import PublishedModel
 
-COLUMNS = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
+COLUMNS = (*MAIN_COLUMNS, *SPLIT_COLUMNS, *ROUNDS_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +37,7 @@ class ModelAccount:
     """Error of the best fit over the main columns, in points."""
     worst_member: float
     """Greatest error of a member."""
+    published: Figures
     predicted: Figures
     """Figures of the best fit."""
     by_column: Figures
@@ -43,6 +52,8 @@ class Account:
 
     models: Sequence[ModelAccount]
     forecasts: Sequence[Forecast]
+    """Of other delays."""
+    held_out: Sequence[HeldOutForecast]
 
     @property
     def error(self) -> float:
@@ -51,11 +62,13 @@ class Account:
 
     @property
     def by_column(self) -> Figures:
-        """Mean error of each column over the models, in points."""
-        return {
-            column: sum(each.by_column[column] for each in self.models) / len(self.models)
-            for column in COLUMNS
-        }
+        """Mean error of each column over the models that have it, in points or rounds."""
+        found = {}
+        for column in COLUMNS:
+            errors = [each.by_column[column] for each in self.models if column in each.by_column]
+            if errors:
+                found[column] = sum(errors) / len(errors)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
@@ -64,6 +77,12 @@ class Account:
             "by_column": dict(self.by_column),
             "models": [_model_to_json(each) for each in self.models],
             "delays": [_forecast_to_json(each) for each in self.forecasts],
+            "held_out": [asdict(each) | {"error": each.error} for each in self.held_out],
+            "claims": [
+                asdict(each)
+                | {"scores_stand": each.scores_stand, "rounds_stand": each.rounds_stand}
+                for each in claims_of(self.held_out)
+            ],
         }
 
 
@@ -77,11 +96,13 @@ def account_of(models: Sequence[PublishedModel], personas: Personas) -> Account:
     return Account(
         models=[_model(each, personas.ensemble(each.key)) for each in models],
         forecasts=forecasts(models, personas.ensembles),
+        held_out=forecasts_of(models, personas),
     )
 
 
 def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
     rows = [member.figures[Regime.FIXED1.value] for member in ensemble.members]
+    published = {**model.main, **model.rounds}
     best = fit(rows[0], model.main)
     rates = [member.rates.to_json() for member in ensemble.members]
     return ModelAccount(
@@ -89,8 +110,9 @@ def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
         members=len(rows),
         error=best.error,
         worst_member=max(fit(row, model.main).error for row in rows),
+        published=published,
         predicted=rows[0],
-        by_column=fit(rows[0], model.main, COLUMNS).by_column,
+        by_column=fit(rows[0], published, COLUMNS).by_column,
         rates={
             name: (min(each[name] for each in rates), max(each[name] for each in rates))
             for name in FITTED
@@ -101,7 +123,7 @@ def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
 def _model_to_json(each: ModelAccount) -> dict[str, Any]:
     return {
         "model": each.model.key,
-        "published": dict(each.model.main),
+        "published": dict(each.published),
         "predicted": dict(each.predicted),
         "error": each.error,
         "members": each.members,
