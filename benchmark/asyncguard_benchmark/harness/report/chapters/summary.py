@@ -28,8 +28,7 @@ simulated agent is a program with a symbolic plan: which tool comes next, and wh
 value of any result. It shows what a guard does to a known behaviour, not what a given model would score. Guesses \
 are plausible, often values that stand in the messages for something else, and sometimes right. Tools act on states \
 in memory; a delay is counted in messages of the agent, not in seconds. Real are the runtime, both front ends, every \
-guard, and the verdicts: they execute all \
-calls again and believe no saved response."""
+guard, and the verdicts: they execute all calls again and believe no saved response."""
 
 
 def chapter(findings: Findings) -> Chapter:

@@ -8,14 +8,16 @@ from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED
 from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import Ensemble, Personas
 from asyncguard_benchmark.suites.asynctool.calibration.claims import (
-    Forecast as HeldOutForecast,
-)
-from asyncguard_benchmark.suites.asynctool.calibration.claims import (
+    Claim,
     claims_of,
     forecasts_of,
 )
+from asyncguard_benchmark.suites.asynctool.calibration.claims import (
+    Forecast as HeldOutForecast,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.delays import Forecast, forecasts
 from asyncguard_benchmark.suites.asynctool.calibration.figures import (
+    FITTED_COLUMNS,
     MAIN_COLUMNS,
     ROUNDS_COLUMNS,
     SPLIT_COLUMNS,
@@ -35,8 +37,8 @@ class ModelAccount:
     members: int
     error: float
     """Error of the best fit over the main columns, in points."""
-    worst_member: float
-    """Greatest error of a member."""
+    spread: float
+    """Points by which the worst member is worse than the best fit, over all that is fitted to."""
     published: Figures
     predicted: Figures
     """Figures of the best fit."""
@@ -54,6 +56,7 @@ class Account:
     forecasts: Sequence[Forecast]
     """Of other delays."""
     held_out: Sequence[HeldOutForecast]
+    claims: Sequence[Claim]
 
     @property
     def error(self) -> float:
@@ -81,7 +84,7 @@ class Account:
             "claims": [
                 asdict(each)
                 | {"scores_stand": each.scores_stand, "rounds_stand": each.rounds_stand}
-                for each in claims_of(self.held_out)
+                for each in self.claims
             ],
         }
 
@@ -93,10 +96,12 @@ def account_of(models: Sequence[PublishedModel], personas: Personas) -> Account:
         models: The published models.
         personas: With an ensemble for each of them.
     """
+    held_out = forecasts_of(models, personas)
     return Account(
         models=[_model(each, personas.ensemble(each.key)) for each in models],
         forecasts=forecasts(models, personas.ensembles),
-        held_out=forecasts_of(models, personas),
+        held_out=held_out,
+        claims=claims_of(held_out, personas),
     )
 
 
@@ -104,12 +109,13 @@ def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
     rows = [member.figures[Regime.FIXED1.value] for member in ensemble.members]
     published = {**model.main, **model.rounds}
     best = fit(rows[0], model.main)
+    errors = [fit(row, model.target, FITTED_COLUMNS).error for row in rows]
     rates = [member.rates.to_json() for member in ensemble.members]
     return ModelAccount(
         model=model,
         members=len(rows),
         error=best.error,
-        worst_member=max(fit(row, model.main).error for row in rows),
+        spread=max(errors) - errors[0],
         published=published,
         predicted=rows[0],
         by_column=fit(rows[0], published, COLUMNS).by_column,
@@ -127,7 +133,7 @@ def _model_to_json(each: ModelAccount) -> dict[str, Any]:
         "predicted": dict(each.predicted),
         "error": each.error,
         "members": each.members,
-        "worst_member": each.worst_member,
+        "spread": each.spread,
         "rates": {name: list(bounds) for name, bounds in each.rates.items()},
     }
 

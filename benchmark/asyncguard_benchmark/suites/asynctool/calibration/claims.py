@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     PREFIX,
     Personas,
@@ -68,6 +69,8 @@ class Claim:
     """Mean error of rounds on success; None if none are published, or one was not foretold."""
     has_rounds: bool
     """True if the model's rounds are published."""
+    fitted_rounds: float | None = None
+    """Mean error of the rounds of the persona that is played by default, which was fitted to them."""
 
     @property
     def scores_stand(self) -> bool:
@@ -76,8 +79,9 @@ class Claim:
 
     @property
     def rounds_stand(self) -> bool:
-        """Return True if its rounds are foretold."""
-        return self.rounds is not None and self.rounds <= MOST_ROUNDS
+        """Return True if its rounds are foretold, and are those of the persona."""
+        errors = (self.rounds, self.fitted_rounds)
+        return all(each is not None and each <= MOST_ROUNDS for each in errors)
 
 
 def forecasts_of(models: Sequence[PublishedModel], personas: Personas) -> list[Forecast]:
@@ -115,7 +119,7 @@ def _forecasts(
         )
 
 
-def claims_of(forecasts: Sequence[Forecast]) -> list[Claim]:
+def claims_of(forecasts: Sequence[Forecast], personas: Personas) -> list[Claim]:
     """Return the claim of each model of which columns were held out."""
     in_turn = [each for each in forecasts if each.held_out == each.column]
     claims = []
@@ -128,9 +132,15 @@ def claims_of(forecasts: Sequence[Forecast]) -> list[Claim]:
                 points=_mean([each.error for each in own if each.column in MAIN_COLUMNS]),
                 rounds=_mean([each.error for each in rounds]),
                 has_rounds=bool(rounds),
+                fitted_rounds=_mean([_fitted_error(each, personas) for each in rounds]),
             )
         )
     return claims
+
+
+def _fitted_error(each: Forecast, personas: Personas) -> float | None:
+    row = personas.ensemble(each.model).members[0].figures[Regime.FIXED1.value]
+    return abs(row[each.column] - each.published) if each.column in row else None
 
 
 def _mean(errors: Sequence[float | None]) -> float | None:
@@ -147,7 +157,7 @@ def persona_note() -> str:
     )
     personas = shipped_personas()
     forecasts = forecasts_of(published_models(), personas)
-    claims = claims_of(forecasts)
+    claims = claims_of(forecasts, personas)
     if not claims or personas.corpus != digest_of_corpus(shipped_compositions()):
         return f"{said} No figure was held out on these data, so nothing is claimed of what personas foretell."
     return f"{said} {standing(claims)} {beyond(forecasts)}".rstrip()
@@ -160,8 +170,8 @@ def standing(claims: Sequence[Claim]) -> str:
     rounds_stand = sum(each.rounds_stand for each in with_rounds)
     said = (
         f"At `fixed1`, columns that were held out are foretold within {MOST_POINTS:g} points for {stand} of "
-        f"{len(claims)} personas, "
-        f"and rounds on success within {MOST_ROUNDS:g} for {rounds_stand} of {len(with_rounds)} with published ones"
+        f"{len(claims)} personas, and rounds on success, which the persona must have, too, within {MOST_ROUNDS:g} for "
+        f"{rounds_stand} of {len(with_rounds)} with published ones"
     )
     scores_gone = ", ".join(each.model for each in claims if not each.scores_stand)
     rounds_gone = ", ".join(each.model for each in with_rounds if not each.rounds_stand)

@@ -18,7 +18,7 @@ from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (
 )
 from asyncguard_benchmark.suites.asynctool.calibration.held_out import hold_out
 from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial
-from asyncguard_benchmark.suites.asynctool.calibration.search import Plan, search, widen
+from asyncguard_benchmark.suites.asynctool.calibration.search import WIDENING, Plan, search, widen
 from asyncguard_benchmark.suites.asynctool.calibration.space import rates_at
 from asyncguard_benchmark.suites.asynctool.calibration.tables import PublishedModel
 
@@ -31,7 +31,7 @@ class Effort:
     """Amount of episodes to play."""
 
     plan: Plan = field(default_factory=Plan)
-    widening: int = 5
+    widening: int = 25
     """Rounds at most that are played for ensembles which are too small."""
     delay_members: int = 4
     """Members that are played in the other regimes where something is published."""
@@ -65,12 +65,13 @@ def calibrate(models: Sequence[PublishedModel], pool: Pool, effort: Effort, told
 
 
 def trials_of_fit(models: Sequence[PublishedModel], effort: Effort) -> int:
-    """Return the number of trials of a fit, but for those of ensembles that turn out too small."""
+    """Return the most trials that a fit takes; fewer if ensembles are soon large enough."""
     regimes = sum(len(each.by_regime) - 1 for each in models)
     extrapolated = sum(Regime.SYNC not in each.by_regime for each in models)
     return (
         effort.plan.trials(len(models))
         + len(models)
+        + effort.widening * WIDENING * len(models)
         + regimes * effort.delay_members
         + extrapolated * effort.extrapolated
     )

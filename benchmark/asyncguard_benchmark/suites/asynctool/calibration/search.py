@@ -45,7 +45,7 @@ _NEAREST = 160
 """Played points from which slopes are learnt."""
 _CAUTION = 60.0
 """Points squared."""
-_WIDENING = 4
+WIDENING = 4
 """Points that are played in a round for a model with too few that fit."""
 
 
@@ -137,7 +137,7 @@ def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number
             each.model.key,
         )
         for each in thin
-        for _ in range(_WIDENING)
+        for _ in range(WIDENING)
     ]
     _play(points, pool, played, lambda _: None)
 

@@ -72,7 +72,7 @@ def execute(options: Namespace) -> int:
             }
         )
     elif options.held_out:
-        print_held_out(console(), account.held_out)
+        print_held_out(console(), account.held_out, account.claims)
     else:
         _print(account)
         if options.check:
@@ -96,7 +96,7 @@ def _say_how_long(trials: int, options: Namespace, pool: Pool) -> None:
     left = max(0, trials - pool.known)
     minutes = left * _SECONDS / options.jobs / 60
     notice(
-        f"{trials} trials, of which {min(pool.known, trials)} are in {options.work} already: about "
+        f"{trials} trials, of which {min(pool.known, trials)} are in {options.work} already: at most "
         f"{minutes:.0f} minutes on {options.jobs} free processors"
     )
 
@@ -158,7 +158,7 @@ def _check(personas: Personas, jobs: int) -> list[str]:
 def _print(account: Account) -> None:
     out = console()
     columns = COLUMNS
-    heads = ("model", "", *(SHORT[name] for name in columns), "error", "worst", "members")
+    heads = ("model", "", *(SHORT[name] for name in columns), "error", "spread", "members")
     lines = [line for each in account.models for line in _rows(each, columns)]
     out.print(
         table(
@@ -220,7 +220,7 @@ def _print(account: Account) -> None:
             )
         )
     out.print()
-    print_held_out(out, account.held_out)
+    print_held_out(out, account.held_out, account.claims)
 
 
 def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -236,7 +236,7 @@ def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]
         "predicted",
         *predicted,
         f"{each.error:.2f}",
-        f"{each.worst_member:.2f}",
+        f"{each.spread:.2f}",
         str(each.members),
     )
 

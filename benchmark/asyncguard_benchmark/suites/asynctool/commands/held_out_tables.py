@@ -11,7 +11,6 @@ from asyncguard_benchmark.suites.asynctool.calibration.claims import (
     WHOLE_MODEL,
     Claim,
     Forecast,
-    claims_of,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.figures import FITTED_COLUMNS, ROUNDS_COLUMNS
 from asyncguard_benchmark.suites.asynctool.calibration.held_out import ALL_ROUNDS
@@ -41,7 +40,7 @@ _TITLES = {
 }
 
 
-def print_held_out(out: Console, forecasts: Sequence[Forecast]) -> None:
+def print_held_out(out: Console, forecasts: Sequence[Forecast], claims: Sequence[Claim]) -> None:
     """Print predicted beside published figures, the errors with those of naive forecasts, and which claims stand."""
     for key, title in _TITLES.items():
         those = [each for each in forecasts if key_of(each) == key]
@@ -61,12 +60,19 @@ def print_held_out(out: Console, forecasts: Sequence[Forecast]) -> None:
                 )
             )
             out.print()
-    heads = ("model", "scores, points", "claim", "rounds", "claim", "solved, 2 and 3 tasks")
+    heads = (
+        "model",
+        "scores, points",
+        "claim",
+        "rounds",
+        "fitted",
+        "claim",
+        "solved, 2 and 3 tasks",
+    )
     title = (
         f"Claims about persona:MODEL, by the mean error of columns held out in turn: at most {MOST_POINTS:g} points, "
-        f"at most {MOST_ROUNDS:g} rounds"
+        f"at most {MOST_ROUNDS:g} rounds, and as many of the persona itself, fitted to them"
     )
-    claims = claims_of(forecasts)
     if claims:
         out.print(table(heads, [_claim(each) for each in claims], title=title))
 
@@ -113,6 +119,7 @@ def _claim(each: Claim) -> tuple[str, ...]:
         "-" if each.points is None else f"{each.points:.2f}",
         "stands" if each.scores_stand else "withdrawn",
         "-" if each.rounds is None else f"{each.rounds:.2f}",
+        "-" if each.fitted_rounds is None else f"{each.fitted_rounds:.2f}",
         ("stands" if each.rounds_stand else "withdrawn") if each.has_rounds else "none published",
         solved,
     )

@@ -128,7 +128,7 @@ def add_calibrate(commands: Any) -> None:
     what.add_argument(
         "--fit",
         action="store_true",
-        help="fit everything again and forecast what is held out; some ten minutes on two free processors",
+        help="fit everything again and forecast what is held out; at most fifteen minutes on two free processors",
     )
     what.add_argument(
         "--held-out",

@@ -8,10 +8,11 @@ from importlib.resources import files
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.suites import PERSONA
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED, Rates
 
 _FILE = "personas.json"
-PREFIX = "persona:"
+PREFIX = PERSONA
 """Beginning of the name of a persona; the model's name follows."""
 
 
