@@ -422,7 +422,7 @@ def test_a_claim_stands_as_far_as_held_out_figures_bear_it_out() -> None:
 
 
 def test_what_a_regression_foretells_as_well_is_not_claimed() -> None:
-    """Rounds from scores alone, and whole models: named where the persona is no nearer than a forecast without one."""
+    """Rounds from scores alone, and whole models: named where a forecast without a persona is as near."""
     near, far = _foretold("good", "rounds2", 1.0), _foretold("good", "rounds2", 3.0)
     near, far = (replace(each, held_out="rounds", regression=48.0) for each in (near, far))
     assert beyond([near]) == ""

@@ -125,7 +125,7 @@ def test_how_it_goes_from_task_to_task_costs_rounds_and_no_score() -> None:
     assert round_trip.counters.rounds < usual.counters.rounds < waits.counters.rounds
 
 
-def test_waiting_by_choice_is_no_impatience() -> None:
+def test_waiting_by_choice_does_not_end_a_run() -> None:
     """A persona that could go on with another sub-task does not end the run when it waits."""
     for each in PAIRS:
         ends = [played(each, Rates(linger=rate, impatience=1.0)).trajectory for rate in (0.0, 1.0)]
