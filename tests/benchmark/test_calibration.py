@@ -1,6 +1,7 @@
 """Calibration: the paper's tables, the figures, the search, the ensembles, and predictions."""
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,6 +25,7 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.agent import PersonaA
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED, Rates
 from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     Ensemble,
+    HeldOut,
     Member,
     Personas,
     UnknownPersonaError,
@@ -32,6 +34,8 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     to_json,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.account import account_of
+from asyncguard_benchmark.suites.asynctool.calibration.claims import Forecast as HeldOutForecast
+from asyncguard_benchmark.suites.asynctool.calibration.claims import beyond, claims_of, standing
 from asyncguard_benchmark.suites.asynctool.calibration.delays import forecasts
 from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (
     LEAST_MEMBERS,
@@ -41,16 +45,30 @@ from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (
     choose,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.figures import (
+    FITTED_COLUMNS,
     MAIN_COLUMNS,
+    POINTS_OF_A_ROUND,
+    ROUNDS_COLUMNS,
     SPLIT_COLUMNS,
+    Figures,
     Troupe,
     fit,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.fit import Effort, calibrate
+from asyncguard_benchmark.suites.asynctool.calibration.held_out import (
+    hold_out,
+    naive_forecasts,
+    regress_scaled,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial
 from asyncguard_benchmark.suites.asynctool.calibration.rehearsal import stages_of
-from asyncguard_benchmark.suites.asynctool.calibration.search import Plan
-from asyncguard_benchmark.suites.asynctool.calibration.slopes import slopes, solve, step_towards
+from asyncguard_benchmark.suites.asynctool.calibration.search import Plan, search
+from asyncguard_benchmark.suites.asynctool.calibration.slopes import (
+    regressed,
+    slopes,
+    solve,
+    step_towards,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.space import (
     BOUNDS,
     inside,
@@ -93,6 +111,8 @@ def test_figures_are_those_of_the_metrics() -> None:
         ):
             assert rate is not None
             assert figures[column] == pytest.approx(rate.value)
+        for column, size in ROUNDS_COLUMNS.items():
+            assert figures.get(column) == summary.rounds_on_success.get(size)
 
 
 def test_figures_are_the_same_the_second_time() -> None:
@@ -126,6 +146,27 @@ def test_the_tables_are_whole() -> None:
     assert "subtask_acc" not in models["gpt-4.1"].by_regime[Regime.FIXED2]
 
 
+def test_rounds_are_fitted_where_they_rest_on_enough_runs() -> None:
+    """Eleven models have them; a mean over a handful of solved compositions is compared and not fitted to."""
+    models = {each.key: each for each in published_models()}
+    assert sum(bool(each.rounds) for each in models.values()) == 11
+    assert models["gpt-4.1"].rounds == {"rounds2": 6.7, "rounds3": 10.57}
+    assert models["gpt-4.1"].solved("rounds2") == pytest.approx(123, abs=0.1)
+    fitted = {key: set(each.target) & set(ROUNDS_COLUMNS) for key, each in models.items()}
+    assert fitted["gpt-4.1"] == {"rounds2", "rounds3"}
+    assert fitted["llama-3.1-70b"] == {"rounds2"}
+    assert fitted["llama-3.1-8b"] == fitted["kimi-k2"] == set()
+
+
+def test_a_round_weighs_as_much_as_the_claims_say() -> None:
+    """An error of one round counts so many points; the errors by column stay what they are."""
+    found = fit(
+        {"overall": 50.0, "rounds2": 9.0}, {"overall": 51.0, "rounds2": 7.0}, FITTED_COLUMNS
+    )
+    assert found.by_column == {"overall": 1.0, "rounds2": 2.0}
+    assert found.error == pytest.approx((1 + 2 * POINTS_OF_A_ROUND) / 2)
+
+
 @given(st.integers(1, 6), st.randoms(use_true_random=False))
 def test_equations_are_solved(size: int, random: Random) -> None:
     """The solution put into the equations gives the right sides."""
@@ -156,6 +197,17 @@ def test_slopes_of_a_plane_are_found_and_followed() -> None:
     assert jacobian[1] == pytest.approx([0, 30, 0], abs=5)
     step = step_towards([[40.0, -20.0, 0.0], [0.0, 30.0, 0.0]], [4.0, 3.0], caution=0.01)
     assert step == pytest.approx([0.15, 0.1, 0.0], abs=0.01)
+
+
+def test_a_regression_says_what_a_line_says() -> None:
+    """A case on the line of the others gets its value; what is known is scaled; a case without weight says nothing."""
+    known = [(float(n), 1000.0 * (n % 3)) for n in range(12)]
+    values = [(3 * a - 0.002 * b, 5.0) for a, b in known]
+    assert regress_scaled(known, values, (6.0, 1000.0)) == pytest.approx([16.0, 5.0], abs=0.5)
+    odd = regressed(
+        [*known, (0.0, 0.0)], [*values, (900.0, 0.0)], (20.0, 1000.0), 1e-9, [1.0] * 12 + [0.0]
+    )
+    assert odd == pytest.approx([58.0, 5.0])
 
 
 @settings(max_examples=50)
@@ -248,6 +300,9 @@ def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Pla
     with Pool(PAIRS, file, 1) as pool:
         first = calibrate(models, pool, effort, lambda *each: told.append(each))
     assert told[0] == ("search", 1, plan.spread + 2 * plan.rounds)
+    assert told[plan.trials(1) - 1] == ("search", plan.trials(1), plan.trials(1))
+    assert set(first.held_out.columns["made-up"]) == set(MAIN_COLUMNS)
+    assert not first.held_out.models
     lines = file.read_text().splitlines()
     spread_best = min(
         fit(json.loads(line)["figures"], target).error for line in lines[: plan.spread]
@@ -261,6 +316,131 @@ def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Pla
         again = calibrate(models, pool, effort, lambda *_: None)
     assert again == first
     assert len(file.read_text().splitlines()) <= len(lines) + 1
+
+
+class _SmoothPool(Pool):
+    """Says figures that follow from the rates alone, so that any other point has other figures."""
+
+    def __init__(self) -> None:
+        self._slopes = {
+            column: [Random(f"{column} {name}").uniform(-9, 9) for name in FITTED]
+            for column in (*FITTED_COLUMNS, *SPLIT_COLUMNS)
+        }
+
+    def play(self, trials: Sequence[Trial]) -> Iterator[Figures]:
+        """Yield a plane over the rates for each column."""
+        for trial in trials:
+            rates = [trial.rates.to_json()[name] for name in FITTED]
+            yield {
+                column: 50 + sum(a * b for a, b in zip(slopes, rates, strict=True))
+                for column, slopes in self._slopes.items()
+            }
+
+
+def _rows(count: int) -> list[PublishedModel]:
+    """Made-up models that are points of the box, so that there is something to find; two and two score the same."""
+    points = [point for point in spread_points(count // 2, Random(5)) for _ in range(2)]
+    trials = [Trial(rates=rates_at(point)) for point in points]
+    return [
+        PublishedModel(
+            key=f"m{number}",
+            name=f"M{number}",
+            by_regime={Regime.FIXED1: {c: row[c] for c in (*MAIN_COLUMNS, *SPLIT_COLUMNS)}},
+            rounds={c: row[c] for c in ROUNDS_COLUMNS},
+        )
+        for number, row in enumerate(_SmoothPool().play(trials))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("group", "column"), [("param_f1", "param_f1"), ("overall", "overall"), ("rounds", "rounds3")]
+)
+def test_what_is_held_out_changes_no_forecast_of_it(group: str, column: str) -> None:
+    """With any other published value in the column, the forecast of it is the same to the last digit."""
+    models = _rows(4)
+    plan = Plan(spread=30, rounds=2)
+    forecasts = []
+    for moved in (0.0, 5.0):
+        first = models[0]
+        main = {**first.main, column: first.main.get(column, 0.0) + moved}
+        rounds = {c: v + (moved if c == column else 0.0) for c, v in first.rounds.items()}
+        tried = replace(first, by_regime={Regime.FIXED1: main}, rounds=rounds)
+        rows = [tried, *models[1:]]
+        told: list[int] = []
+        pool = _SmoothPool()
+        forecasts.append(hold_out(rows, pool, search(rows, pool, plan), told.append))
+        assert told == [1, 2, 3, 4]
+    one, other = forecasts
+    assert one.columns["m0"][group] == other.columns["m0"][group]
+    assert one.columns["m0"]["subtask_env"] != other.columns["m0"]["subtask_env"]
+    assert one.columns["m1"] != other.columns["m1"], "the other half may see it"
+    if group != "param_f1":
+        assert one.models["m0"] == other.models["m0"]
+
+
+def _foretold(model: str, column: str, error: float | None) -> HeldOutForecast:
+    return HeldOutForecast(
+        model=model,
+        held_out=column,
+        column=column,
+        published=50.0,
+        foretold=None if error is None else 50.0 + error,
+        mean=50.0,
+        regression=50.0,
+    )
+
+
+def _personas(figures: Figures) -> Personas:
+    member = Member(rates=Rates(), figures={"fixed1": figures})
+    names = ("good", "poor", "silent")
+    ensembles = {name: Ensemble(model=name, members=(member,)) for name in names}
+    return Personas(corpus="x", seed=0, ensembles=ensembles)
+
+
+def test_a_claim_stands_as_far_as_held_out_figures_bear_it_out() -> None:
+    """By the mean error of each model; what has no forecast is withdrawn, what is not published is not claimed."""
+    forecasts = [
+        *(_foretold("good", column, -2.9) for column in MAIN_COLUMNS),
+        *(_foretold("good", column, 1.4) for column in ROUNDS_COLUMNS),
+        *(_foretold("poor", column, 3.1) for column in MAIN_COLUMNS),
+        _foretold("poor", "rounds2", 0.0),
+        _foretold("poor", "rounds3", None),
+        *(_foretold("silent", column, 0.0) for column in MAIN_COLUMNS),
+        replace(_foretold("good", "overall", 40.0), held_out="model"),
+    ]
+    figures = {"rounds2": 51.0, "rounds3": 51.0}
+    personas = _personas(figures)
+    good, poor, silent = claims_of(forecasts, personas)
+    assert (good.scores_stand, good.rounds_stand) == (True, True)
+    assert (poor.scores_stand, poor.rounds_stand, poor.rounds) == (False, False, None)
+    assert (silent.scores_stand, silent.rounds_stand, silent.has_rounds) == (True, False, False)
+    assert not claims_of(forecasts, _personas({**figures, "rounds3": 54.0}))[0].rounds_stand
+    said = standing(claims_of(forecasts, personas))
+    assert "within 3 points for 2 of 3 personas" in said
+    assert "1.5 for 1 of 2 " in said
+    assert said.endswith("withdrawn is the claim for scores of poor, and rounds of poor.")
+
+
+def test_what_a_regression_foretells_as_well_is_not_claimed() -> None:
+    """Rounds from scores alone, and whole models: named where a forecast without a persona is as near."""
+    near, far = _foretold("good", "rounds2", 1.0), _foretold("good", "rounds2", 3.0)
+    near, far = (replace(each, held_out="rounds", regression=48.0) for each in (near, far))
+    assert beyond([near]) == ""
+    assert "of rounds from scores alone" in beyond([far])
+    assert "of a model" not in beyond([far])
+    assert "nor of a model" in beyond([far, replace(far, held_out="model")])
+
+
+def test_naive_forecasts_know_the_other_models_alone() -> None:
+    """The mean is that of the others; a column that follows from another is found by the regression."""
+    rows = [dict.fromkeys(MAIN_COLUMNS, 10.0 * n) | {"overall": 20.0 * n} for n in range(6)]
+    models = [
+        PublishedModel(key=str(n), name=str(n), by_regime={Regime.FIXED1: row})
+        for n, row in enumerate(rows)
+    ]
+    mean, regression = naive_forecasts(models[5], models, "overall", "overall")
+    assert mean == pytest.approx(40.0)
+    assert regression == pytest.approx(100.0, abs=3)
 
 
 def test_other_compositions_are_another_corpus(tmp_path: Path) -> None:
@@ -277,7 +457,14 @@ def test_other_compositions_are_another_corpus(tmp_path: Path) -> None:
 def test_the_file_of_personas_holds_what_was_fitted() -> None:
     """Rates exactly; figures to the third place."""
     member = _member(0.5, 1.0)
-    personas = Personas(corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(member,))})
+    personas = Personas(
+        corpus="x",
+        seed=0,
+        ensembles={"a": Ensemble(model="a", members=(member,))},
+        held_out=HeldOut(
+            columns={"a": {"rounds": {"rounds2": 7.5}}}, models={"a": {"overall": 1.25}}
+        ),
+    )
     assert from_json(json.loads(json.dumps(to_json(personas)))) == personas
     for broken in (
         {},
@@ -317,16 +504,19 @@ def test_a_thin_ensemble_is_filled_with_the_next_best() -> None:
 
 
 def test_shipped_personas_meet_the_target() -> None:
-    """Every published model has an ensemble, all but one within the tolerance, and the errors are small enough."""
+    """Every published model has an ensemble, none far from its best fit, and the errors are small enough."""
     personas = shipped_personas()
     models = published_models()
     account = account_of(models, personas)
     for each in account.models:
         assert each.members >= LEAST_MEMBERS
-        assert each.worst_member <= each.error + 2 * TOLERANCE
-    assert sum(each.worst_member > each.error + TOLERANCE + 0.01 for each in account.models) <= 1
+        assert each.spread <= 4 * TOLERANCE
     assert account.error <= 1.5
-    assert all(error <= 3 for error in account.by_column.values())
+    means = account.by_column
+    assert all(means[column] <= 3 for column in MAIN_COLUMNS)
+    # By kind there are a sixth of the compositions each, and less weight in the fit.
+    assert all(means[column] <= 4 for column in SPLIT_COLUMNS)
+    assert all(means[column] <= 1.5 for column in ROUNDS_COLUMNS)
 
 
 def test_a_shipped_persona_plays_by_its_name() -> None:
@@ -351,4 +541,5 @@ def test_the_shipped_figures_come_out_again() -> None:
     figures = Troupe(stages_of(shipped_compositions())).figures(
         member.rates, Regime.FIXED1, personas.seed
     )
-    assert figures == pytest.approx(dict(member.figures["fixed1"]), abs=0.002)
+    told = member.figures["fixed1"]
+    assert {name: figures[name] for name in told} == pytest.approx(dict(told), abs=0.002)

@@ -117,6 +117,24 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert main(["list", "arms"]) == 0
     assert "without-grounding" in capsys.readouterr().out
+    assert main(["list", "agents"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("persona:")]
+    assert len(lines) == len(PERSONA_NAMES)
+    assert all("nothing of that model was run" in line for line in lines)
+
+
+def test_calibration_tells_what_was_held_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Forecasts beside published figures and naive forecasts, and a claim for every model; the same in JSON."""
+    assert main(["calibrate"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Claims about persona:MODEL, by the mean error of columns held out in turn" in said
+    assert "a regression without any agent" in said
+    assert "nothing of that model was run" in said
+    found = answer(capsys, "calibrate")
+    assert len(found["claims"]) == len(PERSONA_NAMES)
+    assert {each["held_out"] for each in found["held_out"]} >= {"overall", "rounds", "model"}
+    withdrawn = [each for each in found["claims"] if not each["scores_stand"]]
+    assert all(each["points"] is None or each["points"] > 3 for each in withdrawn)
 
 
 @pytest.mark.slow(seconds=36)

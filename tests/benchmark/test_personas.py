@@ -18,6 +18,7 @@ from asyncguard_benchmark import Composition, Regime, Run, Surface, run_episode,
 from asyncguard_benchmark.harness.agents.guesses import worked_out
 from asyncguard_benchmark.harness.agents.message_reader import Standing
 from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.schedulers import SerialAgent
 from asyncguard_benchmark.harness.agents.transcript import Attempt
 from asyncguard_benchmark.harness.players.guarded import play_graph
 from asyncguard_benchmark.services.catalogue import tools_of
@@ -110,6 +111,25 @@ def test_garbled_calls_cost_rounds_and_no_score() -> None:
     assert sum(each.counters.rounds for each in garbled) > sum(
         each.counters.rounds for each in clean
     )
+
+
+def test_how_it_goes_from_task_to_task_costs_rounds_and_no_score() -> None:
+    """Going round leaves the last sub-task less alone; waiting for each result is as slow as one after the other."""
+    three = compose("tb-02", "fs-13", "tb-05")
+    usual, round_trip, waits = (
+        played(three, rates) for rates in (Rates(), Rates(rotation=1.0), Rates(linger=1.0))
+    )
+    assert all(score(each).overall for each in (usual, round_trip, waits))
+    serial = run_episode(three, SerialAgent(plan=plan_of(three)), Regime.FIXED1, Surface.TEXT, 0)
+    assert waits.counters.rounds == serial.counters.rounds
+    assert round_trip.counters.rounds < usual.counters.rounds < waits.counters.rounds
+
+
+def test_waiting_by_choice_does_not_end_a_run() -> None:
+    """A persona that could go on with another sub-task does not end the run when it waits."""
+    for each in PAIRS:
+        ends = [played(each, Rates(linger=rate, impatience=1.0)).trajectory for rate in (0.0, 1.0)]
+        assert {record.tool for record in ends[0]} == {record.tool for record in ends[1]}
 
 
 def test_arms_share_their_draws() -> None:

@@ -19,9 +19,15 @@ from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.assembly import Side, chapters_of
 from asyncguard_benchmark.harness.report.blocks import (
     PERCENT,
+    Block,
     Chapter,
+    Curves,
+    HeatMap,
     Mark,
+    Panels,
     Plot,
+    Row,
+    Series,
     Table,
     Tone,
     axis_for,
@@ -30,6 +36,7 @@ from asyncguard_benchmark.harness.report.chapters.overview import overview
 from asyncguard_benchmark.harness.report.covering_arms import arms_told
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.report.markdown import markdown, tables_of
+from asyncguard_benchmark.harness.report.markup import chapter_html
 from asyncguard_benchmark.harness.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.report.number_format import (
     MINUS,
@@ -345,6 +352,28 @@ def test_marks_and_cells_say_the_same() -> None:
                 assert said & set(line), (table.title, line, value)
                 compared += 1
     assert compared > 200
+
+
+def test_every_table_with_persona_rows_says_that_no_model_was_run() -> None:
+    """On the page and in Markdown, below tables, shaded tables, charts and choices alike."""
+    note = "nothing of that model was run"
+    table = Table(title="By agent", heads=("agent", "overall"), lines=[("persona:gpt-4o", "1.0")])
+    plain = replace(table, lines=[("eager", "1.0")])
+    heat = HeatMap(
+        title="Shares", corner="agent", columns=("a",), rows=[("persona:gpt-4o", [None])]
+    )
+    series = Series(label="persona:gpt-4o", tone=Tone.BARE, values=[None])
+    curves = Curves(title="By delay", axis_name="delay", places=("sync",), series=[series])
+    blocks: tuple[Block, ...] = (
+        table,
+        heat,
+        Row(charts=[curves]),
+        Panels(name="agent", choices={"persona:gpt-4o": [plain]}),
+    )
+    for block in (*blocks, plain):
+        chapter = Chapter(id="a", title="A", text="", blocks=[block])
+        said = (markdown("T", "", [chapter], ""), chapter_html(chapter, lambda html: html))
+        assert [note in each for each in said] == [block is not plain] * 2
 
 
 def test_markdown_has_every_table_and_no_markup_of_others() -> None:

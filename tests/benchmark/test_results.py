@@ -138,6 +138,17 @@ def test_the_range_over_all_personas_stands_at_every_rate_of_compliance() -> Non
     assert "all 1 personas" not in section(results([found]), "Compliance")
 
 
+def test_every_table_with_persona_rows_says_that_no_model_was_run() -> None:
+    """The text above the table says so; tables without personas do not."""
+    text = results([findings("eager", "persona:gpt-4o"), findings("confused")])
+    for part in text.split("\n## ")[1:]:
+        rows = [line for line in part.splitlines() if line.startswith("|")]
+        named = any("persona:" in line for line in rows)
+        assert named == ("nothing of that model was run" in part), part
+    alone = replace(findings("eager"), ensembles=(), compliance=())
+    assert "nothing of that model was run" not in results([alone])
+
+
 def test_tables_are_whole() -> None:
     """Every line of a table has as many cells as its head."""
     text = results([findings("eager"), behind_the_middleware("eager")])

@@ -196,6 +196,7 @@ def test_every_reference_of_the_shipped_suites_leads_to_something() -> None:
 
 def _references(suite: BenchmarkSuite) -> list[str]:
     single = (suite.compositions, suite.tasks, suite.score, suite.example, suite.fault_modes)
+    single = (*single, suite.persona_note)
     many = (*suite.agents.values(), *suite.personas.values(), *suite.chapters, *suite.commands)
     return [each for each in (*single, *many) if each]
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from asyncguard_benchmark.harness.report.number_format import is_figure
+from asyncguard_benchmark.harness.suites import registry
 
 _T = TypeVar("_T")
 _PAUSE = 5.0
@@ -43,6 +44,9 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | Non
         header_style="bold",
         box=None,
         pad_edge=False,
+        caption=registry().persona_note([title or "", *heads, *(c for line in lines for c in line)])
+        or None,
+        caption_justify="left",
     )
     for index, head in enumerate(heads):
         figures = bool(lines) and all(is_figure(line[index]) for line in lines)

@@ -8,7 +8,7 @@ import contract enforces it.
 A folder on the import path is a suite, too, if it is `asyncguard_benchmark/suites/<name>`: see `suites/__init__.py`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
@@ -18,6 +18,8 @@ from typing import Any
 from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
 
 _PACKAGE = "asyncguard_benchmark.suites"
+PERSONA = "persona:"
+"""Beginning of the names of personas, also of those that a file of an older version holds."""
 
 
 class BrokenSuiteError(BenchmarkError):
@@ -38,6 +40,8 @@ class BenchmarkSuite:
     """Name -> subclass of `SpeakingAgent`."""
     personas: Mapping[str, str] = field(default_factory=dict)
     """The same of agents that have a `member` and a `compliance`; they play when they are named, and not by default."""
+    persona_note: str = ""
+    """``() -> str``: what stands at every table that names one of its personas; say what of the model was run."""
     sets: tuple[str, ...] = ()
     """Names of its sets of compositions that `bench run --suite` plays; none if it has commands of its own for that."""
     compositions: str = ""
@@ -126,6 +130,16 @@ class Registry:
     def personas(self) -> tuple[str, ...]:
         """Return the names of all personas."""
         return tuple(name for suite in self.suites.values() for name in suite.personas)
+
+    def persona_note(self, texts: Iterable[str]) -> str:
+        """Return what a reader must know of the personas that texts name; empty if they name none."""
+        whole = "\n".join(texts)
+        if PERSONA not in whole and not any(name in whole for name in self.personas):
+            return ""
+        notes = (
+            each.load(each.persona_note)() for each in self.suites.values() if each.persona_note
+        )
+        return " ".join(notes)
 
     @cached_property
     def all_agents(self) -> Mapping[str, BenchmarkSuite]:

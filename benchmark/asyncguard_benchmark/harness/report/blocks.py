@@ -11,6 +11,7 @@ from math import ceil, floor
 
 from asyncguard_benchmark.harness.report.number_format import NO_DATA, count, share, span
 from asyncguard_benchmark.harness.statistics.estimates import Interval
+from asyncguard_benchmark.harness.suites import registry
 
 
 class Tone(StrEnum):
@@ -98,6 +99,13 @@ class Table:
     """Lines that stand out."""
     folded: bool = False
     """Shown on demand: the page says the gist elsewhere."""
+
+    @property
+    def caption(self) -> str:
+        """The note, and what must be said of the personas that the table names."""
+        cells = (cell for line in self.lines for cell in line)
+        said = registry().persona_note([self.title, *self.heads, *cells])
+        return " ".join(text for text in (self.note, said) if text)
 
     def __post_init__(self) -> None:
         if any(len(line) != len(self.heads) for line in self.lines):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from asyncguard_benchmark.harness.report.blocks import (
     Block,
@@ -49,7 +50,8 @@ def tables_of(block: Block) -> Iterator[tuple[str, Table]]:
         case Panels():
             for name, blocks in block.choices.items():
                 for inner in blocks:
-                    yield from ((f"{name}: {title}", table) for title, table in tables_of(inner))
+                    for title, table in tables_of(inner):
+                        yield f"{name}: {title}", replace(table, title=f"{name}: {title}")
 
 
 def _block(block: Block) -> Iterator[str]:
@@ -60,8 +62,8 @@ def _block(block: Block) -> Iterator[str]:
     for title, table in tables_of(block):
         yield f"### {_plain(title)}"
         yield markdown_table(table)
-        if table.note:
-            yield _plain(table.note)
+        if table.caption:
+            yield _plain(table.caption)
 
 
 def markdown_table(table: Table) -> str:

@@ -19,6 +19,7 @@ from asyncguard_benchmark.harness.report.blocks import (
 )
 from asyncguard_benchmark.harness.report.curves import drawing
 from asyncguard_benchmark.harness.report.number_format import MINUS, NO_DATA, count, is_figure
+from asyncguard_benchmark.harness.suites import registry
 
 Keep = Callable[[str], str]
 """Takes a piece of the page that is not shown at first, and returns the key under which the page finds it."""
@@ -61,10 +62,14 @@ def block_html(block: Block, keep: Keep) -> str:
 
 def _table(table: Table) -> str:
     body = _wide(table.title, _grid(table))
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    note = _note(table.caption)
     if table.folded:
         return f"<details><summary>{escape(table.title)}</summary>{body}{note}</details>"
     return f"<h3>{escape(table.title)}</h3>{body}{note}"
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def _wide(title: str, body: str) -> str:
@@ -162,7 +167,7 @@ def _heat_map(heat: HeatMap) -> str:
         f'<table class="heat"><thead><tr><th scope="col">{escape(heat.corner)}</th>{heads}</tr></thead>'
         f"<tbody>{lines}</tbody></table>"
     )
-    return f'<h3>{escape(heat.title)}</h3>{_wide(heat.title, grid)}<p class="note">{escape(heat.note)}</p>'
+    return f"<h3>{escape(heat.title)}</h3>{_wide(heat.title, grid)}{_note(heat.table().caption)}"
 
 
 def _heat_cell(cell: HeatCell | None) -> str:
@@ -176,7 +181,8 @@ def _curves(curves: Curves) -> str:
     table = curves.table()
     return (
         f"<figure><figcaption>{escape(curves.title)}</figcaption>{drawing(curves)}"
-        f"<details><summary>Figures</summary>{_wide(table.title, _grid(table))}</details></figure>"
+        f"<details><summary>Figures</summary>{_wide(table.title, _grid(table))}</details>"
+        f"{_note(table.caption)}</figure>"
     )
 
 
@@ -189,5 +195,5 @@ def _panels(panels: Panels, keep: Keep) -> str:
         options.append(f'<option value="{escape(key)}">{escape(name)}</option>')
     return (
         f'<div class="panels"><p class="choice"><label>{escape(panels.name)} <select>{"".join(options)}</select>'
-        f'</label></p><div class="panel">{body}</div></div>'
+        f'</label></p>{_note(registry().persona_note(panels.choices))}<div class="panel">{body}</div></div>'
     )

@@ -152,7 +152,7 @@ def ensembles(found: Sequence[Findings]) -> Part:
         for each in effects
         if each.arm in (ALL, TIMING)
     ]
-    heads = ("model", "delay", "effect", "range", "median", "members", "of them harmed")
+    heads = ("persona", "delay", "effect", "range", "median", "members", "of them harmed")
     text = (
         "A published row is met by many sets of rates, so an effect on a persona is a range over members of its "
         "ensemble, and the range over few members is too narrow. No single number for a model is known. What stands "

@@ -60,6 +60,7 @@ SUITE = BenchmarkSuite(
     },
     agents=AGENTS,
     personas=dict.fromkeys(PERSONA_NAMES, ".agents.personas.agent:PersonaAgent"),
+    persona_note=".calibration.claims:persona_note",
     sets=("main", "four", "lite", "independent", "plain"),
     compositions=".dataset:compositions",
     drawn=".dataset:drawn_compositions",

@@ -1,22 +1,32 @@
 """Account of a calibration, as values that a table or a program can show."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED
 from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import Ensemble, Personas
+from asyncguard_benchmark.suites.asynctool.calibration.claims import (
+    Claim,
+    claims_of,
+    forecasts_of,
+)
+from asyncguard_benchmark.suites.asynctool.calibration.claims import (
+    Forecast as HeldOutForecast,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.delays import Forecast, forecasts
 from asyncguard_benchmark.suites.asynctool.calibration.figures import (
+    FITTED_COLUMNS,
     MAIN_COLUMNS,
+    ROUNDS_COLUMNS,
     SPLIT_COLUMNS,
     Figures,
     fit,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.tables import PublishedModel
 
-COLUMNS = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
+COLUMNS = (*MAIN_COLUMNS, *SPLIT_COLUMNS, *ROUNDS_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +37,9 @@ class ModelAccount:
     members: int
     error: float
     """Error of the best fit over the main columns, in points."""
-    worst_member: float
-    """Greatest error of a member."""
+    spread: float
+    """Points by which the worst member is worse than the best fit, over all that is fitted to."""
+    published: Figures
     predicted: Figures
     """Figures of the best fit."""
     by_column: Figures
@@ -43,6 +54,9 @@ class Account:
 
     models: Sequence[ModelAccount]
     forecasts: Sequence[Forecast]
+    """Of other delays."""
+    held_out: Sequence[HeldOutForecast]
+    claims: Sequence[Claim]
 
     @property
     def error(self) -> float:
@@ -51,11 +65,13 @@ class Account:
 
     @property
     def by_column(self) -> Figures:
-        """Mean error of each column over the models, in points."""
-        return {
-            column: sum(each.by_column[column] for each in self.models) / len(self.models)
-            for column in COLUMNS
-        }
+        """Mean error of each column over the models that have it, in points or rounds."""
+        found = {}
+        for column in COLUMNS:
+            errors = [each.by_column[column] for each in self.models if column in each.by_column]
+            if errors:
+                found[column] = sum(errors) / len(errors)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
@@ -64,6 +80,12 @@ class Account:
             "by_column": dict(self.by_column),
             "models": [_model_to_json(each) for each in self.models],
             "delays": [_forecast_to_json(each) for each in self.forecasts],
+            "held_out": [asdict(each) | {"error": each.error} for each in self.held_out],
+            "claims": [
+                asdict(each)
+                | {"scores_stand": each.scores_stand, "rounds_stand": each.rounds_stand}
+                for each in self.claims
+            ],
         }
 
 
@@ -74,23 +96,29 @@ def account_of(models: Sequence[PublishedModel], personas: Personas) -> Account:
         models: The published models.
         personas: With an ensemble for each of them.
     """
+    held_out = forecasts_of(models, personas)
     return Account(
         models=[_model(each, personas.ensemble(each.key)) for each in models],
         forecasts=forecasts(models, personas.ensembles),
+        held_out=held_out,
+        claims=claims_of(held_out, personas),
     )
 
 
 def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
     rows = [member.figures[Regime.FIXED1.value] for member in ensemble.members]
+    published = {**model.main, **model.rounds}
     best = fit(rows[0], model.main)
+    errors = [fit(row, model.target, FITTED_COLUMNS).error for row in rows]
     rates = [member.rates.to_json() for member in ensemble.members]
     return ModelAccount(
         model=model,
         members=len(rows),
         error=best.error,
-        worst_member=max(fit(row, model.main).error for row in rows),
+        spread=max(errors) - errors[0],
+        published=published,
         predicted=rows[0],
-        by_column=fit(rows[0], model.main, COLUMNS).by_column,
+        by_column=fit(rows[0], published, COLUMNS).by_column,
         rates={
             name: (min(each[name] for each in rates), max(each[name] for each in rates))
             for name in FITTED
@@ -101,11 +129,11 @@ def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
 def _model_to_json(each: ModelAccount) -> dict[str, Any]:
     return {
         "model": each.model.key,
-        "published": dict(each.model.main),
+        "published": dict(each.published),
         "predicted": dict(each.predicted),
         "error": each.error,
         "members": each.members,
-        "worst_member": each.worst_member,
+        "spread": each.spread,
         "rates": {name: list(bounds) for name, bounds in each.rates.items()},
     }
 

@@ -1,9 +1,9 @@
 """Selection of the played points that stand for a model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from asyncguard_benchmark.suites.asynctool.calibration.figures import Figures, fit
+from asyncguard_benchmark.suites.asynctool.calibration.figures import FITTED_COLUMNS, Figures, fit
 from asyncguard_benchmark.suites.asynctool.calibration.space import Point
 from asyncguard_benchmark.suites.asynctool.calibration.tables import PublishedModel
 
@@ -20,11 +20,22 @@ class Played:
 
     points: list[Point] = field(default_factory=list)
     figures: list[Figures] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    """The model whose published figures led to a point; empty for those that are spread over the box."""
 
-    def add(self, point: Point, figures: Figures) -> None:
+    def add(self, point: Point, figures: Figures, owner: str = "") -> None:
         """Add a point and its figures."""
         self.points.append(point)
         self.figures.append(figures)
+        self.owners.append(owner)
+
+    def led_to_by(self, owners: Collection[str]) -> "Played":
+        """Return a copy with the spread points and those that some models' published figures led to."""
+        kept = Played()
+        for point, figures, owner in zip(self.points, self.figures, self.owners, strict=True):
+            if not owner or owner in owners:
+                kept.add(point, figures, owner)
+        return kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +51,13 @@ class Chosen:
     """Number of played points that were within the tolerance."""
 
 
-def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chosen:
+def choose(
+    model: PublishedModel,
+    played: Played,
+    *,
+    fill: bool = False,
+    without: Collection[str] = (),
+) -> Chosen:
     """Return the best fit, and of all within the tolerance those that differ most.
 
     Args:
@@ -48,8 +65,10 @@ def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chos
         played: Points to choose from.
         fill: True if the next best are taken, too, if too few are within the tolerance: a best fit that is a lucky
             draw has few others near it.
+        without: Published columns that are left out.
     """
-    errors = [fit(figures, model.main).error for figures in played.figures]
+    columns = [name for name in FITTED_COLUMNS if name not in without]
+    errors = [fit(figures, model.target, columns).error for figures in played.figures]
     least = min(errors)
     within = [index for index, error in enumerate(errors) if error <= least + TOLERANCE]
     fitting = len(within)

@@ -4,15 +4,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from asyncguard_benchmark.harness.scenario import Regime
-from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import Ensemble, Member, Personas
+from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
+    Ensemble,
+    HeldOut,
+    Member,
+    Personas,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.ensembles import (
     LEAST_MEMBERS,
     Chosen,
     Played,
     choose,
 )
+from asyncguard_benchmark.suites.asynctool.calibration.held_out import hold_out
 from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial
-from asyncguard_benchmark.suites.asynctool.calibration.search import Plan, search, widen
+from asyncguard_benchmark.suites.asynctool.calibration.search import WIDENING, Plan, search, widen
 from asyncguard_benchmark.suites.asynctool.calibration.space import rates_at
 from asyncguard_benchmark.suites.asynctool.calibration.tables import PublishedModel
 
@@ -25,7 +31,7 @@ class Effort:
     """Amount of episodes to play."""
 
     plan: Plan = field(default_factory=Plan)
-    widening: int = 100
+    widening: int = 25
     """Rounds at most that are played for ensembles which are too small."""
     delay_members: int = 4
     """Members that are played in the other regimes where something is published."""
@@ -42,8 +48,8 @@ def calibrate(models: Sequence[PublishedModel], pool: Pool, effort: Effort, told
         effort: Amount of episodes to play.
         told: Is told of every trial.
     """
-    total = effort.plan.trials(len(models))
-    played = search(models, pool, effort.plan, lambda done: told("search", done, total))
+    played = searched(models, pool, effort.plan, told)
+    held_out = forecast_held_out(models, pool, played, told)
     for number in range(effort.widening):
         thin = [each for each in _choose(models, played) if len(each.indices) < LEAST_MEMBERS]
         if not thin:
@@ -55,7 +61,33 @@ def calibrate(models: Sequence[PublishedModel], pool: Pool, effort: Effort, told
     for done, _ in enumerate(pool.play(trials), 1):
         told("other delays", done, len(trials))
     ensembles = {each.model.key: _ensemble(each, played, pool, effort) for each in chosen}
-    return Personas(corpus=pool.digest, seed=0, ensembles=ensembles)
+    return Personas(corpus=pool.digest, seed=0, ensembles=ensembles, held_out=held_out)
+
+
+def trials_of_fit(models: Sequence[PublishedModel], effort: Effort) -> int:
+    """Return the most trials that a fit takes; fewer if ensembles are soon large enough."""
+    regimes = sum(len(each.by_regime) - 1 for each in models)
+    extrapolated = sum(Regime.SYNC not in each.by_regime for each in models)
+    return (
+        effort.plan.trials(len(models))
+        + len(models)
+        + effort.widening * WIDENING * len(models)
+        + regimes * effort.delay_members
+        + extrapolated * effort.extrapolated
+    )
+
+
+def searched(models: Sequence[PublishedModel], pool: Pool, plan: Plan, told: Told) -> Played:
+    """Return the points of the search; see `calibrate`."""
+    total = plan.trials(len(models))
+    return search(models, pool, plan, lambda done: told("search", done, total))
+
+
+def forecast_held_out(
+    models: Sequence[PublishedModel], pool: Pool, played: Played, told: Told
+) -> HeldOut:
+    """Return the forecasts of what is held out; see `held_out`."""
+    return hold_out(models, pool, played, lambda done: told("held out", done, len(models)))
 
 
 def _choose(models: Sequence[PublishedModel], played: Played) -> list[Chosen]:

@@ -10,13 +10,16 @@ _RIDGE = 1e-2
 """Pull of slopes towards 0, so that directions without data have none."""
 
 
-def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector) -> Matrix:
+def slopes(
+    points: Sequence[Vector], figures: Sequence[Vector], weights: Vector, ridge: float = _RIDGE
+) -> Matrix:
     """Return weighted least squares: a row of slopes for each figure.
 
     Args:
         points: Points that were played.
         figures: Their figures.
         weights: Their weights.
+        ridge: Pull towards 0, beside the variance of a coordinate.
     """
     total = sum(weights)
     centre = [
@@ -37,7 +40,7 @@ def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector)
     gram = [
         [
             sum(w * x[i] * x[k] for w, x in zip(weights, moved, strict=True)) / total
-            + (_RIDGE if i == k else 0.0)
+            + (ridge if i == k else 0.0)
             for k in range(size)
         ]
         for i in range(size)
@@ -51,6 +54,32 @@ def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector)
     ]
     solved = solve(gram, sides)
     return [[solved[i][j] for i in range(size)] for j in range(len(level))]
+
+
+def regressed(
+    known: Sequence[Vector], values: Sequence[Vector], at: Vector, ridge: float, weights: Vector
+) -> list[float]:
+    """Return the values that a linear regression says for one more case.
+
+    Args:
+        known: What is known of every case.
+        values: The values of every case.
+        at: What is known of the further case.
+        ridge: Pull of slopes towards 0, beside the variance of what is known.
+        weights: Of the cases.
+    """
+    total = sum(weights)
+    gap = [
+        each - sum(w * x for w, x in zip(weights, column, strict=True)) / total
+        for each, column in zip(at, zip(*known, strict=True), strict=True)
+    ]
+    return [
+        sum(w * v for w, v in zip(weights, column, strict=True)) / total
+        + sum(slope * each for slope, each in zip(row, gap, strict=True))
+        for column, row in zip(
+            zip(*values, strict=True), slopes(known, values, weights, ridge), strict=True
+        )
+    ]
 
 
 def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float]:

@@ -24,6 +24,8 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "impatience": (0.001, 0.4),
     "collapse": (0.001, 0.5),
     "persistence": (0.05, 0.95),
+    "rotation": (0.05, 0.95),
+    "linger": (0.005, 0.9),
     "frailty": (0.0, 3.5),
     "difficulty": (0.0, 3.0),
     "distraction": (0.0, 1.0),

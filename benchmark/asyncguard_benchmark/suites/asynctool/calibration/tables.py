@@ -6,15 +6,16 @@ figure is left out here, so that nothing is fitted to it or compared with it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.harness.scenario import Kind, Regime
 from asyncguard_benchmark.suites.asynctool.calibration.figures import (
     MAIN_COLUMNS,
+    ROUNDS_COLUMNS,
     SPLIT_COLUMNS,
     Figures,
 )
@@ -30,6 +31,11 @@ _SYNC_COLUMNS = {"s2": "similar2", "c2": "cross2", "s3": "similar3", "c3": "cros
 """Columns of the table without delay, and what they are called here."""
 _MISPRINTS = frozenset({(Regime.FIXED2, "gpt-4.1", "subtask_acc")})
 """Figures that contradict the others of their row."""
+_PAPER_SIZES = {Kind.S2: (2, 120), Kind.C2: (2, 132), Kind.S3: (3, 240), Kind.C3: (3, 220)}
+"""Sub-tasks and number of the paper's compositions by kind."""
+LEAST_SOLVED = 10
+"""Solved compositions below which a published mean of rounds is too uncertain to fit to: its standard error is near 0.7
+rounds then. It is compared all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +48,26 @@ class PublishedModel:
     """Its name as printed."""
     by_regime: Mapping[Regime, Figures]
     """Published figures; for the main regime with the columns by kind."""
+    rounds: Figures = field(default_factory=dict)
+    """Rounds on success at `fixed1`; empty for models of which none are published."""
+
+    @property
+    def target(self) -> Figures:
+        """What a persona is fitted to: the main row, and the rounds that do not rest on a handful of runs."""
+        return {
+            **self.main,
+            **{c: v for c, v in self.rounds.items() if self.solved(c) >= LEAST_SOLVED},
+        }
+
+    def solved(self, rounds_column: str) -> float:
+        """Return the number of solved compositions that a figure of rounds is the mean of, by the published scores."""
+        size = ROUNDS_COLUMNS[rounds_column]
+        return sum(
+            count * self.main[column] / 100
+            for column, kind in SPLIT_COLUMNS.items()
+            for sized, count in (_PAPER_SIZES[kind],)
+            if sized == size
+        )
 
     @property
     def main(self) -> Figures:
@@ -86,7 +112,9 @@ def _model(name: str, tables: Mapping[str, Any]) -> PublishedModel:
     sync = _row(tables["sync_task_count"], name)
     if sync is not None:
         found[Regime.SYNC] = {ours: sync[theirs] for theirs, ours in _SYNC_COLUMNS.items()}
-    return PublishedModel(key=key, name=name, by_regime=found)
+    taken = _row(tables["rounds_on_success"], name) or {}
+    rounds = {column: taken[f"tasks{size}"] for column, size in ROUNDS_COLUMNS.items() if taken}
+    return PublishedModel(key=key, name=name, by_regime=found, rounds=rounds)
 
 
 def _row(table: Any, name: str) -> Mapping[str, Any] | None:

@@ -6,6 +6,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.harness.loading import shipped_compositions
@@ -17,44 +18,42 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import (
     to_json,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.account import (
+    COLUMNS,
     Account,
     ModelAccount,
     account_of,
 )
 from asyncguard_benchmark.suites.asynctool.calibration.delays import OTHER_REGIMES, Forecast
-from asyncguard_benchmark.suites.asynctool.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS
-from asyncguard_benchmark.suites.asynctool.calibration.fit import Effort, Told, calibrate
+from asyncguard_benchmark.suites.asynctool.calibration.figures import MAIN_COLUMNS
+from asyncguard_benchmark.suites.asynctool.calibration.fit import (
+    Effort,
+    Told,
+    calibrate,
+    forecast_held_out,
+    searched,
+    trials_of_fit,
+)
 from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial, digest_of_corpus
 from asyncguard_benchmark.suites.asynctool.calibration.tables import published_models
+from asyncguard_benchmark.suites.asynctool.commands.held_out_tables import SHORT, print_held_out
 
 _PAUSE = 5.0
 """Seconds between two lines of progress."""
 _SAME = 0.002
 """Points by which a figure in the file may differ from that of a new run: it is rounded there."""
 _QUICK = 10
+_SECONDS = 0.7
+"""Seconds that a trial took on one processor of the machine that this was written on."""
 MOST_ERROR, MOST_COLUMN_ERROR = 1.5, 3.0
 """Points of mean error that a calibration may have, over everything and in one column."""
-
-_SHORT = {
-    "func_f1": "func",
-    "param_f1": "param",
-    "subtask_traj": "traj",
-    "subtask_env": "env",
-    "subtask_acc": "acc",
-    "task_traj": "t.traj",
-    "task_env": "t.env",
-    "overall": "overall",
-    "similar2": "S2",
-    "similar3": "S3",
-    "cross2": "C2",
-    "cross3": "C3",
-}
 
 
 def execute(options: Namespace) -> int:
     """Run the command."""
     if options.fit:
         personas = _fit(options)
+    elif options.held_out:
+        personas = _held_out(options)
     else:
         personas = shipped_personas()
         if digest_of_corpus(shipped_compositions()) != personas.corpus:
@@ -72,6 +71,8 @@ def execute(options: Namespace) -> int:
                 "differing": differing if options.check else None,
             }
         )
+    elif options.held_out:
+        print_held_out(console(), account.held_out, account.claims)
     else:
         _print(account)
         if options.check:
@@ -82,16 +83,40 @@ def execute(options: Namespace) -> int:
     return 1 if differing else 0
 
 
-def _fit(options: Namespace) -> Personas:
+def _effort(options: Namespace) -> Effort:
     effort = Effort()
     plan = replace(effort.plan, seed=options.seed)
     if options.quick:
         effort = replace(effort, widening=1, delay_members=1, extrapolated=1)
         plan = replace(plan, spread=plan.spread // _QUICK, rounds=1, proposals=1)
+    return replace(effort, plan=plan)
+
+
+def _say_how_long(trials: int, options: Namespace, pool: Pool) -> None:
+    left = max(0, trials - pool.known)
+    minutes = left * _SECONDS / options.jobs / 60
+    notice(
+        f"{trials} trials, of which {min(pool.known, trials)} are in {options.work} already: at most "
+        f"{minutes:.0f} minutes on {options.jobs} free processors"
+    )
+
+
+def _held_out(options: Namespace) -> Personas:
+    """Return the shipped personas with what is held out foretold afresh; the file stays as it is."""
+    models, plan = published_models(), _effort(options).plan
     with Pool(shipped_compositions(), options.work, options.jobs) as pool:
-        if pool.known:
-            notice(f"{pool.known} trials are in {options.work} already")
-        personas = calibrate(published_models(), pool, replace(effort, plan=plan), _progress())
+        _say_how_long(plan.trials(len(models)) + len(models), options, pool)
+        tell = _progress()
+        played = searched(models, pool, plan, tell)
+        held_out = forecast_held_out(models, pool, played, tell)
+    return replace(shipped_personas(), held_out=held_out)
+
+
+def _fit(options: Namespace) -> Personas:
+    models, effort = published_models(), _effort(options)
+    with Pool(shipped_compositions(), options.work, options.jobs) as pool:
+        _say_how_long(trials_of_fit(models, effort), options, pool)
+        personas = calibrate(models, pool, effort, _progress())
     options.out.write_text(json.dumps(to_json(personas)) + "\n", encoding="utf-8")
     notice(f"the personas are in {options.out}")
     return personas
@@ -124,7 +149,7 @@ def _check(personas: Personas, jobs: int) -> list[str]:
         model
         for (model, member), figures in zip(first.items(), played, strict=True)
         if any(
-            abs(figures[name] - value) > _SAME
+            abs(figures.get(name, inf) - value) > _SAME
             for name, value in member.figures[Regime.FIXED1.value].items()
         )
     ]
@@ -132,14 +157,22 @@ def _check(personas: Personas, jobs: int) -> list[str]:
 
 def _print(account: Account) -> None:
     out = console()
-    columns = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
-    heads = ("model", "", *(_SHORT[name] for name in columns), "error", "worst", "members")
+    columns = COLUMNS
+    heads = ("model", "", *(SHORT[name] for name in columns), "error", "spread", "members")
     lines = [line for each in account.models for line in _rows(each, columns)]
-    out.print(table(heads, lines, title="Published and predicted, fixed1, per cent"))
+    out.print(
+        table(
+            heads,
+            lines,
+            title="Published for MODEL, and predicted by persona:MODEL; fixed1, per cent, and rounds",
+        )
+    )
     means = account.by_column
     out.print(f"\nMean error over models and the eight main columns: {account.error:.2f} points.")
     out.print(
-        "By column: " + ", ".join(f"{_SHORT[name]} {means[name]:.2f}" for name in columns) + "."
+        "By column: "
+        + ", ".join(f"{SHORT[name]} {means[name]:.2f}" for name in columns if name in means)
+        + "."
     )
     met = account.error <= MOST_ERROR and all(
         means[name] <= MOST_COLUMN_ERROR for name in MAIN_COLUMNS
@@ -181,21 +214,29 @@ def _print(account: Account) -> None:
             )
             for e in extrapolated
         ]
-        out.print(table(("model", "overall", "range"), lines, title="Extrapolated: sync"))
+        out.print(
+            table(
+                ("model", "overall", "range"), lines, title="Extrapolated for persona:MODEL: sync"
+            )
+        )
+    out.print()
+    print_held_out(out, account.held_out, account.claims)
 
 
 def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]:
     published = [
-        f"{each.model.main[name]:.1f}" if name in each.model.main else "-" for name in columns
+        f"{each.published[name]:.1f}" if name in each.published else "-" for name in columns
     ]
     yield (each.model.key, "published", *published, "", "", "")
-    predicted = [f"{each.predicted[name]:.1f}" for name in columns]
+    predicted = [
+        f"{each.predicted[name]:.1f}" if name in each.predicted else "-" for name in columns
+    ]
     yield (
         "",
         "predicted",
         *predicted,
         f"{each.error:.2f}",
-        f"{each.worst_member:.2f}",
+        f"{each.spread:.2f}",
         str(each.members),
     )
 

@@ -17,12 +17,13 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.shipped import PREFIX
 
 
 class PersonaAgent(PlanningAgent):
-    """Agent that errs at given rates; it holds the plan and takes every value from messages, or guesses it.
+    """Simulated agent with rates fitted to figures published for a model; nothing of that model was run.
 
-    It is not a model of how a language model works. Its rates are fitted to the scores of published
-    models, so that it fails as often as they do and its failures correlate as theirs do. A guard
-    that helps it would help a model that errs in these ways; whether a given model errs so is not
-    known.
+    It holds the plan, and takes every value from messages or guesses it. It is
+    not a model of how a language model works. It fails as often as the model did by what was
+    published, and its failures correlate as published; `bench calibrate --held-out` says what it
+    foretells beyond that. A guard that helps it would help a model that errs in these ways; whether
+    a given model errs so is not known.
     """
 
     rates: Rates = Rates()

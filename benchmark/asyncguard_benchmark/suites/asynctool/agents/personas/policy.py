@@ -98,12 +98,15 @@ class Mind:
             return Completed()
         waiting = sum(task.waiting for task in sight.tasks)
         turn = _Turn(tasks=sight.tasks, reminded=reminded, awaited=waiting)
-        for task in self._in_order(sight.tasks):
+        looked_at = self._looked_at(sight.tasks)
+        for task in looked_at:
             move = self._move(task, turn)
             if move is not None:
                 return move
         if not waiting:
             return Completed()
+        if len(looked_at) < len(sight.tasks):
+            return Idle()
         hurries = self._happens("impatience", 0.0, "run", calls, len(sight.reminders))
         return Completed() if hurries else Idle()
 
@@ -111,13 +114,21 @@ class Mind:
         threshold = self._thresholds[rate]
         return threshold > _NEVER and self._draws.below(threshold + shift, *key, rate)
 
-    def _in_order(self, tasks: Sequence[Belief]) -> list[Belief]:
-        """Return sub-tasks at rest before those that wait; the latest one before all, if it persists."""
-        ranked = sorted(tasks, key=lambda task: task.waiting)
-        latest = max(tasks, key=lambda task: task.attempts[-1].said if task.attempts else 0)
-        if latest.attempts and self._happens(
-            "persistence", 0.0, latest.plan.task_id, len(latest.attempts)
-        ):
+    def _looked_at(self, tasks: Sequence[Belief]) -> list[Belief]:
+        """Return the sub-tasks that it may go on with, the first choice first.
+
+        Those at rest come before those that wait. How it goes from one to the next is drawn for its latest call: it
+        waits for that one's result, or looks at the same sub-task first, or at the one that it left alone longest.
+        """
+        latest = max(tasks, key=_latest_call)
+        if not latest.attempts:
+            return list(tasks)
+        key = (latest.plan.task_id, len(latest.attempts))
+        if latest.waiting and self._happens("linger", 0.0, *key):
+            return [latest]
+        rotates = self._happens("rotation", 0.0, *key)
+        ranked = sorted(tasks, key=lambda task: (task.waiting, rotates and _latest_call(task)))
+        if self._happens("persistence", 0.0, *key):
             return [latest, *(task for task in ranked if task is not latest)]
         return ranked
 
@@ -247,6 +258,11 @@ class Mind:
             )
             if number == at or sprawls:
                 yield name
+
+
+def _latest_call(task: Belief) -> int:
+    """Return the number of the message with the latest call of a sub-task; 0 before the first."""
+    return task.attempts[-1].said if task.attempts else 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,10 @@ class Rates:
     """Breaks a run off at a random place; an occasion is a run."""
     persistence: float = 0.0
     """Looks at the sub-task of its latest call first, before it turns to another."""
+    rotation: float = 0.0
+    """Turns to the sub-task that it has left alone longest, and not to the first in the order of the prompt."""
+    linger: float = 0.0
+    """Waits for the result of its latest call, though another sub-task could go on."""
     frailty: float = 0.0
     """Logits by which runs differ: one standard deviation of what all error rates of a run share."""
     difficulty: float = 0.0

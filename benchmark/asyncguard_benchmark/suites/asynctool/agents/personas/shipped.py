@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.suites import PERSONA
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import FITTED, Rates
 
 _FILE = "personas.json"
-PREFIX = "persona:"
+PREFIX = PERSONA
 """Beginning of the name of a persona; the model's name follows."""
 
 
@@ -39,6 +40,16 @@ class Ensemble:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Figures that personas foretold without having been fitted to them."""
+
+    columns: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """Model -> what was held out together -> column -> forecast; a column without data is absent."""
+    models: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Model -> column -> forecast from the rates of the other models."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Personas:
     """The content of the file."""
 
@@ -47,6 +58,7 @@ class Personas:
     seed: int
     """Seed of the draws that they were fitted with."""
     ensembles: Mapping[str, Ensemble]
+    held_out: HeldOut = field(default_factory=HeldOut)
 
     def ensemble(self, model: str) -> Ensemble:
         """Return the ensemble of a model.
@@ -89,16 +101,24 @@ def to_json(personas: Personas) -> dict[str, Any]:
             model: [_member_to_json(each) for each in e.members]
             for model, e in personas.ensembles.items()
         },
+        "held_out": {
+            "columns": {
+                model: {group: _rounded(row) for group, row in groups.items()}
+                for model, groups in personas.held_out.columns.items()
+            },
+            "models": {model: _rounded(row) for model, row in personas.held_out.models.items()},
+        },
     }
 
 
 def _member_to_json(member: Member) -> dict[str, Any]:
     rates = member.rates.to_json()
-    figures = {
-        regime: {column: round(value, 3) for column, value in row.items()}
-        for regime, row in member.figures.items()
-    }
+    figures = {regime: _rounded(row) for regime, row in member.figures.items()}
     return {"rates": [rates[name] for name in FITTED], "figures": figures}
+
+
+def _rounded(row: Mapping[str, float]) -> dict[str, float]:
+    return {column: round(value, 3) for column, value in row.items()}
 
 
 def from_json(value: Mapping[str, Any]) -> Personas:
@@ -113,7 +133,10 @@ def from_json(value: Mapping[str, Any]) -> Personas:
             model: Ensemble(model=model, members=tuple(_member(each, names) for each in members))
             for model, members in value["models"].items()
         }
-        return Personas(corpus=value["corpus"], seed=value["seed"], ensembles=ensembles)
+        held_out = HeldOut(**value.get("held_out", {}))
+        return Personas(
+            corpus=value["corpus"], seed=value["seed"], ensembles=ensembles, held_out=held_out
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise DataError(_FILE, f"cannot be read: {type(problem).__name__} {problem}") from problem
 
