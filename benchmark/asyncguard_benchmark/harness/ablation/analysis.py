@@ -306,6 +306,8 @@ def _sham(arms: Arms, effects: Sequence[Effect]) -> Sham | None:
         beside_features=beside,
         rejections_wanted=sum(outcome.refusals_wanted for outcome in played),
         rejections_made=sum(outcome.refused for outcome in played),
+        reminders_wanted=sum(outcome.reminders_wanted for outcome in played),
+        reminders_made=sum(outcome.reminded for outcome in played),
     )
 
 

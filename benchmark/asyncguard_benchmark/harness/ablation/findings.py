@@ -30,6 +30,8 @@ MOST_ERRORS = 0.02
 """Share of infrastructure errors above which an arm counts for nothing."""
 MARGIN = 1.0
 """Non-inferiority margin, in points: a guard that costs less does no harm."""
+LEAST_IMITATED = 0.5
+"""Share of refusals and reminders that a sham has to make of those of the guards to be a control of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +159,15 @@ class Sham:
     """Rejections in the paired runs with all guards."""
     rejections_made: int
     """Rejections that the sham made of them; fewer if runs ended before."""
+    reminders_wanted: int = 0
+    """Reminders in place of an end in the paired runs."""
+    reminders_made: int = 0
+
+    @property
+    def works(self) -> bool:
+        """True if it did most of what it was to imitate; otherwise what it is compared with has no control."""
+        wanted = self.rejections_wanted + self.reminders_wanted
+        return self.rejections_made + self.reminders_made >= LEAST_IMITATED * wanted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -246,10 +246,10 @@ def _inferred(name: str, outcomes: Mapping[str, Outcome], lattice: Lattice) -> O
         return lattice.find(arm_of(name).switched_on)
     if everything is None or everything.rejections:
         return None
-    # Without a refusal the agent was told none, and a sham has none to imitate.
+    # Without a refusal the agent was told none, and a sham has none to imitate; nor a reminder.
     if name == WORDLESS:
         return everything
-    return outcomes.get(FEATURES) if name == SHAM else None
+    return outcomes.get(FEATURES) if name == SHAM and not everything.nudges else None
 
 
 def _shares(unit: Unit, lattice: Lattice) -> Mapping[str, float] | None:
