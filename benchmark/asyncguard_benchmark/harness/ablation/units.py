@@ -103,6 +103,11 @@ class Task:
     known: tuple[Episode, ...] = ()
     """Episodes of it that were played before."""
 
+    @classmethod
+    def untouched(cls, unit: Unit) -> "Task":
+        """Return a unit of which nothing was played."""
+        return cls(unit=unit)
+
 
 @dataclass(kw_only=True)
 class _Playing:

@@ -29,15 +29,16 @@ def four_cells(found: Sequence[Findings]) -> Part:
             ),
             value_of(cell.guarded_delayed),
             span(cell.gap, signed=True),
-            "-" if cell.closed_by_timing is None else f"{cell.closed_by_timing.value:.0f} %",
+            span(cell.closed_by_timing),
             span(cell.interaction, signed=True),
         )
         for each in found
         for cell in each.four_cells
     ]
     text = (
-        "The gap is what delay costs without guards; `closed` is the part of it that timing guards close, a dash "
-        "where there is no gap to speak of; interaction is (guarded - unguarded) delayed minus sync."
+        "The gap is what delay costs without guards; `closed` is the part of it that timing guards close, in per cent "
+        "with Fieller's interval, a dash where there is no gap to speak of; interaction is (guarded - unguarded) "
+        "delayed minus sync."
     )
     heads = (
         "agent",

@@ -3,7 +3,19 @@
 from collections.abc import Iterable, Sequence
 
 from asyncguard_benchmark.harness.ablation.findings import Findings
-from asyncguard_benchmark.harness.report.result_cells import Line
+from asyncguard_benchmark.harness.report.headlines import (
+    HEADS,
+    REACH,
+    Headline,
+    band,
+    caption,
+    groups,
+    headline_lines,
+    of_findings,
+    power,
+    sentences,
+)
+from asyncguard_benchmark.harness.report.result_cells import Line, Part
 from asyncguard_benchmark.harness.report.result_context import (
     compliance,
     detectors,
@@ -30,26 +42,49 @@ _OPENING = (
 )
 
 
-def results(found: Sequence[Findings]) -> str:
-    """Return the document.
+def results(
+    found: Sequence[Findings],
+    headlines: Sequence[Headline] | None = None,
+    *,
+    reach: float = REACH,
+    figure: str = "",
+    design: str = "",
+    further: Iterable[Part] = (),
+) -> str:
+    """Return the document: one table, a summary, and a chapter for each question.
 
     Args:
         found: Ablations; what they have in common is said once.
+        headlines: Comparisons of the first table; every setup with a sham unless a design says which ones count.
+        reach: Points that the interval of a headline is to reach at most; wider ones are marked.
+        figure: Name of a picture of the headlines that lies beside the document; empty for none.
+        design: Sentence on the design that was played; empty for none.
+        further: Chapters of one's own, at the end.
     """
-    parts = ["# Results", _OPENING, *(_source(each) for each in found)]
+    first = of_findings(found) if headlines is None else headlines
     alone = without_twins(found)
     studies = [study for each in alone for study in each.studies]
+    parts = ["# Results"]
+    if first:
+        parts += [_table(HEADS, headline_lines(first, reach)), caption(reach), "## Summary"]
+        parts += ["\n".join(f"- {each}" for each in sentences(first, reach))]
+        parts += [f"![all - sham and sham - none, with intervals]({figure})"] if figure else []
+    parts += [_OPENING, *([design] if design else []), *(_source(each) for each in found)]
     for title, text, heads, lines in (
+        groups(first),
+        power(first, reach),
+        band(found),
         by_delay(studies),
-        front_ends(found),
         shares(studies),
         left_out(studies),
+        front_ends(found),
         controls(studies),
         four_cells(alone),
         detectors(alone),
         wild_split(alone),
         ensembles(alone),
         compliance(alone),
+        *further,
     ):
         if lines:
             parts += [f"## {title}", text, _table(heads, lines)]
