@@ -278,7 +278,7 @@ def test_a_sham_that_lets_everything_pass_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is no control of what guards refuse or remind of, and the command fails."""
+    """It controls for nothing that guards refuse or remind of, and the command fails."""
     ids = ",".join(each.id for each in (FEW if agent == "eager" else SOME[:4]))
     words = ["ablate", "--agents", agent, "--compositions", ids, "--regimes", "fixed1"]
     rest = ["--no-wild", "--no-shadow", "--no-compliance", "--jobs", "1", "--resamples", "20"]

@@ -11,6 +11,7 @@ import pytest
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.findings import Findings, Study, write_findings
 from asyncguard_benchmark.harness.report.headlines import Headline, picture
+from asyncguard_benchmark.harness.report.result_cells import Part
 from asyncguard_benchmark.harness.report.results import results
 from tests.benchmark.builders_findings import around, effect, findings, study
 
@@ -274,7 +275,7 @@ def test_no_ratio_stands_without_an_interval() -> None:
 
 def test_chapters_of_others_follow() -> None:
     """A part that another module made stands at the end, and an empty one is left out."""
-    mine = ("Mine", "What it says.", ("a", "b"), [("1", "2")])
+    mine: Part = ("Mine", "What it says.", ("a", "b"), [("1", "2")])
     text = results([findings("eager")], further=[mine, ("Empty", "None.", ("a",), [])])
     assert text.endswith("## Mine\n\nWhat it says.\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n")
     assert "## Empty" not in text

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from asyncguard_benchmark.commands.output import console, notice, print_json, with_progress
+from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.replay import recorded_tools
 from asyncguard_benchmark.commands.report import FINDINGS
 from asyncguard_benchmark.harness.ablation.design_file import (
@@ -157,7 +157,17 @@ def _written(
         kept = [findings_to_json(each) for each in found]
         print_json({"file": str(options.out), "findings": kept})
     else:
-        console().print(str(options.out), markup=False, soft_wrap=True)
+        out = console()
+        out.print(
+            table(
+                told.HEADS,
+                told.headline_lines(headlines, reach),
+                title="All guards beside the sham",
+            )
+        )
+        title, _, heads, lines = told.power(headlines, reach)
+        out.print(table(heads, lines, title=title))
+        out.print(str(options.out), markup=False, soft_wrap=True)
     broken = [each.name for each in headlines if each.broken]
     if broken:
         notice(f"the sham did not do its work, so there is no control: {', '.join(broken)}")

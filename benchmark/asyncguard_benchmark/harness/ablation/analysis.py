@@ -257,7 +257,8 @@ def effect_of(
         naive_error=100 * estimate.naive,
         shared_error=100
         * shared_part(
-            estimate.error, own_error([float(pair.difference) for pair in pairs], sources)
+            estimate.error,
+            max(estimate.naive, own_error([float(pair.difference) for pair in pairs], sources)),
         ),
         p=estimate.p,
         p_family=None,

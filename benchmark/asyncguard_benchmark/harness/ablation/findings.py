@@ -126,7 +126,7 @@ class Effect:
         return least_seen(self.reach, self.standard_error)
 
     def pairs_needed(self, reach: float) -> int | None:
-        """Return the pairs for an interval that reaches so many points, or None if more of these tasks' are no help."""
+        """Return the pairs for an interval that reaches so many points, or None if these tasks do not allow it."""
         return observations_needed(
             self.pairs,
             error=self.standard_error,
@@ -305,6 +305,8 @@ class Settings:
     suite: str
     """Name of the compositions."""
     compositions: int
+    every: int = 1
+    """Each agent and seed played every n-th of them only, and others than the next ones."""
     sub_tasks: int
     """Number over all compositions."""
     sources: int

@@ -243,6 +243,7 @@ class Ablation:
             command=command,
             suite=self.design.suite,
             compositions=len(compositions),
+            every=self.design.every,
             sub_tasks=len(tasks),
             sources=len(set(tasks)),
             seeds=tuple(self.design.seeds),

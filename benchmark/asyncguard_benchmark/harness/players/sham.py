@@ -12,8 +12,9 @@ choice of its target. The sham keeps all of it and takes the choice away:
 
 Deferrals are not imitated, because the agent is told nothing by them.
 
-The sham is not flat and is not meant to be. An agent that errs in many calls is often refused a wrong one by
-chance, and makes it again, with other draws and later. What guards are worth is what they add to that: `all - sham`.
+The sham is not flat and is not meant to be. Of an agent that errs in many calls it often refuses a wrong one by chance,
+and an agent that heeds refusals then makes that step with care, whatever the refusal said. What guards are worth is
+what they add to that: `all - sham`. A sham that avoided wrong calls would be flat, and would know what guards know.
 """
 
 import re

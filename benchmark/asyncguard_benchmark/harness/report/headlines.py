@@ -135,7 +135,7 @@ def sentences(headlines: Sequence[Headline], reach: float) -> Iterator[str]:
         yield (
             f"**The sham is not flat** for {', '.join(rising)}: refusals and reminders at random, as many and in the "
             "same words, change the result by themselves. An agent that errs in many calls is refused a wrong one by "
-            "chance and makes it again. `all - none` counts that as the guards' doing; `all - sham` does not."
+            "chance, and makes it again with care. `all - none` counts that for the guards; `all - sham` does not."
         )
     for each, effect in known:
         if effect.reach > reach:
@@ -154,7 +154,7 @@ def _is_zero(effect: Effect) -> bool:
 def _remedy(effect: Effect, reach: float) -> str:
     needed = effect.pairs_needed(reach)
     if needed is None:
-        return f"No number of compositions of the same tasks brings it to ± {reach:g}; more tasks would."
+        return f"By these pairs, more compositions of the same tasks do not bring it to ± {reach:g}; more tasks do."
     return f"About {needed:,} pairs bring it to ± {reach:g}; there are {effect.pairs:,}."
 
 

@@ -93,8 +93,9 @@ def results(
 
 def _source(found: Findings) -> str:
     said = found.settings
+    part = f" (1 in {said.every} for each agent and seed)" if said.every > 1 else ""
     return (
-        f"- `{said.command}`: {said.compositions} compositions of {said.sources} tasks, seeds "
+        f"- `{said.command}`: {said.compositions} compositions{part} of {said.sources} tasks, seeds "
         f"{', '.join(map(str, said.seeds))}, asyncguard {said.version}, data `{said.data}`"
     )
 
