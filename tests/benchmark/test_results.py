@@ -10,8 +10,8 @@ import pytest
 
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.findings import Findings, Study, write_findings
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.headlines import Headline, picture
-from asyncguard_benchmark.harness.report.result_cells import Part
 from asyncguard_benchmark.harness.report.results import results
 from tests.benchmark.builders_findings import around, effect, findings, study
 
@@ -218,7 +218,7 @@ def test_the_first_table_fits_a_screen() -> None:
         ),
         Headline(name="foreign sources", note="not yet: issue 18"),
     ]
-    text = results([findings("eager")], told, reach=3.0, figure="RESULTS.svg")
+    text = results([findings("eager")], headlines=told, reach=3.0, figure="RESULTS.svg")
     start = text.split("\n\n## ")[0].splitlines()
     assert start[0] == "# Results"
     table = [line for line in start if line.startswith("|")]
@@ -248,7 +248,7 @@ def test_a_sham_without_refusals_is_no_control() -> None:
     whole = Headline(name="eager", study=with_sham(80.0, 2.0))
     assert not whole.broken
     assert whole.effect is not None
-    assert "no control" in results([], [broken]).splitlines()[4]
+    assert "no control" in results([], headlines=[broken]).splitlines()[4]
 
 
 def test_the_picture_is_svg_with_every_headline() -> None:
@@ -274,8 +274,7 @@ def test_no_ratio_stands_without_an_interval() -> None:
 
 
 def test_chapters_of_others_follow() -> None:
-    """A part that another module made stands at the end, and an empty one is left out."""
-    mine: Part = ("Mine", "What it says.", ("a", "b"), [("1", "2")])
-    text = results([findings("eager")], further=[mine, ("Empty", "None.", ("a",), [])])
+    """A table that another module made stands at the end."""
+    mine = Table(title="Mine", note="What it says.", heads=("a", "b"), lines=[("1", "2")])
+    text = results([findings("eager")], [mine])
     assert text.endswith("## Mine\n\nWhat it says.\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n")
-    assert "## Empty" not in text

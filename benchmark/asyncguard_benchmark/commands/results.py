@@ -147,7 +147,7 @@ def _written(
         picture.write_text(told.picture(headlines), encoding="utf-8")
     text = results(
         found,
-        headlines,
+        headlines=headlines,
         reach=reach,
         figure=picture.name if drawn else "",
         design="" if design is None else _about(options.design, design),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from asyncguard_benchmark.harness.ablation.findings import Findings
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.headlines import (
     HEADS,
     REACH,
@@ -15,7 +16,7 @@ from asyncguard_benchmark.harness.report.headlines import (
     power,
     sentences,
 )
-from asyncguard_benchmark.harness.report.result_cells import Line, Part
+from asyncguard_benchmark.harness.report.result_cells import Line
 from asyncguard_benchmark.harness.report.result_context import (
     compliance,
     detectors,
@@ -44,22 +45,22 @@ _OPENING = (
 
 def results(
     found: Sequence[Findings],
-    headlines: Sequence[Headline] | None = None,
+    further: Sequence[Table] = (),
     *,
+    headlines: Sequence[Headline] | None = None,
     reach: float = REACH,
     figure: str = "",
     design: str = "",
-    further: Iterable[Part] = (),
 ) -> str:
     """Return the document: one table, a summary, and a chapter for each question.
 
     Args:
         found: Ablations; what they have in common is said once.
+        further: Tables that stand at the end, each under its title.
         headlines: Comparisons of the first table; every setup with a sham unless a design says which ones count.
         reach: Points that the interval of a headline is to reach at most; wider ones are marked.
         figure: Name of a picture of the headlines that lies beside the document; empty for none.
         design: Sentence on the design that was played; empty for none.
-        further: Chapters of one's own, at the end.
     """
     first = of_findings(found) if headlines is None else headlines
     alone = without_twins(found)
@@ -84,10 +85,12 @@ def results(
         wild_split(alone),
         ensembles(alone),
         compliance(alone),
-        *further,
     ):
         if lines:
             parts += [f"## {title}", text, _table(heads, lines)]
+    for table in further:
+        lines = [tuple(line) for line in table.lines]
+        parts += [f"## {table.title}", table.note, _table(tuple(table.heads), lines)]
     return "\n\n".join(parts) + "\n"
 
 
