@@ -278,3 +278,19 @@ def test_chapters_of_others_follow() -> None:
     mine = Table(title="Mine", note="What it says.", heads=("a", "b"), lines=[("1", "2")])
     text = results([findings("eager")], [mine])
     assert text.endswith("## Mine\n\nWhat it says.\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n")
+
+
+def test_parts_of_the_compositions_are_paired_within_one_ablation_only() -> None:
+    """Two ablations in which each agent plays a part of the same compositions may have played different parts."""
+    usual, other = findings("eager"), behind_the_middleware("eager")
+    parts = [
+        replace(each, settings=replace(each.settings, every=5, command=command))
+        for each, command in ((usual, "one"), (other, "other"))
+    ]
+    assert "Both front ends" not in results(parts)
+    same = replace(
+        parts[0],
+        studies=(*parts[0].studies, *other.studies),
+    )
+    assert "Both front ends" in results([same])
+    assert "(1 in 5 for each agent and seed)" in results([same])

@@ -5,7 +5,6 @@ import re
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
@@ -93,7 +92,7 @@ def expected(ablation: Ablation, timed: int) -> float:
     seconds = 0.0
     for tasks in groups.values():
         chosen = tasks[:: math.ceil(len(tasks) / timed)]
-        play_unit(replace(chosen[0]))  # loads what the agent needs
+        play_unit(chosen[0])  # loads what the agent needs
         started = time.process_time()
         for task in chosen:
             play_unit(task)

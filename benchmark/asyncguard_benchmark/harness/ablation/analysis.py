@@ -129,7 +129,7 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
         *_family(arms, own, NONE, "own guards against none", resamples),
         *_family(arms, beside, ALL, "own guards against all", resamples),
     )
-    groups = [name for name in (ALL, CONTENT, TIMING) if name in names and SHAM in names]
+    groups = [name for name in (ALL, FEATURES, CONTENT, TIMING) if name in names and SHAM in names]
     against_sham = _family(arms, groups, SHAM, AGAINST_SHAM, resamples)
     others = [name for name in names if name != NONE and name not in own]
     against_none = _family(arms, others, NONE, AGAINST_NONE, resamples)
