@@ -48,10 +48,10 @@ def forest(title: str, strong: str, weak: str, rows: Sequence[ForestRow]) -> str
         _legend(_LABELS + width // 2, weak, _GREY),
     ]
     for tick in axis.ticks:
-        line = "#5e5c64" if tick == 0 else "#deddda"
+        line, told = ("#5e5c64", "0") if tick == 0 else ("#deddda", f"{tick:+g}")
         parts.append(
             f'<path d="M{x(tick)} {_TOP - 12}V{height - 26}" stroke="{line}"/>'
-            f'<text x="{x(tick)}" y="{height - 8}" text-anchor="middle" fill="#3d3846">{tick:+g}</text>'
+            f'<text x="{x(tick)}" y="{height - 8}" text-anchor="middle" fill="#3d3846">{told}</text>'
         )
     for number, row in enumerate(rows):
         y = _TOP + _ROW * number + _ROW // 2
