@@ -62,13 +62,8 @@ demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
 	$(BIN)/asyncguard bench demo
 
 # Goes on where it was interrupted; remove runs/ to begin anew.
-results: $(VENV)/library ## Play the ablations behind benchmark/RESULTS.md and write it (up to an hour)
-	$(BIN)/asyncguard bench ablate --agents oracle,serial,eager,neglectful,confused,forgetful,malformed,keyword-and-copy \
-	  --suite lite --regimes sync,fixed1,fixed2,random01,random12 --out runs/scripted
-	$(BIN)/asyncguard bench ablate --agents oracle,serial,eager,neglectful,confused,forgetful,malformed \
-	  --players middleware --suite lite --no-shadow --no-wild --out runs/middleware
-	$(BIN)/asyncguard bench ablate --agents personas --members 2 --quick --no-wild --out runs/personas
-	$(BIN)/asyncguard bench results runs/scripted runs/middleware runs/personas --out benchmark/RESULTS.md
+results: $(VENV)/library ## Play the design of benchmark/RESULTS.md and write it (under half an hour; resumable)
+	$(BIN)/asyncguard bench results --design benchmark/design.json --out benchmark/RESULTS.md
 
 lint: $(VENV)/dev ## Check style and format
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """Ablations as a whole: every failing agent is caught by its guard, runs are resumed, errors are counted."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -37,6 +38,7 @@ from asyncguard_benchmark.harness.arms import (
     ALL,
     CONTENT_GUARDS,
     NONE,
+    SHAM,
     SWITCHES,
     TIMING,
     TIMING_GUARDS,
@@ -47,6 +49,7 @@ from asyncguard_benchmark.harness.campaign import Cell, Condition, Played, play
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.harness.players.refusals import Refuser
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Split
 from asyncguard_benchmark.harness.scoring.verdict import score
@@ -132,7 +135,12 @@ def test_characters_count_every_sending() -> None:
 
 def design(**more: Any) -> Design:
     """A small ablation."""
-    plain = {"compositions": FEW, "agents": [AgentSpec(kind="eager")], "regimes": (Regime.FIXED1,)}
+    plain = {
+        "compositions": FEW,
+        "agents": [AgentSpec(kind="eager")],
+        "regimes": (Regime.FIXED1,),
+        "compliance": False,
+    }
     return Design(**{**plain, **more})  # type: ignore[arg-type]
 
 
@@ -238,6 +246,63 @@ def test_what_an_ablation_finds(tmp_path: Path) -> None:
     (judged,) = found.wild
     assert judged.setup.agent == "oracle"
     assert judged.episodes == 2
+
+
+def test_the_sham_is_compared_first(tmp_path: Path) -> None:
+    """All guards and both groups stand against the sham before anything else, and personas are pooled."""
+    plan = design(
+        agents=[AgentSpec(kind=kind) for kind in PERSONA_NAMES[:2]],
+        arms_in_main=("none", "sham", "timing", "content", "all"),
+        again=False,
+    )
+    found = carried(tmp_path, plan)
+    for whole in (*found.studies, found.pooled[0].study):
+        firsts = [(each.arm, each.against) for each in whole.effects[:3]]
+        assert set(firsts) == {(ALL, SHAM), ("timing", SHAM), ("content", SHAM)}
+        assert firsts[0] == (ALL, SHAM)
+        assert whole.shapley is None
+    (pooled,) = found.pooled
+    assert pooled.agents == PERSONA_NAMES[:2]
+    effect, *_ = pooled.study.effects
+    assert effect.pairs == sum(each.effects[0].pairs for each in found.studies)
+    parts = [each.effects[0].difference.value for each in found.studies]
+    assert effect.difference.value == pytest.approx(sum(parts) / len(parts))
+
+
+@pytest.mark.parametrize("agent", ["eager", "neglectful"])
+def test_a_sham_that_lets_everything_pass_is_an_error(
+    agent: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It controls for nothing that guards refuse or remind of, and the command fails."""
+    ids = ",".join(each.id for each in (FEW if agent == "eager" else SOME[:4]))
+    words = ["ablate", "--agents", agent, "--compositions", ids, "--regimes", "fixed1"]
+    rest = ["--no-wild", "--no-shadow", "--no-compliance", "--jobs", "1", "--resamples", "20"]
+    assert main([*words, *rest, "--out", str(tmp_path / "whole")]) == 0
+    monkeypatch.setattr(Refuser, "__call__", lambda self, tool: None)
+    monkeypatch.setattr(Refuser, "remind", lambda self: None)
+    capsys.readouterr()
+    assert main([*words, *rest, "--out", str(tmp_path / "broken")]) == 1
+    said = capsys.readouterr()
+    assert "BROKEN" in said.out
+    assert "there is no control" in said.err
+
+
+@pytest.mark.parametrize("every", [1, 3, 7])
+def test_a_part_of_the_compositions_for_each_agent_and_seed(every: int) -> None:
+    """All agents and seeds together play every composition, each about as often as any other."""
+    agents = [AgentSpec(kind=kind) for kind in PERSONA_NAMES[:4]]
+    plan = design(compositions=shipped_compositions(), agents=agents, seeds=(0, 1, 2), every=every)
+    counts = Counter(
+        composition.id
+        for agent in agents
+        for seed in plan.seeds
+        for composition in plan.drawn(agent, seed)
+    )
+    assert len(counts) == len(plan.compositions)
+    assert max(counts.values()) - min(counts.values()) <= 1
 
 
 def test_errors_are_counted_and_make_an_arm_invalid(
@@ -382,7 +447,10 @@ def test_personas_are_swept_and_ranged() -> None:
     """Compliance varies for personas alone; members beyond the best are asked for ranges only."""
     persona, *further = members(PERSONA_NAMES[0], 3)
     assert [each.settings["compliance"] for each in complying(persona)] == list(COMPLIANCE)
-    assert complying(AgentSpec(kind="eager")) == []
+    assert [each.settings["compliance"] for each in complying(AgentSpec(kind="eager"))] == list(
+        COMPLIANCE
+    )
+    assert complying(AgentSpec(kind="oracle")) == []
     assert [each.settings for each in further] == [{"member": 1}, {"member": 2}]
     assert members("oracle", 3) == [AgentSpec(kind="oracle")]
     brief = list(design(agents=further).units(further[0]))
@@ -427,7 +495,8 @@ def test_ablate_and_compare_on_the_command_line(
     ]
     assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20"]) == 0
     said = capsys.readouterr().out
-    assert "without-duplicate" in said
+    assert said.index("All guards beside the sham") < said.index("Groups of guards")
+    assert said.index("Groups of guards") < said.index("without-duplicate")
     assert "Sham:" in said
     assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["compositions"] == 1

@@ -4,13 +4,16 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.harness.ablation.findings import Findings, write_findings
+from asyncguard_benchmark.harness.ablation.findings import Findings, Study, write_findings
+from asyncguard_benchmark.harness.report.blocks import Table
+from asyncguard_benchmark.harness.report.headlines import Headline, picture
 from asyncguard_benchmark.harness.report.results import results
-from tests.benchmark.builders_findings import findings, study
+from tests.benchmark.builders_findings import around, effect, findings, study
 
 
 def test_every_agent_stands_in_every_table_that_speaks_of_it() -> None:
@@ -183,3 +186,122 @@ def test_the_command_reads_folders_and_files(
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     assert main(["results", str(tmp_path / "broken.json"), "--out", str(out)]) == 1
     assert "broken.json" in capsys.readouterr().err
+
+
+# -- the first page --------------------------------------------------------------------------------------------------
+
+
+def with_sham(points: float, reach: float, *, made: int = 512) -> Study:
+    """A study in which all guards are worth so many points more than the sham."""
+    whole = study()
+    assert whole.sham is not None
+    known = replace(
+        effect("all", "sham", points),
+        difference=around(points, reach),
+        standard_error=reach / 2,
+        shared_error=reach / 8,
+    )
+    feedback = effect("sham", "none", 4.5)
+    return replace(
+        whole,
+        effects=(known, feedback, *whole.effects),
+        sham=replace(whole.sham, rejections_made=made),
+    )
+
+
+def test_the_first_table_fits_a_screen() -> None:
+    """At most 25 lines of 100 columns; a wide interval is marked, and a headline without data says why."""
+    (sweep,) = findings("eager").compliance
+    points = tuple(
+        replace(point, beside_sham=around(10.0 * number - 5))
+        for number, point in enumerate(sweep.points)
+    )
+    told = [
+        Headline(
+            name="19 personas, pooled",
+            study=with_sham(12.5, 2.5),
+            band=replace(sweep, points=points),
+        ),
+        Headline(name="forgetful", study=with_sham(-1.5, 4.0)),
+        Headline(
+            name="replayed conversations",
+            note="no verdicts; 100 of 100 recorded calls pass all guards",
+        ),
+        Headline(name="foreign sources", note="not yet: issue 18"),
+    ]
+    text = results([findings("eager")], headlines=told, reach=3.0, figure="RESULTS.svg")
+    start = text.split("\n\n## ")[0].splitlines()
+    assert start[0] == "# Results"
+    table = [line for line in start if line.startswith("|")]
+    assert len(table) <= 25
+    assert max(map(len, table)) <= 100
+    assert "| 19 personas, pooled | +12.5 ± 2.5 | +4.5 ± 2.4 | 3.6 | -5.0 to +35.0 | 712 |" in table
+    assert "| forgetful | -1.5 ± 4.0* | +4.5 ± 2.4 | 5.7 | - | 712 |" in table
+    assert table[-1].startswith("| foreign sources | not yet: issue 18 |")
+    page = section(text, "Summary")
+    assert "worth more than the sham** for 19 personas, pooled." in page
+    assert "not shown to differ from the sham** for forgetful." in page
+    assert "**The sham is not flat** for 19 personas, pooled, forgetful" in page
+    assert "**forgetful**: the interval reaches ± 4.0 points." in page
+    assert "![all - sham and sham - none, with intervals](RESULTS.svg)" in page
+    assert (
+        text.index("## Groups of guards")
+        < text.index("## Power")
+        < text.index("## Guards by delay")
+    )
+
+
+def test_a_sham_without_refusals_is_no_control() -> None:
+    """Where it made less than half of the refusals the headline has no figure."""
+    broken = Headline(name="eager", study=with_sham(80.0, 2.0, made=200))
+    assert broken.broken
+    assert broken.effect is None
+    whole = Headline(name="eager", study=with_sham(80.0, 2.0))
+    assert not whole.broken
+    assert whole.effect is not None
+    assert "no control" in results([], headlines=[broken]).splitlines()[4]
+
+
+def test_the_picture_is_svg_with_every_headline() -> None:
+    """Names are escaped, and each headline has both intervals."""
+    told = [
+        Headline(name="eager & <others>", study=with_sham(80.0, 2.0)),
+        Headline(name="forgetful", study=with_sham(-1.5, 4.0)),
+        Headline(name="foreign", note="not yet"),
+    ]
+    drawn = ElementTree.fromstring(picture(told))
+    words = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"eager & <others>", "forgetful", "all - sham", "sham - none"} <= set(words)
+    assert "foreign" not in words
+    # Two of the legend, and two for each headline.
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}circle"))) == 2 + 4
+
+
+def test_no_ratio_stands_without_an_interval() -> None:
+    """The part of the gap that is closed has its interval."""
+    part = section(results([findings("eager")]), "Four cells")
+    assert "| 91.4 (87 to 95) |" in part
+    assert re.search(r"\| \d+ % \|", part) is None
+
+
+def test_chapters_of_others_follow() -> None:
+    """A table that another module made stands at the end."""
+    mine = Table(title="Mine", note="What it says.", heads=("a", "b"), lines=[("1", "2")])
+    text = results([findings("eager")], [mine])
+    assert text.endswith("## Mine\n\nWhat it says.\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n")
+
+
+def test_parts_of_the_compositions_are_paired_within_one_ablation_only() -> None:
+    """Two ablations in which each agent plays a part of the same compositions may have played different parts."""
+    usual, other = findings("eager"), behind_the_middleware("eager")
+    parts = [
+        replace(each, settings=replace(each.settings, every=5, command=command))
+        for each, command in ((usual, "one"), (other, "other"))
+    ]
+    assert "Both front ends" not in results(parts)
+    same = replace(
+        parts[0],
+        studies=(*parts[0].studies, *other.studies),
+    )
+    assert "Both front ends" in results([same])
+    assert "(1 in 5 for each agent and seed)" in results([same])

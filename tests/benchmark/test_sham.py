@@ -1,5 +1,7 @@
 """The sham refuses as often as guards do, in their words, and at random."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +17,7 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.players.interventions import Refusal
 from asyncguard_benchmark.harness.players.refusals import Refuser
-from asyncguard_benchmark.harness.players.sham import drawn
+from asyncguard_benchmark.harness.players.sham import drawn, misdirected
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Surface
 
@@ -94,7 +96,40 @@ def test_frequency_is_matched(outcomes: Mapping[str, Sequence[Outcome]]) -> None
     shams, paired = outcomes[SHAM], outcomes[ALL]
     assert [each.refusals_wanted for each in shams] == [each.rejections for each in paired]
     wanted, made = sum(each.refusals_wanted for each in shams), sum(each.refused for each in shams)
-    assert 0.7 * wanted <= made <= wanted
+    assert 0.9 * wanted <= made <= wanted
+
+
+def test_an_agent_whose_wrong_calls_pass_gets_as_many_refusals() -> None:
+    """Without guards it makes far fewer calls; the refusals are drawn from these and not from those of the long run."""
+    confused = replace(EAGER, agent=AgentSpec(kind="confused"))
+    told = [outcome_of(episode(each, SHAM, confused)) for each in SOME[::2]]
+    assert sum(each.refused for each in told) >= 0.8 * sum(each.refusals_wanted for each in told)
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+def test_reminders_are_imitated_at_random_tasks(surface: Surface) -> None:
+    """The end is put off as often as by guards, and the agent is told tasks that it may have done."""
+    neglectful = replace(EAGER, agent=AgentSpec(kind="neglectful"), surface=surface)
+    for composition in SOME[:4]:
+        played = episode(composition, SHAM, neglectful)
+        text = str(played.messages)
+        wanted = outcome_of(episode(composition, ALL, neglectful)).nudges
+        assert wanted > 0
+        assert played.settings["reminders_wanted"] == wanted
+        assert played.settings["reminded"] == text.count("You are about to finish") == wanted
+
+
+@given(st.permutations(["fs-1", "fs-11", "dm-2"]), st.integers())
+def test_a_reminder_names_as_many_tasks_as_the_guard_did(tasks: list[str], key: int) -> None:
+    """Each named task stands for one other, a task whose id begins like another's included."""
+    said = misdirected("- fs-11: none\n- dm-2: none", tasks, (key,))
+    assert len(set(re.findall(r"^- (\S+): none$", said, re.MULTILINE)) & set(tasks)) == 2
+
+
+def test_every_task_is_as_likely_to_be_named_as_any_other() -> None:
+    """Over many draws a reminder of one of three tasks names each about as often."""
+    named = Counter(misdirected("a", ["a", "b", "c"], (key,)) for key in range(1200))
+    assert all(340 <= named[task] <= 460 for task in "abc")
 
 
 def test_the_sham_shows_no_gain(outcomes: Mapping[str, Sequence[Outcome]]) -> None:

@@ -1,6 +1,7 @@
 """Statistics against known values, and against simulation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from math import comb, sqrt
 from random import Random
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from asyncguard_benchmark.harness.statistics.clustered import (
     mean_of,
+    own_error,
+    ratio_interval,
     ratio_of,
     share_among,
     share_of,
@@ -24,6 +27,11 @@ from asyncguard_benchmark.harness.statistics.paired import (
     is_harmless,
     mcnemar,
     paired_difference,
+)
+from asyncguard_benchmark.harness.statistics.power import (
+    least_seen,
+    observations_needed,
+    shared_part,
 )
 from asyncguard_benchmark.harness.statistics.repeats import mean_pass_hat, pass_hat
 
@@ -297,3 +305,137 @@ def test_a_share_of_one_composition_is_not_surer_by_repetition() -> None:
     """Forty equal verdicts on one composition say as little of others as one."""
     own = [frozenset("abc")]
     assert share_of([True] * 40, own * 40) == share_of([True], own)
+
+
+# -- pooled agents, ratios and power ---------------------------------------------------------------------------------
+
+
+def pooled(random: Random, gain: float, loss: float, spread: float) -> list[Pair]:
+    """Verdicts of eight agents with two seeds each, each on every sixth composition of 90 that share 60 tasks.
+
+    A task with a high effect moves gains and losses of all compositions, agents and seeds that it is part of.
+    """
+    own = compositions(random, 60, 90)
+    effect = {str(node): random.gauss(0, spread) for node in range(60)}
+    found = []
+    for turn in range(16):
+        for number in range(turn % 6, 90, 6):
+            moved = sum(effect[source] for source in sorted(own[number]))
+            draw = random.random()
+            up, down = max(0.0, gain + moved), max(0.0, loss - moved)
+            arm, against = (
+                (True, False) if draw < up else (False, True) if draw > 1 - down else (True, True)
+            )
+            found.append(
+                Pair(
+                    composition=f"{number} {turn}",
+                    seed=turn % 2,
+                    sources=own[number],
+                    arm=arm,
+                    against=against,
+                )
+            )
+    return found
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.06])
+@pytest.mark.parametrize("rounds", [150, pytest.param(600, marks=pytest.mark.slow)])
+def test_coverage_of_pooled_agents(spread: float, rounds: int) -> None:
+    """The interval over agents and seeds that play the same tasks holds the truth about as often as it says."""
+    random = Random(11)
+    truth = paired_difference(
+        [pair for _ in range(120) for pair in pooled(random, 0.3, 0.15, spread)]
+    ).value
+    held = naive = 0
+    for _ in range(rounds):
+        found = paired_difference(pooled(random, 0.3, 0.15, spread))
+        held += found.interval.low <= truth <= found.interval.high
+        naive += abs(found.value - truth) <= 1.96 * found.naive
+    assert 0.91 <= held / rounds <= 0.99
+    assert spread == 0 or naive < held - 0.05 * rounds
+
+
+@pytest.mark.parametrize("rounds", [200, pytest.param(800, marks=pytest.mark.slow)])
+def test_arms_that_change_places_at_random_differ_by_nothing(rounds: int) -> None:
+    """All guards and the sham, shuffled within each pair: the interval leaves zero out about once in twenty times."""
+    random = Random(12)
+    given = pooled(random, 0.5, 0.1, 0.05)
+    assert paired_difference(given).interval.low > 0
+    outside, total = 0, 0.0
+    for _ in range(rounds):
+        shuffled = [
+            replace(pair, arm=pair.against, against=pair.arm) if random.random() < 0.5 else pair
+            for pair in given
+        ]
+        found = paired_difference(shuffled)
+        outside += not found.interval.low <= 0 <= found.interval.high
+        total += found.value
+    assert outside / rounds <= 0.10
+    assert abs(total / rounds) < 0.01
+
+
+def test_coverage_of_a_ratio() -> None:
+    """Fieller's interval holds the truth though the denominator is known badly, and there is none if it may be 0."""
+    random = Random(13)
+    held = rounds = 0
+    for _ in range(400):
+        own = compositions(random, 60, 120)
+        down = [0.8 + value for value in clustered(random, own, 0.3)]
+        up = [1.5 * each + random.gauss(0, 1) for each in down]
+        found = ratio_interval(up, down, own)
+        if found is not None:
+            rounds += 1
+            held += found.low <= 1.5 <= found.high
+    assert rounds > 350
+    assert 0.91 <= held / rounds <= 0.99
+    nothing = [each - sum(down) / len(down) for each in down]
+    assert ratio_interval(up, nothing, own) is None
+
+
+@given(sources, st.randoms(use_true_random=False))
+def test_a_ratio_lies_in_its_interval(own: list[frozenset[str]], random: Random) -> None:
+    """The interval holds its value, and a ratio of equal sides is 1."""
+    down = [random.uniform(0.5, 2) for _ in own]
+    found = ratio_interval([random.uniform(-1, 1) for _ in own], down, own)
+    assert found is None or found.low <= found.value <= found.high
+    same = ratio_interval(down, down, own)
+    assert same is None or same.value == pytest.approx(1)
+
+
+def test_an_effect_that_could_have_been_missed_is_seen_four_times_in_five() -> None:
+    """At the least effect seen, 80 % of the intervals leave zero out."""
+    random = Random(14)
+    own = [frozenset({str(number)}) for number in range(200)]
+    first = mean_of([random.gauss(0, 1) for _ in own], own)
+    least = least_seen(first.interval.high - first.value, first.error)
+    seen = sum(
+        mean_of([random.gauss(least, 1) for _ in own], own).interval.low > 0 for _ in range(500)
+    )
+    assert 0.72 <= seen / 500 <= 0.88
+
+
+def test_more_compositions_of_the_same_tasks_help_to_a_point() -> None:
+    """The number that is said to be needed gives the width; where tasks alone make it, there is no such number."""
+    random = Random(15)
+
+    def found(count: int, spread: float) -> tuple[float, float, float]:
+        own = compositions(random, 400, count)
+        values = clustered(random, own, spread)
+        estimate = mean_of(values, own)
+        return (
+            estimate.error,
+            shared_part(estimate.error, own_error(values, own)),
+            estimate.interval.high - estimate.value,
+        )
+
+    error, shared, reach = found(300, 0.1)
+    needed = observations_needed(300, error=error, shared=shared, reach=reach, wanted=reach / 2)
+    assert needed is not None
+    assert 900 <= needed <= 4000
+    assert found(needed, 0.1)[2] == pytest.approx(reach / 2, rel=0.25)
+    error, shared, reach = found(3000, 2.0)
+    assert shared > 0.7 * error
+    assert (
+        observations_needed(3000, error=error, shared=shared, reach=reach, wanted=reach / 3) is None
+    )
+    assert observations_needed(3000, error=error, shared=shared, reach=reach, wanted=reach) == 3000

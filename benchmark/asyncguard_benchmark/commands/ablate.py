@@ -31,6 +31,7 @@ from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import rule_at
+from asyncguard_benchmark.harness.report.chapters.comparison import comparison, groups
 from asyncguard_benchmark.harness.report.figures import number
 from asyncguard_benchmark.harness.scenario import (
     Composition,
@@ -74,6 +75,11 @@ def execute(options: Namespace) -> int:
     path = options.out / FILE
     write_findings(found, path)
     invalid = sum(not arm.valid for study in found.studies for arm in study.arms)
+    broken = [
+        study.setup.label
+        for study in found.studies
+        if study.sham is not None and not study.sham.works
+    ]
     if options.json:
         print_json(findings_to_json(found))
     else:
@@ -85,7 +91,9 @@ def execute(options: Namespace) -> int:
         notice(
             f"{invalid} arms lost more than {found.settings.most_errors:.0%} of their episodes and count for nothing"
         )
-    return 1 if invalid else 0
+    if broken:
+        notice(f"the sham did not do its work, so there is no control: {', '.join(broken)}")
+    return 1 if invalid or broken else 0
 
 
 def _design(options: Namespace) -> Design:
@@ -150,6 +158,7 @@ def _show(out: Console, found: Findings) -> None:
         f"{said.compositions} compositions of {said.sources} tasks. Intervals are 95 % and robust against tasks that "
         f"compositions share; harm is judged at a margin of {said.margin:g} point."
     )
+    _show_comparison(out, found)
     for study in found.studies:
         out.print()
         out.print(table(_HEADS, list(_arm_lines(study)), title=study.setup.label))
@@ -158,6 +167,15 @@ def _show(out: Console, found: Findings) -> None:
     _show_cells(out, found.four_cells)
     _show_shadow(out, found.shadow)
     _show_wild(out, found.wild)
+
+
+def _show_comparison(out: Console, found: Findings) -> None:
+    """Show what counts first: all guards beside the sham, then the groups of guards."""
+    for each in (comparison(found), groups(found)):
+        if each is not None:
+            out.print()
+            out.print(table(each.heads, each.lines, title=each.title))
+            out.print(each.note)
 
 
 _HEADS = (

@@ -93,6 +93,18 @@ examples:
 chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is one tick.
 """
 
+_RESULTS_EXAMPLES = """\
+examples:
+  asyncguard bench results --out benchmark/RESULTS.md
+  asyncguard bench results --dry-run
+  asyncguard bench results --freeze
+  asyncguard bench results ablation other-ablation --out results.md
+
+Without FINDINGS the design is played: the same command again goes on where an interrupted run stopped. Nothing is
+played if agents, tasks or compositions are not those that the design was frozen with.
+
+"""
+
 
 def parser() -> argparse.ArgumentParser:
     """Return the whole command line."""
@@ -244,11 +256,9 @@ def _ablate(commands: Any) -> None:
         "--no-compliance",
         dest="compliance",
         action="store_false",
-        help="do not sweep how far personas heed refusals",
+        help="do not sweep how far agents heed refusals",
     )
-    made.add_argument(
-        "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
-    )
+    _add_resamples(made)
     add_findings_folder(made, "ablation")
     add_model_arguments(made)
     add_jobs(made)
@@ -283,12 +293,51 @@ def _report(commands: Any) -> None:
     add_out(made, "report.html", "the page")
 
 
-def _results(commands: Any) -> None:
-    made = _command(commands, "results", "put several ablations into one short Markdown document")
+def _add_resamples(made: Any) -> None:
     made.add_argument(
-        "findings", type=Path, nargs="+", metavar="FINDINGS_OR_DIR", help="what `ablate` wrote"
+        "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
     )
-    add_out(made, "RESULTS.md", "where it goes")
+
+
+def _results(commands: Any) -> None:
+    made = _command(
+        commands,
+        "results",
+        "play the published design, or put ablations into one document",
+        _RESULTS_EXAMPLES,
+    )
+    made.add_argument(
+        "findings",
+        type=Path,
+        nargs="*",
+        metavar="FINDINGS_OR_DIR",
+        help="what `ablate` wrote; nothing is played then",
+    )
+    made.add_argument(
+        "--design",
+        type=Path,
+        default=Path("benchmark/design.json"),
+        metavar="FILE",
+        help="what is played and compared",
+    )
+    made.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs/design"),
+        metavar="DIR",
+        help="where its episodes are kept",
+    )
+    made.add_argument(
+        "--dry-run", action="store_true", help="say what would be played and how long it takes"
+    )
+    made.add_argument(
+        "--freeze",
+        action="store_true",
+        help="take the present agents, tasks and compositions into the design",
+    )
+    add_jobs(made)
+    _add_resamples(made)
+    add_out(made, "RESULTS.md", "where it goes; a picture goes beside it")
 
 
 def _export(commands: Any) -> None:

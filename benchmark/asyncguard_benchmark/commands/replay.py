@@ -102,7 +102,7 @@ def _played(missing: tuple[str, _Episode]) -> tuple[str, _Episode, Outcome]:
 
 
 def _episodes(conversations: Sequence[Conversation], options: Namespace) -> Iterator[_Episode]:
-    tools = _tools(options.tools)
+    tools = recorded_tools(options.tools)
     called = {call.tool for each in conversations for step in each.steps for call in step.calls}
     setting = Setting(
         tools=tools,
@@ -131,7 +131,7 @@ def _config(name: str, *, shadow: bool) -> GuardConfig:
     return replace(arm.config, shadow=True) if shadow else arm.config
 
 
-def _tools(path: Path | None) -> dict[str, Mapping[str, Any]]:
+def recorded_tools(path: Path | None) -> dict[str, Mapping[str, Any]]:
     """Read OpenAI function schemas, with or without the envelope."""
     found: dict[str, Mapping[str, Any]] = {}
     for number, value in enumerate(_json(path, list) if path is not None else (), 1):

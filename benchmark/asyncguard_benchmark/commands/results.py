@@ -1,21 +1,181 @@
-"""``bench results``: several ablations as one short Markdown document."""
+"""``bench results``: plays the published design and writes its document, or puts several ablations into one."""
 
+import math
+import re
+import time
 from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
 
-from asyncguard_benchmark.commands.output import console, print_json
+from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.commands.replay import recorded_tools
 from asyncguard_benchmark.commands.report import FINDINGS
-from asyncguard_benchmark.harness.ablation.findings import findings_to_json, read_findings
+from asyncguard_benchmark.harness.ablation.design_file import (
+    DesignFile,
+    Headline,
+    check_frozen,
+    code_digest,
+    freeze,
+    read_design,
+)
+from asyncguard_benchmark.harness.ablation.findings import (
+    Findings,
+    findings_to_json,
+    read_findings,
+    write_findings,
+)
+from asyncguard_benchmark.harness.ablation.run import Ablation
+from asyncguard_benchmark.harness.ablation.units import Task, play_unit
+from asyncguard_benchmark.harness.arms import ALL, arm_of
+from asyncguard_benchmark.harness.replay.conversations import Conversation, read_conversations
+from asyncguard_benchmark.harness.replay.counts import summed
+from asyncguard_benchmark.harness.replay.play import Setting, play
+from asyncguard_benchmark.harness.report import headlines as told
 from asyncguard_benchmark.harness.report.results import results
+
+_TIMED = 3
+"""Units of each agent that are timed before the design is played."""
+_WASTE = 1.15
+"""Processes wait for each other and for the file: what is measured in one process is a little less than it takes."""
 
 
 def execute(options: Namespace) -> int:
     """Run the command."""
-    found = [read_findings(path / FINDINGS if path.is_dir() else path) for path in options.findings]
-    options.out.write_text(results(found), encoding="utf-8")
-    if options.json:
-        print_json(
-            {"file": str(options.out), "findings": [findings_to_json(each) for each in found]}
+    if options.findings:
+        paths = [path / FINDINGS if path.is_dir() else path for path in options.findings]
+        found = [read_findings(path) for path in paths]
+        return _written(options, found, told.of_findings(found))
+    if options.freeze:
+        for change in freeze(options.design) or ["nothing has changed"]:
+            console().print(change, soft_wrap=True)
+        return 0
+    design = read_design(options.design)
+    check_frozen(design, options.design)
+    # Episodes of other code lie in a folder of their own and are never mixed in.
+    folder = options.runs / code_digest()
+    blocks = {
+        block.name: Ablation(design=plan, folder=folder / block.name, jobs=options.jobs)
+        for block, plan in design.designs()
+    }
+    _announce(options, design, list(blocks.values()))
+    if options.dry_run:
+        return 0
+    found = [_played(options, name, ablation) for name, ablation in blocks.items()]
+    by_name = dict(zip(blocks, found, strict=True))
+    return _written(options, found, [_headline(each, by_name) for each in design.headlines], design)
+
+
+def _announce(options: Namespace, design: DesignFile, blocks: Sequence[Ablation]) -> None:
+    """Say what is left to play, and how long it takes: a few units of each agent are played for that and not kept."""
+    total = 0.0
+    for block, ablation in zip(design.blocks, blocks, strict=True):
+        missing = ablation.missing()
+        seconds = expected(ablation, _TIMED) if missing else 0.0
+        total += seconds / options.jobs
+        notice(
+            f"{block.name}: {len(missing)} of {ablation.total()} units are to be played, about "
+            f"{seconds / options.jobs / 60:.1f} minutes"
         )
+    notice(
+        f"all of it: about {total / 60:.0f} minutes on {options.jobs} processes; "
+        f"the design allows {design.minutes} on 2"
+    )
+
+
+def expected(ablation: Ablation, timed: int) -> float:
+    """Return the processor seconds that the missing units take, by a few that are played for it and not kept."""
+    groups: dict[tuple[str, object, tuple[str, ...]], list[Task]] = {}
+    for unit in ablation.missing():
+        agent = re.split("[:,]", unit.condition.agent.label)[0]
+        key = (agent, unit.condition.regime, unit.arms)
+        groups.setdefault(key, []).append(Task(unit=unit))
+    seconds = 0.0
+    for tasks in groups.values():
+        chosen = tasks[:: math.ceil(len(tasks) / timed)]
+        play_unit(chosen[0])  # loads what the agent needs
+        started = time.process_time()
+        for task in chosen:
+            play_unit(task)
+        seconds += (time.process_time() - started) / len(chosen) * len(tasks)
+    return seconds * _WASTE
+
+
+def _played(options: Namespace, name: str, ablation: Ablation) -> Findings:
+    for result in with_progress(ablation.play(), ablation.total(), f"units of {name}"):
+        for failure in result.failures:
+            notice(
+                f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}"
+            )
+    for text in ablation.notices:
+        notice(text)
+    command = f"asyncguard bench results --design {options.design}, block {name}"
+    found = ablation.findings(command, resamples=options.resamples)
+    write_findings(found, ablation.folder / FINDINGS)
+    return found
+
+
+def _headline(wanted: Headline, found: dict[str, Findings]) -> told.Headline:
+    if not wanted.block:
+        return told.Headline(name=wanted.name, note=wanted.not_yet or _recorded(wanted))
+    return told.Headline(
+        name=wanted.name,
+        study=told.study_in(found[wanted.block], wanted.agent),
+        band=told.band_of(found[wanted.band], wanted.agent) if wanted.band else None,
+    )
+
+
+def _recorded(wanted: Headline) -> str:
+    """Return what guards do to recorded conversations, which cannot be scored and do not react to a sham."""
+    read = [each for path in wanted.recorded for each in read_conversations(Path(path))]
+    tools = recorded_tools(Path(wanted.tools) if wanted.tools else None)
+    setting = Setting(tools=tools, config=arm_of(ALL).config)
+    counts = summed(play([each], setting) for each in read if isinstance(each, Conversation)).counts
+    return f"no verdicts; {counts['made']} of {counts['recorded']} recorded calls pass all guards"
+
+
+def _written(
+    options: Namespace,
+    found: Sequence[Findings],
+    headlines: Sequence[told.Headline],
+    design: DesignFile | None = None,
+) -> int:
+    reach = told.REACH if design is None else design.reach
+    picture: Path = options.out.with_suffix(".svg")
+    drawn = any(each.effect is not None for each in headlines)
+    if drawn:
+        picture.write_text(told.picture(headlines), encoding="utf-8")
+    text = results(
+        found,
+        headlines=headlines,
+        reach=reach,
+        figure=picture.name if drawn else "",
+        design="" if design is None else _about(options.design, design),
+    )
+    options.out.write_text(text, encoding="utf-8")
+    if options.json:
+        kept = [findings_to_json(each) for each in found]
+        print_json({"file": str(options.out), "findings": kept})
     else:
-        console().print(str(options.out), markup=False, soft_wrap=True)
-    return 0
+        out = console()
+        out.print(
+            table(
+                told.HEADS,
+                told.headline_lines(headlines, reach),
+                title="All guards beside the sham",
+            )
+        )
+        title, _, heads, lines = told.power(headlines, reach)
+        out.print(table(heads, lines, title=title))
+        out.print(str(options.out), markup=False, soft_wrap=True)
+    broken = [each.name for each in headlines if each.broken]
+    if broken:
+        notice(f"the sham did not do its work, so there is no control: {', '.join(broken)}")
+    invalid = any(not arm.valid for each in found for study in each.studies for arm in study.arms)
+    return 1 if broken or (invalid and design is not None) else 0
+
+
+def _about(path: Path, design: DesignFile) -> str:
+    reasons = "\n".join(f"- {each.name}: {each.why}" for each in design.headlines)
+    blocks = "\n".join(f"- block `{each.name}`: {each.why}" for each in design.blocks)
+    name = f"[{path.name}]({path.name})"
+    return f"The design, {name}, was committed before it was played. {design.about}\n\n{reasons}\n\n{blocks}"

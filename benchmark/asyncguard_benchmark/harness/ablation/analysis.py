@@ -21,9 +21,24 @@ from asyncguard_benchmark.harness.ablation.findings import (
 )
 from asyncguard_benchmark.harness.ablation.outcomes import Outcome
 from asyncguard_benchmark.harness.ablation.units import Game, UnitResult
-from asyncguard_benchmark.harness.arms import ALL, ARMS, FEATURES, LEAVE_ONE_OUT, NONE, SHAM, arm_of
+from asyncguard_benchmark.harness.arms import (
+    ALL,
+    ARMS,
+    CONTENT,
+    FEATURES,
+    LEAVE_ONE_OUT,
+    NONE,
+    SHAM,
+    TIMING,
+    arm_of,
+)
 from asyncguard_benchmark.harness.scoring.summary import mean
-from asyncguard_benchmark.harness.statistics.clustered import Sources, mean_of, share_of
+from asyncguard_benchmark.harness.statistics.clustered import (
+    Sources,
+    mean_of,
+    own_error,
+    share_of,
+)
 from asyncguard_benchmark.harness.statistics.families import max_t
 from asyncguard_benchmark.harness.statistics.paired import (
     Pair,
@@ -32,7 +47,9 @@ from asyncguard_benchmark.harness.statistics.paired import (
     mcnemar,
     paired_difference,
 )
+from asyncguard_benchmark.harness.statistics.power import shared_part
 
+AGAINST_SHAM = "all and each group of guards against the sham"
 AGAINST_NONE = "each arm against none"
 AGAINST_ALL = "each arm with something left out against all"
 SAME = "the same again"
@@ -74,6 +91,20 @@ class Arms:
         return side_by_side(self.outcomes.get(name, {}), self.outcomes.get(against, {}))
 
 
+def pool(setup: Setup, several: Iterable[Arms]) -> Arms:
+    """Return the outcomes of several agents as those of one, each agent's episodes at places of their own."""
+    whole = Arms(setup=setup)
+    for number, arms in enumerate(several):
+        whole.inferred.update(arms.inferred)
+        whole.errors.update(arms.errors)
+        for name, outcomes in arms.outcomes.items():
+            own = whole.outcomes.setdefault(name, {})
+            own.update(
+                {(f"{place} {number}", seed): each for (place, seed), each in outcomes.items()}
+            )
+    return whole
+
+
 def side_by_side(
     one: Mapping[Place, Outcome], other: Mapping[Place, Outcome]
 ) -> list[tuple[Outcome, Outcome]]:
@@ -98,6 +129,8 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
         *_family(arms, own, NONE, "own guards against none", resamples),
         *_family(arms, beside, ALL, "own guards against all", resamples),
     )
+    groups = [name for name in (ALL, FEATURES, CONTENT, TIMING) if name in names and SHAM in names]
+    against_sham = _family(arms, groups, SHAM, AGAINST_SHAM, resamples)
     others = [name for name in names if name != NONE and name not in own]
     against_none = _family(arms, others, NONE, AGAINST_NONE, resamples)
     left_out = [name for name in names if name in LEAVE_ONE_OUT]
@@ -105,7 +138,7 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
     feedback = _family(
         arms, [name for name in names if name == SHAM], FEATURES, "sham against features", resamples
     )
-    effects = (*against_none, *against_all, *own_effects, *feedback)
+    effects = (*against_sham, *against_none, *against_all, *own_effects, *feedback)
     return Study(
         setup=arms.setup,
         arms=tuple(figures_of(name, arms) for name in (*arms.outcomes, *_lost(arms))),
@@ -165,7 +198,7 @@ def _family(
     arms: Arms, names: Sequence[str], against: str, family: str, resamples: int
 ) -> list[Effect]:
     """Return the effects of one family; the tests of a family have to be about the same episodes."""
-    if not arms.valid(against):
+    if not arms.valid(against) or against not in arms.outcomes:
         return []
     found = [
         effect_of(name, against, arms.both(name, against), family)
@@ -222,6 +255,11 @@ def effect_of(
         difference=_within(estimate.interval.scaled(100)),
         standard_error=100 * estimate.error,
         naive_error=100 * estimate.naive,
+        shared_error=100
+        * shared_part(
+            estimate.error,
+            max(estimate.naive, own_error([float(pair.difference) for pair in pairs], sources)),
+        ),
         p=estimate.p,
         p_family=None,
         family=family,
@@ -306,6 +344,8 @@ def _sham(arms: Arms, effects: Sequence[Effect]) -> Sham | None:
         beside_features=beside,
         rejections_wanted=sum(outcome.refusals_wanted for outcome in played),
         rejections_made=sum(outcome.refused for outcome in played),
+        reminders_wanted=sum(outcome.reminders_wanted for outcome in played),
+        reminders_made=sum(outcome.reminded for outcome in played),
     )
 
 

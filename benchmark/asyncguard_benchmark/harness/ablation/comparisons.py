@@ -26,12 +26,12 @@ from asyncguard_benchmark.harness.ablation.findings import (
     Wild,
 )
 from asyncguard_benchmark.harness.ablation.outcomes import Outcome
-from asyncguard_benchmark.harness.arms import ALL, NONE, TIMING
+from asyncguard_benchmark.harness.arms import ALL, NONE, SHAM, TIMING
 from asyncguard_benchmark.harness.statistics.clustered import (
     Sources,
     least_error,
     mean_of,
-    ratio_of,
+    ratio_interval,
     share_among,
 )
 
@@ -86,8 +86,8 @@ def _closed(
     top: Sequence[float],
     sources: Sequence[Sources],
 ) -> Interval | None:
-    ratio = ratio_of(_minus(reached, bottom), _minus(top, bottom), sources)
-    return None if ratio is None else ratio.interval.scaled(100)
+    ratio = ratio_interval(_minus(reached, bottom), _minus(top, bottom), sources)
+    return None if ratio is None else ratio.scaled(100)
 
 
 def wild_of(arms: Arms) -> Wild | None:
@@ -161,10 +161,16 @@ def compliance_of(setup: Setup, variants: Sequence[tuple[float, Arms]]) -> Compl
         )
         assert guarded is not None  # there is at least one pair
         assert unguarded is not None
-        difference = effect_of(ALL, NONE, both, "compliance").difference
+        beside_sham = arms.both(ALL, SHAM) if arms.valid(SHAM) else []
         points.append(
             CompliancePoint(
-                compliance=rate, unguarded=unguarded, guarded=guarded, difference=difference
+                compliance=rate,
+                unguarded=unguarded,
+                guarded=guarded,
+                difference=effect_of(ALL, NONE, both, "compliance").difference,
+                beside_sham=effect_of(ALL, SHAM, beside_sham, "compliance").difference
+                if beside_sham
+                else None,
             )
         )
     return ComplianceSweep(setup=setup, points=tuple(points)) if points else None

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
 from asyncguard_benchmark.harness.ablation.units import Game, Unit
@@ -16,7 +17,7 @@ from asyncguard_benchmark.harness.arms import (
     with_rules,
 )
 from asyncguard_benchmark.harness.campaign import Condition, Contestant
-from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.registry import AgentSpec, agent_class
 from asyncguard_benchmark.harness.scenario import (
     Composition,
     Contract,
@@ -55,7 +56,14 @@ class Design:
     rules: tuple[str, ...] = ()
     """Guards of the user's own, by their places; each is played beside all guards, and alone."""
     compliance: bool = True
-    """True if personas are played at several rates of compliance, too."""
+    """True if agents that have a compliance are played at several rates of it, too."""
+    arms_in_main: tuple[str, ...] = ()
+    """Arms of the main regime, if not every arm; guards are then not shared out nor judged as detectors."""
+    every: int = 1
+    """Each agent and seed plays every n-th composition only; the next one begins one composition later, so that all
+    together play all."""
+    again: bool = True
+    """True if the references are played once more with a seed of their own (A/A)."""
     wild: Sequence[Composition] = ()
     """Compositions of tasks with derived values."""
 
@@ -88,27 +96,38 @@ class Design:
         infers, whole = is_repeatable(agent), not is_further_member(agent)
         for condition in self.conditions(agent):
             main = condition.regime is self.main
+            arms = (
+                self.arms_in_main if main and self.arms_in_main else _arms(main=main, whole=whole)
+            )
+            full = main and not self.arms_in_main and whole and infers
             for seed in self.seeds:
-                for composition in self.compositions:
+                for composition in self.drawn(agent, seed):
                     yield Unit(
                         composition=composition,
                         condition=replace(condition, seed=seed),
-                        arms=(*_arms(main=main, whole=whole), *self._own_arms(main=main)),
-                        game=GAME if main and infers and whole else None,
+                        arms=(*arms, *self._own_arms(main=main)),
+                        game=GAME if full else None,
                         # Going on with and without a call tells nothing of an agent that does not repeat itself.
-                        shadow=main and self.shadow and whole and infers,
+                        shadow=full and self.shadow,
                         rules=self.rules,
                         infers=infers,
                     )
-        if whole:
+        if whole and self.again:
             yield from self._again(agent, infers=infers)
         if whole and self.compliance:
             yield from self._complying(agent)
 
+    def drawn(self, agent: Contestant, seed: int) -> Sequence[Composition]:
+        """Return the compositions that an agent of the design plays with a seed."""
+        if self.every == 1:
+            return self.compositions
+        turn = list(self.agents).index(agent) * len(self.seeds) + list(self.seeds).index(seed)
+        return self.compositions[turn % self.every :: self.every]
+
     @property
     def arms(self) -> tuple[str, ...]:
         """All arms that are played in the main regime."""
-        return (*EVERY_ARM, *self._own_arms(main=True))
+        return (*(self.arms_in_main or EVERY_ARM), *self._own_arms(main=True))
 
     def _own_arms(self, *, main: bool) -> Iterator[str]:
         """Yield the arms of the user's own guards; `all` is the arm that switches them off."""
@@ -121,7 +140,7 @@ class Design:
         """Yield the A/A units: the references once more with a seed of their own."""
         for condition in self.conditions(agent):
             if condition.regime is self.main:
-                for composition in self.compositions:
+                for composition in self.drawn(agent, self.seeds[0]):
                     again = replace(condition, seed=self.other_seed)
                     yield Unit(
                         composition=composition, condition=again, arms=(NONE, ALL), infers=infers
@@ -133,11 +152,15 @@ class Design:
         return max(self.seeds) + 1
 
     def _complying(self, agent: Contestant) -> Iterator[Unit]:
-        for variant in complying(agent):
+        for variant, seed in product(complying(agent), self.seeds):
             for condition in self.conditions(variant):
                 if condition.regime is self.main:
-                    for composition in self.compositions:
-                        yield Unit(composition=composition, condition=condition, arms=(NONE, ALL))
+                    for composition in self.drawn(agent, seed):
+                        yield Unit(
+                            composition=composition,
+                            condition=replace(condition, seed=seed),
+                            arms=(NONE, ALL, SHAM),
+                        )
 
     def wild_units(self, agent: Contestant) -> Iterator[Unit]:
         """Yield the wild split: references in the main regime."""
@@ -180,8 +203,11 @@ def members(kind: str, count: int) -> list[AgentSpec]:
 
 
 def complying(agent: Contestant) -> list[AgentSpec]:
-    """Return a persona at every rate of compliance with feedback; other agents have no such rate."""
-    if not isinstance(agent, AgentSpec) or agent.kind not in registry().personas:
+    """Return an agent at every rate of compliance with feedback; empty if it has no such rate."""
+    if not (isinstance(agent, AgentSpec) and is_repeatable(agent)):
+        return []
+    rated = "compliance" in agent_class(agent.kind).model_fields
+    if not rated and agent.kind not in registry().personas:
         return []
     return [replace(agent, settings={**agent.settings, "compliance": rate}) for rate in COMPLIANCE]
 

@@ -23,6 +23,7 @@ from asyncguard_benchmark.harness.ablation.setups import HarmVerdict as HarmVerd
 from asyncguard_benchmark.harness.ablation.setups import Setup as Setup
 from asyncguard_benchmark.harness.arms import ArmKind as ArmKind
 from asyncguard_benchmark.harness.statistics.estimates import Interval as Interval
+from asyncguard_benchmark.harness.statistics.power import least_seen, observations_needed
 
 FORMAT = 1
 """Version of the saved form."""
@@ -30,6 +31,10 @@ MOST_ERRORS = 0.02
 """Share of infrastructure errors above which an arm counts for nothing."""
 MARGIN = 1.0
 """Non-inferiority margin, in points: a guard that costs less does no harm."""
+LEAST_IMITATED = 0.5
+"""Share of refusals and reminders that a sham has to make of those of the guards to be a control of them."""
+FEW = 4
+"""Refusals and reminders of which that cannot be asked: one that comes to nothing is a large share of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +99,9 @@ class Effect:
     """Dyadic-robust, in points."""
     naive_error: float
     """As if compositions were independent: to show what sharing sources costs."""
+    shared_error: float = 0.0
+    """The part of the standard error that is due to different compositions with a task in common, in points: what more
+    compositions of the same tasks do not take away."""
     p: float
     """Two-sided, from the robust standard error."""
     p_family: float | None
@@ -105,6 +113,27 @@ class Effect:
     ticks: Interval | None
     mcnemar: McNemar
     harm: HarmVerdict
+
+    @property
+    def reach(self) -> float:
+        """Half of the width of the interval, in points; the longer side where a bound of differences cuts it."""
+        found = self.difference
+        return max(found.value - found.low, found.high - found.value)
+
+    @property
+    def least_seen(self) -> float:
+        """The least effect, in points, that would have been seen with a chance of `POWER`."""
+        return least_seen(self.reach, self.standard_error)
+
+    def pairs_needed(self, reach: float) -> int | None:
+        """Return the pairs for an interval that reaches so many points, or None if these tasks do not allow it."""
+        return observations_needed(
+            self.pairs,
+            error=self.standard_error,
+            shared=self.shared_error,
+            reach=self.reach,
+            wanted=reach,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +186,16 @@ class Sham:
     """Rejections in the paired runs with all guards."""
     rejections_made: int
     """Rejections that the sham made of them; fewer if runs ended before."""
+    reminders_wanted: int = 0
+    """Reminders in place of an end in the paired runs."""
+    reminders_made: int = 0
+
+    @property
+    def works(self) -> bool:
+        """True if it did most of what it was to imitate; otherwise what it is compared with has no control."""
+        wanted = self.rejections_wanted + self.reminders_wanted
+        made = self.rejections_made + self.reminders_made
+        return made >= LEAST_IMITATED * wanted or wanted < FEW
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +205,8 @@ class Study:
     setup: Setup
     arms: tuple[ArmFigures, ...]
     effects: tuple[Effect, ...]
-    """Every arm against `none`, and every leave-one-out arm against `all`."""
+    """`all` and every group of guards against the sham, every arm against `none`, and every leave-one-out arm against
+    `all`."""
     shapley: Shapley | None = None
     sham: Sham | None = None
     same: tuple[Effect, ...] = ()
@@ -199,7 +239,7 @@ class FourCells:
     gap: Interval
     """Cost of delay without guards: unguarded sync minus unguarded delayed."""
     closed_by_timing: Interval | None
-    """Share of the gap that the timing guards close, in per cent; None where there is no gap to speak of."""
+    """Per cent of the gap that the timing guards close, by Fieller; None where there is no gap to speak of."""
     closed_by_all: Interval | None
     interaction: Interval
     """(guarded - unguarded) delayed minus (guarded - unguarded) sync: what guards do against delay, and not against
@@ -214,6 +254,9 @@ class CompliancePoint:
     unguarded: Interval
     guarded: Interval
     difference: Interval
+    """All guards against none, in points."""
+    beside_sham: Interval | None = None
+    """All guards against the sham, in points; None if no sham was played."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +265,16 @@ class ComplianceSweep:
 
     setup: Setup
     points: tuple[CompliancePoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """Several agents as one: each of their episodes is an observation. It speaks of these agents and of no others."""
+
+    agents: tuple[str, ...]
+    """Their labels."""
+    study: Study
+    compliance: ComplianceSweep | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +305,8 @@ class Settings:
     suite: str
     """Name of the compositions."""
     compositions: int
+    every: int = 1
+    """Each agent and seed played every n-th of them only, and others than the next ones."""
     sub_tasks: int
     """Number over all compositions."""
     sources: int
@@ -279,6 +334,8 @@ class Findings:
     wild: tuple[Wild, ...] = ()
     compliance: tuple[ComplianceSweep, ...] = ()
     ensembles: tuple[EnsembleEffect, ...] = ()
+    pooled: tuple[Pooled, ...] = ()
+    """The best members of all ensembles as one, in the main regime."""
 
 
 class FindingsFormatError(DataError):

@@ -46,13 +46,23 @@ class Outcome:
     """Calls refused by a sham."""
     refusals_wanted: int = 0
     """Calls that guards refused in the episode that the sham is paired with."""
+    reminded: int = 0
+    """Ends that a sham put off by a reminder."""
+    reminders_wanted: int = 0
+    """Ends that guards put off by a reminder in the episode that the sham is paired with."""
 
     @property
     def rejections(self) -> int:
         """Calls that guards refused."""
-        return sum(
-            count for (_, verdict), count in self.interventions.items() if verdict == "reject"
-        )
+        return self._verdicts("reject")
+
+    @property
+    def nudges(self) -> int:
+        """Ends that guards put off by a reminder."""
+        return self._verdicts("nudge")
+
+    def _verdicts(self, kind: str) -> int:
+        return sum(count for (_, verdict), count in self.interventions.items() if verdict == kind)
 
     def total_interventions(self) -> Counter[str]:
         """Return the number of verdicts other than to let pass, by guard."""
@@ -90,6 +100,8 @@ def outcome_of(episode: Episode, judged: Score | None = None) -> Outcome:
         interventions=dict(interventions),
         refused=int(settings.get("refused", 0)),
         refusals_wanted=int(settings.get("refusals_wanted", 0)),
+        reminded=int(settings.get("reminded", 0)),
+        reminders_wanted=int(settings.get("reminders_wanted", 0)),
     )
 
 

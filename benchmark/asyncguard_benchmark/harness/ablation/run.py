@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asyncguard_benchmark.harness.ablation.analysis import Arms, study_of
+from asyncguard_benchmark.harness.ablation.analysis import Arms, pool, study_of
 from asyncguard_benchmark.harness.ablation.comparisons import (
     compliance_of,
     ensemble_effects,
@@ -21,11 +21,13 @@ from asyncguard_benchmark.harness.ablation.design import (
     GAME,
     Design,
     complying,
+    is_further_member,
 )
 from asyncguard_benchmark.harness.ablation.findings import (
     ComplianceSweep,
     EnsembleEffect,
     Findings,
+    Pooled,
     Settings,
     Setup,
     Shadow,
@@ -56,6 +58,8 @@ from asyncguard_benchmark.harness.suites import registry
 if TYPE_CHECKING:
     from asyncguard_benchmark.harness.fanout.pool import WorkerPool
 
+POOLED = "personas, pooled"
+"""Stands for the agent in the setup of pooled findings."""
 _WILD_AGENT = AgentSpec(kind="oracle")
 """An agent without fault: every intervention is an error of the guard."""
 
@@ -86,6 +90,19 @@ class Ablation:
         if self.design.wild:
             yield "wild", list(self.design.wild_units(_WILD_AGENT))
 
+    def missing(self) -> list[Unit]:
+        """Return the units of which the folder holds no episode."""
+        parts = [(units, self._path(name)) for name, units in self._parts()]
+        return [
+            task.unit
+            for units, path in parts
+            for task in (_tasks(units, path) if path.exists() else map(Task.untouched, units))
+            if not task.known
+        ]
+
+    def _path(self, name: str) -> Path:
+        return self.folder / "episodes" / f"{_file_name(name)}.jsonl"
+
     def play(self) -> Iterator[UnitResult]:
         """Play unit after unit; what the folder holds already is not played again.
 
@@ -93,7 +110,7 @@ class Ablation:
             BudgetExhaustedError: a model costs more than is allowed; what was paid for is in the folder.
         """
         for name, units in self._parts():
-            path = self.folder / "episodes" / f"{_file_name(name)}.jsonl"
+            path = self._path(name)
             asking = (
                 self.asking
                 if any(isinstance(unit.condition.agent, ModelSpec) for unit in units)
@@ -155,6 +172,7 @@ class Ablation:
             shadow=tuple(shadow for each in main if (shadow := self._shadow(each)) is not None),
             wild=tuple(each for each in wild if each is not None),
             compliance=tuple(each for each in sweeps if each is not None),
+            pooled=tuple(self._pooled(main, resamples)),
         )
 
     def _wild_conditions(self) -> list[Condition]:
@@ -174,6 +192,32 @@ class Ablation:
         variants = zip(COMPLIANCE, complying(condition.agent), strict=False)
         arms = [(rate, self._arms(replace(condition, agent=variant))) for rate, variant in variants]
         return compliance_of(setup_of(condition), arms)
+
+    def _pooled(self, conditions: Sequence[Condition], resamples: int) -> Iterator[Pooled]:
+        """Yield the best members of all ensembles as one agent, for each player and kind of tools."""
+        groups: dict[Setup, list[Condition]] = {}
+        for each in conditions:
+            kind = each.agent.kind if isinstance(each.agent, AgentSpec) else ""
+            if kind in registry().personas and not is_further_member(each.agent):
+                groups.setdefault(replace(setup_of(each), agent=POOLED), []).append(each)
+        for setup, group in groups.items():
+            if len(group) > 1:
+                whole = pool(setup, [self._arms(each) for each in group])
+                rates = [
+                    (
+                        rate,
+                        pool(
+                            setup,
+                            [self._arms(replace(c, agent=complying(c.agent)[n])) for c in group],
+                        ),
+                    )
+                    for n, rate in enumerate(COMPLIANCE)
+                ]
+                yield Pooled(
+                    agents=tuple(each.agent.label for each in group),
+                    study=study_of(whole, None, None, resamples=resamples),
+                    compliance=compliance_of(setup, rates),
+                )
 
     def _arms(
         self, condition: Condition, *, seeds: Sequence[int] | None = None, wild: bool = False
@@ -199,6 +243,7 @@ class Ablation:
             command=command,
             suite=self.design.suite,
             compositions=len(compositions),
+            every=self.design.every,
             sub_tasks=len(tasks),
             sources=len(set(tasks)),
             seeds=tuple(self.design.seeds),

@@ -103,6 +103,11 @@ class Task:
     known: tuple[Episode, ...] = ()
     """Episodes of it that were played before."""
 
+    @classmethod
+    def untouched(cls, unit: Unit) -> "Task":
+        """Return a unit of which nothing was played."""
+        return cls(unit=unit)
+
 
 @dataclass(kw_only=True)
 class _Playing:
@@ -246,10 +251,10 @@ def _inferred(name: str, outcomes: Mapping[str, Outcome], lattice: Lattice) -> O
         return lattice.find(arm_of(name).switched_on)
     if everything is None or everything.rejections:
         return None
-    # Without a refusal the agent was told none, and a sham has none to imitate.
+    # Without a refusal the agent was told none, and a sham has none to imitate; nor a reminder.
     if name == WORDLESS:
         return everything
-    return outcomes.get(FEATURES) if name == SHAM else None
+    return outcomes.get(FEATURES) if name == SHAM and not everything.nudges else None
 
 
 def _shares(unit: Unit, lattice: Lattice) -> Mapping[str, float] | None:

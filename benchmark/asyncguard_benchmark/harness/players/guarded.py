@@ -73,6 +73,8 @@ class Setting:
     refused: Mapping[int, str] = field(default_factory=dict)
     """Calls of the agent, by number from 0, that are refused before the runtime sees them, and what the agent is told
     (``{call}`` stands for the tool)."""
+    reminders: Sequence[str] = ()
+    """Texts that the agent is told, one at a time, in place of an end of the run before the runtime sees it."""
 
 
 class ProtocolModel(PlainChatModel):
@@ -179,6 +181,7 @@ def _play(
         "interventions": stage.watcher.interventions(),
         "involved": stage.watcher.involved(),
         "refused": stage.refuser.made,
+        **({"reminded": stage.refuser.reminded} if setting.reminders else {}),
         **stage.watcher.faults(),
     }
     name = agent.get_name()
@@ -235,7 +238,7 @@ def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Se
     numbers = iter(range(10_000))
     watcher, refuser, book = (
         Watcher(config, executor.number),
-        Refuser(setting.refused),
+        Refuser(setting.refused, setting.reminders),
         AnswerBook(executor),
     )
     ports = Ports(
@@ -286,6 +289,7 @@ def _model(
         idle_is_text=lambda: waits and bool(executor.pending()),
         unknown_tools_pass=not config.arguments or config.shadow,
         refuse=refuser,
+        remind=refuser.remind,
         wording=setting.wording,
     )
     speaker = agent.bind_tools(native_tools(composition)) if native else agent

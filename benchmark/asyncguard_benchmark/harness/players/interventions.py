@@ -78,6 +78,8 @@ class Watcher:
         """Calls that the agent made, refused ones included; what stands for an idle or unreadable action is none."""
         self.refusals: list[Refusal] = []
         """Calls that were rejected, in order."""
+        self.reminders: list[str] = []
+        """Reminders of unfinished tasks in place of an end, as the agent was told them, in order."""
         self._config = config
         self._number_of = number_of
         self._noted: list[tuple[str, Intervention]] = []
@@ -108,6 +110,7 @@ class Watcher:
                 self._recoveries.append(_recovery(details, event))
             case ev.CompletionJudged() if event.verdict is not ev.CompletionVerdict.END:
                 self._note(details, "completion", event.verdict.value, enforced=event.enforced)
+                self.reminders += [event.reason] * (event.verdict is ev.CompletionVerdict.NUDGE)
             case _:
                 self._involve(event)
 

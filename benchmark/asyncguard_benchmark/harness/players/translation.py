@@ -64,6 +64,8 @@ class Translation:
     answered by an error."""
     refuse: Callable[[str], str | None] = lambda tool: None
     """Asked with the tool of each call that the agent makes: why it is refused before the runtime sees it, or None."""
+    remind: Callable[[], str | None] = lambda: None
+    """Asked when the agent says that all is done: a reminder in place of the end, or None."""
     wording: bool = True
     """True if the agent is told why a call was refused, False if it is told only that it was."""
 
@@ -100,6 +102,9 @@ class Translation:
                     )
             case Idle() if not self.idle_is_text():
                 yield _tool_call(IDLE_TOOL, self._task(first), fallback_id)
+            case Completed() if (words := self.remind()) is not None:
+                # An idle call keeps the run going; its words stand in the reply to it.
+                yield _tool_call(IDLE_TOOL, {**self._task(first), _WORDS: words}, fallback_id)
             case Idle() | Completed():
                 pass
 
@@ -146,6 +151,7 @@ class Translation:
         others = [message for message in heard if not isinstance(message, ToolMessage)]
         late = sorted((record for message in others for record in self._told(message)), key=_order)
         words = [text for message in others if (text := self._words(message))]
+        words += [call["args"][_WORDS] for call in said.tool_calls if _WORDS in call["args"]]
         if self.surface is Surface.TEXT:
             return [_text_reply(answers, late, words)]
         return self._native_reply(answers, late, words)
@@ -240,5 +246,6 @@ def _tool_call(tool: str, arguments: dict[str, Any], call_id: str) -> ToolCall:
 _BLOCK = re.compile(r"<(result-\w+)[^>\n]*>\n.*?\n</\1>", re.DOTALL)
 """One piece of news as the runtime writes it; nothing that a tool says can look like its last line."""
 _NOT_MADE = "The call was not made."
+_WORDS = "reminder_in_place_of_the_end"
 _KEPT = ("content", "tool_calls", "invalid_tool_calls", "id")
 _NO_NEWS = entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))])

@@ -9,7 +9,7 @@ from asyncguard_benchmark.harness.ablation.findings import (
     Findings,
     Truth,
 )
-from asyncguard_benchmark.harness.arms import ALL, NONE, TIMING
+from asyncguard_benchmark.harness.arms import ALL, NONE, SHAM, TIMING
 from asyncguard_benchmark.harness.report.result_cells import Line, Part, name_of, span, value_of
 
 
@@ -29,15 +29,16 @@ def four_cells(found: Sequence[Findings]) -> Part:
             ),
             value_of(cell.guarded_delayed),
             span(cell.gap, signed=True),
-            "-" if cell.closed_by_timing is None else f"{cell.closed_by_timing.value:.0f} %",
+            span(cell.closed_by_timing),
             span(cell.interaction, signed=True),
         )
         for each in found
         for cell in each.four_cells
     ]
     text = (
-        "The gap is what delay costs without guards; `closed` is the part of it that timing guards close, a dash "
-        "where there is no gap to speak of; interaction is (guarded - unguarded) delayed minus sync."
+        "The gap is what delay costs without guards; `closed` is the part of it that timing guards close, in per cent "
+        "with Fieller's interval, a dash where there is no gap to speak of; interaction is (guarded - unguarded) "
+        "delayed minus sync."
     )
     heads = (
         "agent",
@@ -130,15 +131,17 @@ def wild_split(found: Sequence[Findings]) -> Part:
 
 def ensembles(found: Sequence[Findings]) -> Part:
     """Return effects on personas, as ranges."""
-    effects = [effect for each in found for effect in each.ensembles if effect.against == NONE]
+    shown = ((ALL, SHAM), (ALL, NONE), (TIMING, NONE))
+    whole = [effect for each in found for effect in each.ensembles]
+    effects = [effect for effect in whole if (effect.arm, effect.against) in shown]
     kinds = [
-        (regime, arm)
+        (regime, *pair)
         for regime in dict.fromkeys(each.setup.regime for each in effects)
-        for arm in (ALL, TIMING)
+        for pair in shown
     ]
     lines: list[Line] = []
-    for regime, arm in kinds:
-        fitting = [each for each in effects if (each.setup.regime, each.arm) == (regime, arm)]
+    for kind in kinds:
+        fitting = [each for each in effects if (each.setup.regime, each.arm, each.against) == kind]
         if len(fitting) > 1:
             lines.append(_every_model(fitting))
     lines += [
@@ -150,7 +153,6 @@ def ensembles(found: Sequence[Findings]) -> Part:
             str(each.harmful),
         )
         for each in effects
-        if each.arm in (ALL, TIMING)
     ]
     heads = ("persona", "delay", "effect", "range", "median", "members", "of them harmed")
     text = (

@@ -24,6 +24,8 @@ def by_delay(studies: Sequence[Study]) -> Part:
     """Return the main table: overall by agent, delay and family of guards."""
     lines: list[Line] = []
     for study in studies:
+        if len(study.arms) < 2:
+            continue
         arms = [study.arm(name) for name in _ARMS]
         effect = study.effect(ALL, NONE)
         lines.append(
@@ -34,6 +36,7 @@ def by_delay(studies: Sequence[Study]) -> Part:
                 difference_of(effect),
                 "-" if effect is None else effect.harm.value,
                 *(number(arm.rounds) if arm is not None else "-" for arm in (arms[0], arms[-1])),
+                "-" if arms[0] is None else str(arms[0].episodes),
             )
         )
     text = (
@@ -41,7 +44,16 @@ def by_delay(studies: Sequence[Study]) -> Part:
         "guards that ask what is known yet, `content` those that judge a call by itself. `harm` is judged at a "
         "margin of one point."
     )
-    heads = ("agent", "delay", *_ARMS, "all - none", "harm", "rounds, none", "rounds, all")
+    heads = (
+        "agent",
+        "delay",
+        *_ARMS,
+        "all - none",
+        "harm",
+        "rounds, none",
+        "rounds, all",
+        "episodes",
+    )
     return "Guards by delay", text, heads, lines
 
 
@@ -107,8 +119,10 @@ def _pairs(found: Sequence[Findings]) -> Iterator[tuple[Findings, Study, Study]]
                 yield each, twin, study
 
 
-def _basis(found: Findings) -> tuple[str, tuple[int, ...]]:
-    return found.settings.data, found.settings.seeds
+def _basis(found: Findings) -> tuple[str, tuple[int, ...], str]:
+    """Return the same for findings of the same compositions; of parts of them only those of one ablation are."""
+    said = found.settings
+    return said.data, said.seeds, said.command if said.every > 1 else ""
 
 
 def _both(usual: Study, other: Study) -> list[tuple[ArmFigures, ArmFigures]]:

@@ -3,6 +3,19 @@
 from collections.abc import Iterable, Sequence
 
 from asyncguard_benchmark.harness.ablation.findings import Findings
+from asyncguard_benchmark.harness.report.blocks import Table
+from asyncguard_benchmark.harness.report.headlines import (
+    HEADS,
+    REACH,
+    Headline,
+    band,
+    caption,
+    groups,
+    headline_lines,
+    of_findings,
+    power,
+    sentences,
+)
 from asyncguard_benchmark.harness.report.result_cells import Line
 from asyncguard_benchmark.harness.report.result_context import (
     compliance,
@@ -31,20 +44,42 @@ _OPENING = (
 )
 
 
-def results(found: Sequence[Findings]) -> str:
-    """Return the document.
+def results(
+    found: Sequence[Findings],
+    further: Sequence[Table] = (),
+    *,
+    headlines: Sequence[Headline] | None = None,
+    reach: float = REACH,
+    figure: str = "",
+    design: str = "",
+) -> str:
+    """Return the document: one table, a summary, and a chapter for each question.
 
     Args:
         found: Ablations; what they have in common is said once.
+        further: Tables that stand at the end, each under its title.
+        headlines: Comparisons of the first table; every setup with a sham unless a design says which ones count.
+        reach: Points that the interval of a headline is to reach at most; wider ones are marked.
+        figure: Name of a picture of the headlines that lies beside the document; empty for none.
+        design: Sentence on the design that was played; empty for none.
     """
-    parts = ["# Results", _OPENING, *(_source(each) for each in found)]
+    first = of_findings(found) if headlines is None else headlines
     alone = without_twins(found)
     studies = [study for each in alone for study in each.studies]
+    parts = ["# Results"]
+    if first:
+        parts += [_table(HEADS, headline_lines(first, reach)), caption(reach), "## Summary"]
+        parts += ["\n".join(f"- {each}" for each in sentences(first, reach))]
+        parts += [f"![all - sham and sham - none, with intervals]({figure})"] if figure else []
+    parts += [_OPENING, *([design] if design else []), *(_source(each) for each in found)]
     for title, text, heads, lines in (
+        groups(first),
+        power(first, reach),
+        band(found),
         by_delay(studies),
-        front_ends(found),
         shares(studies),
         left_out(studies),
+        front_ends(found),
         controls(studies),
         four_cells(alone),
         detectors(alone),
@@ -55,14 +90,20 @@ def results(found: Sequence[Findings]) -> str:
         if lines:
             note = registry().persona_note(cell for line in lines for cell in line)
             parts += [f"## {title}", f"{text} {note}".rstrip(), _table(heads, lines)]
+    for table in further:
+        lines = [tuple(line) for line in table.lines]
+        note = registry().persona_note(cell for line in lines for cell in line)
+        text = f"{table.note} {note}".strip()
+        parts += [f"## {table.title}", text, _table(tuple(table.heads), lines)]
     return "\n\n".join(parts) + "\n"
 
 
 def _source(found: Findings) -> str:
     said = found.settings
     contracts = ", ".join(sorted({study.setup.contract for study in found.studies}))
+    part = f" (1 in {said.every} for each agent and seed)" if said.every > 1 else ""
     return (
-        f"- `{said.command}`: {said.compositions} compositions of {said.sources} tasks, seeds "
+        f"- `{said.command}`: {said.compositions} compositions{part} of {said.sources} tasks, seeds "
         f"{', '.join(map(str, said.seeds))}, contract {contracts or '-'}, asyncguard {said.version}, data `{said.data}`"
     )
 

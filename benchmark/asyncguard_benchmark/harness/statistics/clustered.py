@@ -15,7 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import sqrt
 
-from asyncguard_benchmark.harness.statistics.estimates import Estimate, Interval, wilson
+from asyncguard_benchmark.harness.statistics.estimates import (
+    Estimate,
+    Interval,
+    t_quantile,
+    wilson,
+)
 
 Sources = frozenset[str]
 """Ids of the source tasks that an observation is made of; never empty."""
@@ -108,6 +113,43 @@ def ratio_of(
         sources,
     )
     return Estimate(value=ratio, error=found.error, naive=found.naive, freedom=found.freedom)
+
+
+def ratio_interval(
+    numerators: Sequence[float], denominators: Sequence[float], sources: Sequence[Sources]
+) -> Interval | None:
+    """Return the ratio of two means with Fieller's interval; None if the denominator may be 0.
+
+    It holds every ratio r for which numerator - r * denominator may be 0, so it is not symmetric, and right where the
+    denominator is known badly.
+    """
+    top, bottom, both = (
+        mean_of(values, sources, floor=least_error(sources))
+        for values in (
+            numerators,
+            denominators,
+            [up - down for up, down in zip(numerators, denominators, strict=True)],
+        )
+    )
+    square = t_quantile(bottom.freedom) ** 2
+    common = (top.error**2 + bottom.error**2 - both.error**2) / 2
+    lead = bottom.value**2 - square * bottom.error**2
+    if lead <= 0:
+        return None
+    middle = top.value * bottom.value - square * common
+    spread = sqrt(max(0.0, middle**2 - lead * (top.value**2 - square * top.error**2)))
+    value = top.value / bottom.value
+    low, high = (middle - spread) / lead, (middle + spread) / lead
+    return Interval(value=value, low=min(low, value), high=max(high, value))
+
+
+def own_error(values: Sequence[float], sources: Sequence[Sources]) -> float:
+    """Return the standard error of a mean as if compositions shared nothing; repetitions of one are one cluster."""
+    mean, sums = sum(values) / len(values), dict[Sources, float]()
+    for value, own in zip(values, sources, strict=True):
+        sums[own] = sums.get(own, 0.0) + value - mean
+    count = len(sums)
+    return sqrt(sum(each**2 for each in sums.values()) * count / max(1, count - 1)) / len(values)
 
 
 def share_among(

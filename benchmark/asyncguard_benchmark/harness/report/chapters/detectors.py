@@ -134,9 +134,15 @@ def _sweep_effects(sweep: ComplianceSweep) -> Table:
     marks = [dot(point.difference, Tone.GUARDED) for point in sweep.points]
     return Table(
         title=f"Effect of all guards by compliance, {sweep.setup.label}",
-        heads=("compliance", "points", "95 %"),
+        heads=("compliance", "all - sham", "95 %", "all - none", "95 % "),
         lines=[
-            (f"{point.compliance:g}", difference(point.difference), signed_span(point.difference))
+            (
+                f"{point.compliance:g}",
+                difference(point.beside_sham),
+                signed_span(point.beside_sham),
+                difference(point.difference),
+                signed_span(point.difference),
+            )
             for point in sweep.points
         ],
         plot=Plot(axis=axis_for(marks), unit="points of overall, all minus none", marks=marks),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from asyncguard_benchmark.harness.ablation.findings import Effect, Findings, HarmVerdict, Study
 from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.report.blocks import Block, Chapter, Plot, Table, Text, axis_for
+from asyncguard_benchmark.harness.report.chapters.comparison import MEANING, comparison, groups
 from asyncguard_benchmark.harness.report.chapters.names import (
     VERDICTS,
     change,
@@ -33,7 +34,10 @@ guard, and the verdicts: they execute all calls again and believe no saved respo
 
 def chapter(findings: Findings) -> Chapter:
     """Return the summary."""
-    blocks: list[Block] = [Text(text=sentence) for sentence in _sentences(findings)]
+    first, grouped = comparison(findings), groups(findings)
+    blocks: list[Block] = [] if first is None else [Text(text=MEANING), first]
+    blocks += [] if grouped is None else [grouped]
+    blocks += [Text(text=sentence) for sentence in _sentences(findings)]
     if findings.studies:
         blocks.append(_table(findings.studies))
     text = (

@@ -10,10 +10,11 @@ from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
 from asyncguard_benchmark.harness.agents.simulated import Decision
 from asyncguard_benchmark.harness.protocol.actions import CallAction
 from asyncguard_benchmark.suites.asynctool.agents.mixups import foreign_call
+from asyncguard_benchmark.suites.asynctool.agents.obedience import ObedientAgent
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
 
 
-class ConfusedAgent(OracleAgent):
+class ConfusedAgent(ObedientAgent, OracleAgent):
     """Agent that first gives each call of a sub-task the tool and arguments of another sub-task.
 
     It takes an executed call for done, whatever the result says. A refusal that comes at once makes
@@ -34,6 +35,6 @@ class ConfusedAgent(OracleAgent):
     def _mixed_up(self, call: CallAction, tasks: Sequence[TaskProgress]) -> CallAction:
         task = next(each for each in tasks if each.plan.task_id == call.task_id)
         position = task.next_position
-        if position is None or task.refusals(position):
+        if position is None or self.has_heeded(task, position):
             return call
         return foreign_call(task, tasks) or call

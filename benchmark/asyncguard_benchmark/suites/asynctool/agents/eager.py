@@ -9,12 +9,13 @@ from typing_extensions import override
 
 from asyncguard_benchmark.harness.agents.guesses import foreseen, guess, recalled
 from asyncguard_benchmark.harness.agents.progress import TaskProgress
-from asyncguard_benchmark.harness.agents.simulated import Decision, SimulatedAgent, call_of
+from asyncguard_benchmark.harness.agents.simulated import Decision, call_of
 from asyncguard_benchmark.harness.pointers import parts
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
+from asyncguard_benchmark.suites.asynctool.agents.obedience import ObedientAgent
 
 
-class EagerAgent(SimulatedAgent):
+class EagerAgent(ObedientAgent):
     """Agent that makes the next call of a sub-task right away and invents what has not been delivered.
 
     A guess that was executed is done for it: it does not know that it was wrong, and goes on. A refusal with a reason
@@ -22,8 +23,6 @@ class EagerAgent(SimulatedAgent):
     rates are shares of the values guessed: a lucky draw comes first, then a distractor; what neither takes is invented.
     """
 
-    seed: int = 0
-    """Seed of the guesses; each draw depends on seed, composition, sub-task, step and attempt only."""
     distractor_rate: float = Field(default=0.0, ge=0, le=1)
     """Share of guesses that are, if possible, a value of fitting type that the sub-task was told
     for something else."""
@@ -47,7 +46,7 @@ class EagerAgent(SimulatedAgent):
         if task.refusals(position) >= self.most_refusals:
             return None
         operands = task.operands(position)
-        if task.refusals(position) and (operands.awaited or task.waiting):
+        if self.has_heeded(task, position) and (operands.awaited or task.waiting):
             return None
         unknown = (*operands.awaited, *operands.lost)
         invented = {place: self._guess(task, position, place) for place in unknown}

@@ -1,0 +1,216 @@
+"""The design of the published results: a file that says what is played and compared before it is played.
+
+A design has blocks, each of which is an ablation, and headlines: the comparisons `all - sham` that count, each with the
+block and agent that it is read from. It also holds a digest of every file that agents, tasks and compositions are made
+of. If one of them has changed since the design was frozen, nothing is played: an agent that is changed after its
+results were seen is another experiment, and a person has to say that it is meant.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import asyncguard
+import asyncguard_benchmark
+from asyncguard_benchmark.errors import BenchmarkError, DataError
+from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
+from asyncguard_benchmark.harness.arms import arm_of
+from asyncguard_benchmark.harness.loading import shipped_sub_tasks
+from asyncguard_benchmark.harness.scenario import Regime, Split
+from asyncguard_benchmark.harness.suites import registry
+
+PERSONAS = "personas"
+"""Stands for the best member of every ensemble in the agents of a block."""
+PACKAGE = Path(asyncguard_benchmark.__file__).parent
+_PLAYED_BY = ("services", "suites", "harness")
+_NOT_PLAYED_BY = ("report", "ablation", "statistics", "commands", "calibration")
+_DIGITS = 12
+
+
+class FrozenError(BenchmarkError):
+    """Agents, tasks or compositions are not those that the design was frozen with."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Block(_Strict):
+    """An ablation of the design."""
+
+    name: str
+    """Name of its folder."""
+    why: str
+    """What it is for, and why it has this size."""
+    agents: tuple[str, ...]
+    """Names of agents; `personas` stands for all of them."""
+    suite: str
+    """Name of a set of compositions."""
+    every: int = Field(default=1, ge=1)
+    """See `Design.every`."""
+    seeds: tuple[int, ...] | None = None
+    """Seeds, if not those of the design."""
+    regimes: tuple[Regime, ...] = (Regime.FIXED1,)
+    players: tuple[str, ...] = ("graph",)
+    arms: tuple[str, ...] = ()
+    """Arms of the main regime; every arm if there is none."""
+    members: int = Field(default=1, ge=1)
+    """Sets of rates of each persona."""
+    compliance: bool = False
+    shadow: bool = False
+    again: bool = False
+    wild: bool = False
+
+
+class Headline(_Strict):
+    """A comparison that counts. It is read from a block, or from recorded conversations, or cannot be had yet."""
+
+    name: str
+    why: str
+    block: str = ""
+    agent: str = ""
+    """Label of the agent in the setups of the block."""
+    band: str = ""
+    """Block in which the same agent was played at several rates of compliance, if it has them."""
+    recorded: tuple[str, ...] = ()
+    """Files of recorded conversations, for `bench replay`: they are counted and cannot be scored."""
+    tools: str = ""
+    """Schemas of their tools."""
+    not_yet: str = ""
+    """Why it is not there yet."""
+
+
+class DesignFile(_Strict):
+    """The whole design."""
+
+    format: int = 1
+    about: str
+    reach: float = 3.0
+    """Points to either side that the interval of a headline is to reach at most; wider ones are marked."""
+    minutes: int
+    """Bound on the time that all of it takes on two processors."""
+    seeds: tuple[int, ...] = Field(min_length=5)
+    blocks: tuple[Block, ...]
+    headlines: tuple[Headline, ...]
+    sources: Mapping[str, tuple[str, ...]]
+    """What is frozen -> patterns of its files, in the benchmark's package."""
+    frozen: Mapping[str, Mapping[str, str]]
+    """What is frozen -> file -> digest."""
+
+    def designs(self) -> Iterator[tuple[Block, Design]]:
+        """Yield the ablation of each block."""
+        for block in self.blocks:
+            suite = registry().suite_of_set(block.suite)
+            names = [
+                each
+                for name in block.agents
+                for each in (registry().personas if name == PERSONAS else (name,))
+            ]
+            wild = wild_compositions(shipped_sub_tasks(Split.WILD)) if block.wild else ()
+            yield (
+                block,
+                Design(
+                    compositions=suite.load(suite.compositions)(block.suite),
+                    suite=block.suite,
+                    agents=[each for name in names for each in members(name, block.members)],
+                    players=block.players,
+                    regimes=block.regimes,
+                    seeds=block.seeds or self.seeds,
+                    shadow=block.shadow,
+                    compliance=block.compliance,
+                    arms_in_main=block.arms,
+                    every=block.every,
+                    again=block.again,
+                    wild=wild,
+                ),
+            )
+
+    def changes(self) -> list[str]:
+        """Return what differs from what was frozen, file by file; empty if nothing does."""
+        found = []
+        for what, patterns in self.sources.items():
+            now, then = digests(patterns), self.frozen.get(what, {})
+            words = {True: "is new", False: "is gone"}
+            found += [
+                f"{what}: {name} {'has changed' if name in now and name in then else words[name in now]}"
+                for name in sorted({*now, *then})
+                if now.get(name) != then.get(name)
+            ]
+        return found
+
+
+def read_design(path: Path) -> DesignFile:
+    """Read a design.
+
+    Raises:
+        DataError: it is not one, or names what does not exist.
+        OSError: the file cannot be read.
+    """
+    try:
+        design = DesignFile.model_validate_json(path.read_bytes())
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}", first["msg"]) from problem
+    names = [block.name for block in design.blocks]
+    for headline in design.headlines:
+        for name in (headline.block, headline.band):
+            if name and name not in names:
+                raise DataError(f"{path}: {headline.name}", f"there is no block {name!r}")
+        if not (headline.block or headline.recorded or headline.not_yet):
+            raise DataError(
+                f"{path}: {headline.name}", "has neither block nor recorded nor not_yet"
+            )
+    for arm in (arm for block in design.blocks for arm in block.arms):
+        arm_of(arm)
+    return design
+
+
+def check_frozen(design: DesignFile, path: Path) -> None:
+    """Check that agents and data are those that the design was frozen with.
+
+    Raises:
+        FrozenError: they are not; it names every file.
+    """
+    if changes := design.changes():
+        listed = "\n  ".join(changes)
+        raise FrozenError(
+            f"these differ from what {path} was frozen with:\n  {listed}\nIf that is meant, freeze it again and commit "
+            f"it before anything is played: asyncguard bench results --design {path} --freeze"
+        )
+
+
+def freeze(path: Path) -> list[str]:
+    """Write the present digests into a design, and return what they change."""
+    design = read_design(path)
+    changes = design.changes()
+    whole: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    whole["frozen"] = {what: digests(patterns) for what, patterns in design.sources.items()}
+    path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return changes
+
+
+def digests(patterns: Sequence[str]) -> dict[str, str]:
+    """Return a digest of every file of the package that fits one of the patterns."""
+    files = sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)})
+    return {
+        path.relative_to(PACKAGE).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[
+            :_DIGITS
+        ]
+        for path in files
+    }
+
+
+def code_digest() -> str:
+    """Return a digest of all code and data that an episode comes from: episodes of other code are never mixed in."""
+    library = Path(asyncguard.__file__).parent
+    ours = [path for name in _PLAYED_BY for path in (PACKAGE / name).rglob("*.py")]
+    files = [path for path in ours if not {*path.relative_to(PACKAGE).parts} & {*_NOT_PLAYED_BY}]
+    data = [path for path in (PACKAGE / "data").rglob("*") if path.is_file()]
+    whole = hashlib.sha256()
+    for path in sorted((*library.rglob("*.py"), *files, *data)):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()[:_DIGITS]
