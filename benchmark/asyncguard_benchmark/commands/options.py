@@ -9,6 +9,7 @@ from asyncguard_benchmark.commands.arguments import (
     add_jobs,
     add_out,
     described,
+    facets,
     positive,
     several,
 )
@@ -34,7 +35,7 @@ from asyncguard_benchmark.commands.play_options import (
 from asyncguard_benchmark.commands.replay_options import add_replay
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ARMS
-from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
+from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES, Facet
 from asyncguard_benchmark.harness.scenario import Suite
 from asyncguard_benchmark.harness.suites import registry
 
@@ -44,6 +45,7 @@ examples:
   asyncguard bench list arms                              what can be played
   asyncguard bench validate                               execute and prove the data
   asyncguard bench run --agents eager --arms all,none --out eager.jsonl
+  asyncguard bench score eager.jsonl --by all             and split: kinds, categories, mistakes, places, cascades
   asyncguard bench score eager.jsonl --json | jq '.conditions[] | {arm, overall}'
 """
 _RUN_EXAMPLES = """\
@@ -196,6 +198,13 @@ def _score(commands: Any) -> None:
     )
     made.add_argument(
         "--explain", action="store_true", help="say of every failed sub-task what was wrong"
+    )
+    made.add_argument(
+        "--by",
+        type=facets,
+        default=(),
+        metavar="A,B",
+        help=f"split the figures: {', '.join(Facet)}, or all",
     )
 
 

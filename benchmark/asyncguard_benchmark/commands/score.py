@@ -10,7 +10,10 @@ from asyncguard_benchmark.commands.output import console, harmless, notice, prin
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Line, read_lines
-from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.harness.names import Facet
+from asyncguard_benchmark.harness.report.breakdown_tables import rows_by, tables_by
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Group, Tally, cells
+from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.verdict import Score
 
 _ALLOCATIONS = 100_000
@@ -42,6 +45,7 @@ def _few_collections() -> Iterator[None]:
 
 def _scored(options: Namespace) -> int:
     tally, bad = Tally(), []
+    facets, split = [Facet(each) for each in options.by], dict[Group, Breakdown]()
     seen: dict[EpisodeKey, int] = {}
     for line in read_lines(options.file):
         if line.episode is None:
@@ -52,6 +56,8 @@ def _scored(options: Namespace) -> int:
             notice(f"{options.file}:{line.number}: says what line {seen[key]} says; counted once")
             continue
         judged = tally.add(line.episode)
+        if facets:
+            split.setdefault(Group.of(line.episode), Breakdown()).add(line.episode, judged)
         if options.explain and not judged.overall:
             _explain(line.number, judged)
     figures = tally.figures()
@@ -63,11 +69,23 @@ def _scored(options: Namespace) -> int:
         )
     if options.json:
         rows = [row.to_json() for row in figures]
+        by = {each.value: [row.to_json() for row in rows_by(each, split)] for each in facets}
         print_json(
-            {"file": str(options.file), "partial": bool(bad), "unreadable": bad, "conditions": rows}
+            {
+                "file": str(options.file),
+                "partial": bool(bad),
+                "unreadable": bad,
+                "conditions": rows,
+                **({"by": by} if by else {}),
+            }
         )
     else:
-        console().print(table(COLUMNS, map(cells, figures), title="partial score" if bad else None))
+        out = console()
+        out.print(table(COLUMNS, map(cells, figures), title="partial score" if bad else None))
+        for each in tables_by(facets, split):
+            out.print()
+            out.print(table(each.heads, each.lines, title=each.title))
+            out.print(each.note)
     return 0
 
 

@@ -12,8 +12,8 @@ from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.covering_arms import arm_name, arms_told
 from asyncguard_benchmark.harness.report.lanes import packed_episode
-from asyncguard_benchmark.harness.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scenario import Composition, SourceKind
+from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 TOLD = (NONE, ALL)
