@@ -86,7 +86,7 @@ def _sets(gold: Any, made: Any) -> Any:
 
 
 def _later_too(peer: Any, struck: Any) -> bool:
-    """Runs with such a call at any time are no peers."""
+    """Runs with such a call at any time do not count as peers."""
     return comparable(peer, struck) and peer.first is None
 
 

@@ -285,6 +285,14 @@ def _results(commands: Any) -> None:
     made.add_argument(
         "findings", type=Path, nargs="+", metavar="FINDINGS_OR_DIR", help="what `ablate` wrote"
     )
+    made.add_argument(
+        "--episodes",
+        type=Path,
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="what `run` wrote, for tables by kind, category, delay, place and mistake",
+    )
     add_out(made, "RESULTS.md", "where it goes")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from asyncguard_benchmark.harness.ablation.findings import Findings
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.result_cells import Line
 from asyncguard_benchmark.harness.report.result_context import (
     compliance,
@@ -30,11 +31,12 @@ _OPENING = (
 )
 
 
-def results(found: Sequence[Findings]) -> str:
+def results(found: Sequence[Findings], further: Sequence[Table] = ()) -> str:
     """Return the document.
 
     Args:
         found: Ablations; what they have in common is said once.
+        further: Tables that stand at the end, each under its title.
     """
     parts = ["# Results", _OPENING, *(_source(each) for each in found)]
     alone = without_twins(found)
@@ -53,6 +55,9 @@ def results(found: Sequence[Findings]) -> str:
     ):
         if lines:
             parts += [f"## {title}", text, _table(heads, lines)]
+    for table in further:
+        lines = [tuple(line) for line in table.lines]
+        parts += [f"## {table.title}", table.note, _table(tuple(table.heads), lines)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 A call is made for the wrong sub-task if its tool is not on the API list of the sub-task that it names and is on
 another's, or if it is a gold call of another sub-task and none of its own. What a runtime refused is not in the
-trajectory and so is no such call.
+trajectory and so does not count.
 
 After any call of a run the same questions can be asked, so that runs in which a call went to the wrong sub-task can be
 laid beside runs in which none had at that step.
