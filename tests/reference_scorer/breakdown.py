@@ -79,7 +79,7 @@ def account(episode: Episode, verdict: Verdict, open_world: OpenWorld) -> Accoun
             )
             or bool(lacks["nothing"] and unreadable),
             "argument": lacks["another"] > 0,
-            "neglect": lacks["nothing"] > 0 or not made,
+            "neglect": lacks["nothing"] > 0,
         }
         modes.append(
             frozenset(name for name, is_so in found.items() if is_so) or frozenset({"other"})

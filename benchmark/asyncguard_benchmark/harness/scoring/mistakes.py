@@ -54,7 +54,7 @@ def _modes(task: SubTask, verdict: SubTaskScore, episode: Episode) -> frozenset[
         Mistake.PREMATURE: verdict.premature_needed > 0,
         Mistake.FORMAT: unreadable or _misshapen(task, episode),
         Mistake.ARGUMENT: FindingKind.DIFFERING_ARGUMENT in kinds,
-        Mistake.NEGLECT: missing or not verdict.calls,
+        Mistake.NEGLECT: missing,
     }
     return frozenset(each for each, is_so in applies.items() if is_so) or frozenset({Mistake.OTHER})
 
