@@ -11,6 +11,8 @@ from asyncguard_benchmark import Regime, episode_from_json, episode_to_json, sco
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.findings import write_findings
 from asyncguard_benchmark.harness.names import Facet
+from asyncguard_benchmark.harness.report.breakdown_tables import rows_by
+from asyncguard_benchmark.harness.report.figures import Group
 from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake
 from asyncguard_benchmark.harness.scoring.wrong_task import Sequel
@@ -156,6 +158,19 @@ def test_what_cannot_be_compared_has_no_figure() -> None:
     assert (missed.runs, missed.after, missed.without) == (0, None, None)
     assert Breakdown().whole().overall.share is None
     assert of_calls([]).whole().rounds_on_success is None
+
+
+def test_only_what_both_conditions_played_is_compared() -> None:
+    """A seed that one of two delays lacks is left out."""
+    solved, failed = [*FS, *TB], list(TB)
+    slow, quick = (
+        Group(agent="a", player="plain", arm="", declared=True, regime=name, surface="text")
+        for name in ("fixed1", "sync")
+    )
+    found = {slow: of_calls(failed, solved, solved), quick: of_calls(solved, solved)}
+    first, second = rows_by(Facet.DELAY, found)
+    assert (first.group, second.group) == (quick, slow)
+    assert (second.figures.pairs, second.figures.difference.value) == (2, -50)
 
 
 def test_a_tool_on_no_list_is_no_call_for_the_wrong_task() -> None:

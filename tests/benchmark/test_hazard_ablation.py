@@ -213,13 +213,19 @@ def test_every_split_counts_every_run_once() -> None:
 def test_a_hint_is_compared_with_the_same_run_without() -> None:
     """A run that is solved with its hint alone is one newly recovered; one without its twin is left out."""
     strict, other = kept(INSTANCES[0].id, "none"), kept(INSTANCES[1].id, "none")
-    faults = tuple(replace(each, profile=Profile.GUIDED) for each in strict.score.faults)
-    hinted = replace(
-        strict,
-        profile=Profile.GUIDED,
-        score=replace(strict.score, faults=faults, ending=Ending.SUCCESS),
+    hinted, lonely = (
+        replace(
+            each,
+            profile=Profile.GUIDED,
+            score=replace(
+                each.score,
+                faults=tuple(replace(one, profile=Profile.GUIDED) for one in each.score.faults),
+                ending=Ending.SUCCESS,
+            ),
+        )
+        for each in (strict, other)
     )
-    found = {each.setup.profile: each for each in studies_of([strict, other, hinted])}
+    found = {each.setup.profile: each for each in studies_of([strict, hinted, lonely])}
     gain = _arm(found[Profile.GUIDED], "none").to_strict
     assert gain is not None
     assert (gain.pairs, gain.newly_recovered, gain.points.value) == (1, 1, 100)
