@@ -1,5 +1,6 @@
 """Arms of recovery, the second attempt, and the figures that are made of both."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
@@ -9,7 +10,7 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES
 from asyncguard_benchmark.harness.arms import ARMS, RECOVER, RECOVERY_ARMS, ArmKind, arm_of
 from asyncguard_benchmark.harness.campaign import Cell, Condition, play
 from asyncguard_benchmark.harness.episode import Episode, episode_from_json, episode_to_json
-from asyncguard_benchmark.harness.faults import Hazard
+from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.players.second_run import EARLIER, answered
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition
@@ -185,10 +186,52 @@ def test_a_budget_turns_dear_success_into_failure() -> None:
     dear = replace(dear, score=replace(dear.score, calls=2 * dear.gold_calls + 1))
     ((arm,),) = [study.arms for study in studies_of([dear])]
     assert [(each.factor, each.success.value) for each in arm.budgets] == [
-        (1.5, 0),
-        (2.0, 0),
-        (3.0, 100),
+        *((factor, 0) for factor in (1.0, 1.25, 1.5, 2.0)),
+        *((factor, 100) for factor in (2.5, 3.0, 4.0)),
     ]
+
+
+def test_every_split_counts_every_run_once() -> None:
+    """Grid and severities, recounted from the runs themselves."""
+    runs = [kept(each.id, arm) for arm in ("none", "all") for each in INSTANCES]
+    for study in studies_of(runs):
+        for arm in study.arms:
+            own = [each.score for each in runs if each.arm == arm.arm]
+            own = [each for each in own if each.faults[0].profile is study.setup.profile]
+            cells = Counter((one.faults[0].hazard.value, one.workflow.value) for one in own)
+            won = Counter(
+                (one.faults[0].hazard.value, one.workflow.value) for one in own if one.success
+            )
+            told = {(h, w): each for h, row in arm.grid.items() for w, each in row.items()}
+            assert {place: each.count for place, each in told.items()} == cells
+            for place, each in told.items():
+                assert each.success.value == pytest.approx(100 * won[place] / cells[place])
+            levels = Counter(str(one.faults[0].severity) for one in own)
+            assert {k: e.count for k, e in arm.facets[Facet.SEVERITY].items()} == levels
+
+
+def test_a_hint_is_compared_with_the_same_run_without() -> None:
+    """A run that is solved with its hint alone is one newly recovered; one without its twin is left out."""
+    strict, other = kept(INSTANCES[0].id, "none"), kept(INSTANCES[1].id, "none")
+    hinted, lonely = (
+        replace(
+            each,
+            profile=Profile.GUIDED,
+            score=replace(
+                each.score,
+                faults=tuple(replace(one, profile=Profile.GUIDED) for one in each.score.faults),
+                ending=Ending.SUCCESS,
+            ),
+        )
+        for each in (strict, other)
+    )
+    found = {each.setup.profile: each for each in studies_of([strict, hinted, lonely])}
+    gain = _arm(found[Profile.GUIDED], "none").to_strict
+    assert gain is not None
+    assert (gain.pairs, gain.newly_recovered, gain.points.value) == (1, 1, 100)
+    assert _arm(found[Profile.STRICT], "none").to_strict is None
+    (alone,) = studies_of([hinted])
+    assert _arm(alone, "none").to_strict is None
 
 
 def test_an_alarm_on_a_clean_run_is_a_false_one() -> None:

@@ -37,7 +37,6 @@ from asyncguard_benchmark.harness.report.covering_arms import arms_told
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.report.markdown import markdown, tables_of
 from asyncguard_benchmark.harness.report.markup import chapter_html
-from asyncguard_benchmark.harness.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.report.number_format import (
     MINUS,
     NO_DATA,
@@ -50,6 +49,7 @@ from asyncguard_benchmark.harness.report.number_format import (
     span,
 )
 from asyncguard_benchmark.harness.report.observations import Observations, compare, played_of
+from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.suites.asynctool.agents.confused import ConfusedAgent
 from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent

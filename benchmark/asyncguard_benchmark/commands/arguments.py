@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from asyncguard_benchmark.harness.names import Facet
+
 
 def described(text: str, examples: str) -> dict[str, Any]:
     """Return the arguments of a parser that shows examples.
@@ -102,6 +104,12 @@ def several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         return found
 
     return read
+
+
+def facets(text: str) -> tuple[str, ...]:
+    """Return the names of tables of verdicts; ``all`` stands for every one."""
+    names = tuple(each.value for each in Facet)
+    return names if text == "all" else several(names)(text)
 
 
 def number(text: str) -> int:

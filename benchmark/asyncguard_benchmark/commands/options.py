@@ -9,6 +9,7 @@ from asyncguard_benchmark.commands.arguments import (
     add_jobs,
     add_out,
     described,
+    facets,
     positive,
     several,
 )
@@ -35,7 +36,7 @@ from asyncguard_benchmark.commands.play_options import (
 from asyncguard_benchmark.commands.replay_options import add_replay
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ARMS
-from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
+from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES, Facet
 from asyncguard_benchmark.harness.suites import registry
 
 _EXAMPLES = """\
@@ -44,6 +45,7 @@ examples:
   asyncguard bench list arms                              what can be played
   asyncguard bench validate                               execute and prove the data
   asyncguard bench run --agents eager --arms all,none --out eager.jsonl
+  asyncguard bench score eager.jsonl --by all             and split: kinds, categories, mistakes, places, cascades
   asyncguard bench score eager.jsonl --json | jq '.conditions[] | {arm, overall}'
 """
 _RUN_EXAMPLES = """\
@@ -220,6 +222,13 @@ def _score(commands: Any) -> None:
         choices=("paper",),
         help="read the texts of the plain player again, as the paper does: a text must be the action and nothing else",
     )
+    made.add_argument(
+        "--by",
+        type=facets,
+        default=(),
+        metavar="A,B",
+        help=f"split the figures: {', '.join(Facet)}, or all",
+    )
 
 
 def _ablate(commands: Any) -> None:
@@ -334,6 +343,14 @@ def _results(commands: Any) -> None:
         "--freeze",
         action="store_true",
         help="take the present agents, tasks and compositions into the design",
+    )
+    made.add_argument(
+        "--episodes",
+        type=Path,
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="what `run` wrote, for tables by kind, category, delay, place and mistake",
     )
     add_jobs(made)
     _add_resamples(made)

@@ -4,7 +4,7 @@ import math
 import re
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
@@ -27,11 +27,18 @@ from asyncguard_benchmark.harness.ablation.findings import (
 from asyncguard_benchmark.harness.ablation.run import Ablation
 from asyncguard_benchmark.harness.ablation.units import Task, play_unit
 from asyncguard_benchmark.harness.arms import ALL, arm_of
+from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
+from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.names import Facet
 from asyncguard_benchmark.harness.replay.conversations import Conversation, read_conversations
 from asyncguard_benchmark.harness.replay.counts import summed
 from asyncguard_benchmark.harness.replay.play import Setting, play
 from asyncguard_benchmark.harness.report import headlines as told
+from asyncguard_benchmark.harness.report.breakdown_tables import tables_by
+from asyncguard_benchmark.harness.report.figures import Group
 from asyncguard_benchmark.harness.report.results import results
+from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
+from asyncguard_benchmark.harness.scoring.verdict import score
 
 _TIMED = 3
 """Units of each agent that are timed before the design is played."""
@@ -146,6 +153,7 @@ def _written(
         picture.write_text(told.picture(headlines), encoding="utf-8")
     text = results(
         found,
+        tables_by(Facet, _split(options.episodes)),
         headlines=headlines,
         reach=reach,
         figure=picture.name if drawn else "",
@@ -179,3 +187,18 @@ def _about(path: Path, design: DesignFile) -> str:
     blocks = "\n".join(f"- block `{each.name}`: {each.why}" for each in design.blocks)
     name = f"[{path.name}]({path.name})"
     return f"The design, {name}, was committed before it was played. {design.about}\n\n{reasons}\n\n{blocks}"
+
+
+def _split(paths: Iterable[Path]) -> dict[Group, Breakdown]:
+    """Return the verdicts of all conditions in some files; an episode that is there twice counts once."""
+    found: dict[Group, Breakdown] = {}
+    seen: set[EpisodeKey] = set()
+    for path in paths:
+        for line in read_lines(path):
+            if line.episode is None:
+                notice(f"left out: {line.problem}")
+            elif (key := key_of_episode(line.episode)) not in seen:
+                seen.add(key)
+                place = Group.of(line.episode)
+                found.setdefault(place, Breakdown()).add(line.episode, score(line.episode))
+    return found

@@ -5,13 +5,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from asyncguard_benchmark.commands.output import console, harmless, notice, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Line, read_lines
-from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.harness.names import Facet
+from asyncguard_benchmark.harness.report.breakdown_tables import rows_by, tables_by
+from asyncguard_benchmark.harness.report.figures import COLUMNS, Group, Tally, cells
 from asyncguard_benchmark.harness.rereading import NotReadableAgainError, read_as_paper
+from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.verdict import Score
 
 _ALLOCATIONS = 100_000
@@ -42,47 +47,77 @@ def _few_collections() -> Iterator[None]:
 
 
 def _scored(options: Namespace) -> int:
-    tally, bad, left_out = Tally(), [], list[str]()
-    seen: dict[EpisodeKey, int] = {}
-    for line in read_lines(options.file):
-        if line.episode is None:
-            bad.append(_bad(line, partial=options.partial))
-            continue
-        key = key_of_episode(line.episode)
-        if seen.setdefault(key, line.number) != line.number:
-            notice(f"{options.file}:{line.number}: says what line {seen[key]} says; counted once")
-            continue
-        try:
-            episode = read_as_paper(line.episode) if options.contract else line.episode
-        except NotReadableAgainError as problem:
-            left_out.append(f"line {line.number}: {problem}")
-            continue
+    tally, facets, split = Tally(), [Facet(each) for each in options.by], dict[Group, Breakdown]()
+    reading = _Reading()
+    for number, episode in _episodes(options, reading):
         judged = tally.add(episode)
+        if facets:
+            split.setdefault(Group.of(episode), Breakdown()).add(episode, judged)
         if options.explain and not judged.overall:
-            _explain(line.number, judged)
+            _explain(number, judged)
     figures = tally.figures()
-    if left_out:
-        notice(f"{len(left_out)} of {len(seen)} episodes were not read again; {left_out[0]}")
+    reading.tell()
     if not figures:
         raise UnscorableError(f"{options.file} holds no episode that can be scored")
-    if bad:
-        notice(
-            f"this score is partial: {len(bad)} of {len(bad) + len(seen)} episodes cannot be read"
-        )
     if options.json:
         rows = [row.to_json() for row in figures]
+        by = {each.value: [row.to_json() for row in rows_by(each, split)] for each in facets}
         print_json(
             {
                 "file": str(options.file),
-                "partial": bool(bad),
-                "unreadable": bad,
-                "not_read_again": left_out,
+                "partial": bool(reading.bad),
+                "unreadable": reading.bad,
+                "not_read_again": reading.left_out,
                 "conditions": rows,
+                **({"by": by} if by else {}),
             }
         )
-    else:
-        console().print(table(COLUMNS, map(cells, figures), title="partial score" if bad else None))
+        return 0
+    out = console()
+    out.print(table(COLUMNS, map(cells, figures), title="partial score" if reading.bad else None))
+    for each in tables_by(facets, split):
+        out.print()
+        out.print(table(each.heads, each.lines, title=each.title))
+        out.print(each.note)
     return 0
+
+
+@dataclass(kw_only=True)
+class _Reading:
+    """Notes on the lines of a file."""
+
+    seen: dict[EpisodeKey, int] = field(default_factory=dict)
+    """Episode to the number of its first line."""
+    bad: list[str] = field(default_factory=list)
+    """Problems of the lines that cannot be read."""
+    left_out: list[str] = field(default_factory=list)
+    """Reasons why episodes were not read again under the paper's contract."""
+
+    def tell(self) -> None:
+        """Say what is missing in the score."""
+        if self.left_out:
+            notice(
+                f"{len(self.left_out)} of {len(self.seen)} episodes were not read again; {self.left_out[0]}"
+            )
+        if self.bad:
+            total = len(self.bad) + len(self.seen)
+            notice(f"this score is partial: {len(self.bad)} of {total} episodes cannot be read")
+
+
+def _episodes(options: Namespace, reading: _Reading) -> Iterator[tuple[int, Episode]]:
+    """Yield the episodes of the file, once each, with the numbers of their lines."""
+    for line in read_lines(options.file):
+        if line.episode is None:
+            reading.bad.append(_bad(line, partial=options.partial))
+            continue
+        key = key_of_episode(line.episode)
+        if (first := reading.seen.setdefault(key, line.number)) != line.number:
+            notice(f"{options.file}:{line.number}: says what line {first} says; counted once")
+            continue
+        try:
+            yield line.number, read_as_paper(line.episode) if options.contract else line.episode
+        except NotReadableAgainError as problem:
+            reading.left_out.append(f"line {line.number}: {problem}")
 
 
 def _bad(line: Line, *, partial: bool) -> str:

@@ -17,7 +17,7 @@ from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.episode import FORMAT, Episode, Run
 from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.loading import composition_to_json
-from asyncguard_benchmark.harness.names import PLAIN
+from asyncguard_benchmark.harness.names import FEW_SHOT, PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.registry import player_of
 from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
@@ -63,7 +63,7 @@ class Condition:
     @property
     def agent_name(self) -> str:
         """The agent as files and tables call it; a prompt with an example is never pooled with one without."""
-        return f"{self.agent.label}{' +few-shot' if self.few_shot else ''}"
+        return f"{self.agent.label}{FEW_SHOT if self.few_shot else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)

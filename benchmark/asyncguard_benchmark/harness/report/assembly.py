@@ -7,6 +7,7 @@ from asyncguard_benchmark.harness.ablation.findings import Findings, Setup
 from asyncguard_benchmark.harness.report.blocks import Chapter, Table
 from asyncguard_benchmark.harness.report.chapters import (
     behaviour,
+    breakdowns,
     costs,
     delay,
     detectors,
@@ -74,6 +75,7 @@ def chapters_of(
     found = _found(side.findings) if side.findings is not None else [_episodes(side)]
     found += [
         behaviour.chapter(side.observed, _telling(side.findings)),
+        breakdowns.chapter(side.observed, _telling(side.findings)),
         _between(side, against),
         *further,
         *_of_suites(side),

@@ -12,8 +12,9 @@ from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.covering_arms import arm_name, arms_told
 from asyncguard_benchmark.harness.report.lanes import packed_episode
-from asyncguard_benchmark.harness.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scenario import Composition, SourceKind
+from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
+from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scoring.verdict import Score, score
 
 TOLD = (NONE, ALL)
@@ -79,6 +80,8 @@ class Observations:
     """Composition id -> solved."""
     conducts: dict[tuple[Setup, str], Conduct] = field(default_factory=dict)
     """By setup and arm, of `TOLD` arms only."""
+    breakdowns: dict[tuple[Setup, str], Breakdown] = field(default_factory=dict)
+    """The same, split."""
     compositions: dict[str, Composition] = field(default_factory=dict)
     held: dict[tuple[Played, str], Mapping[str, Any]] = field(default_factory=dict)
     """Packed episodes of `TOLD` arms by composition id, for a look at them: all of them as long as they are few."""
@@ -129,7 +132,9 @@ class Observations:
         self.held[played, name] = packed_episode(episode, judged)
         self._thin_out(played, name)
         if not _derives(episode.composition):
-            self.conducts.setdefault((played.setup, played.arm), Conduct()).add(episode, judged)
+            place = (played.setup, played.arm)
+            self.conducts.setdefault(place, Conduct()).add(episode, judged)
+            self.breakdowns.setdefault(place, Breakdown()).add(episode, judged)
 
     def _thin_out(self, played: Played, name: str) -> None:
         """Let go of a pair if there are many episodes, and enough pairs of its setup that went the same way."""

@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.figures import Group
-from asyncguard_benchmark.harness.report.mistakes import mistakes_of
+from asyncguard_benchmark.harness.scoring.mistakes import mistakes_of
 from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore, score
 
 _CONDITION = (

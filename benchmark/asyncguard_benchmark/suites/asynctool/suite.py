@@ -17,6 +17,7 @@ AGENTS = {
     "parallel": "asyncguard_benchmark.harness.agents.schedulers:ParallelAgent",
     "heeding": "asyncguard_benchmark.harness.agents.schedulers:HeedingAgent",
     "batch": "asyncguard_benchmark.harness.agents.schedulers:BatchAgent",
+    "foreseeing": ".agents.foreseeing:ForeseeingAgent",
 }
 """Agents whose behaviour is written down."""
 PERSONA_NAMES = (
@@ -71,6 +72,7 @@ SUITE = BenchmarkSuite(
     commands=(
         ".commands.options:add_demo",
         ".commands.options:add_sweep",
+        ".commands.options:add_harm",
         ".commands.options:add_validate",
         ".commands.options:add_calibrate",
     ),

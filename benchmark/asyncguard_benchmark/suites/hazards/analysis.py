@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from asyncguard_benchmark.harness.arms import ALL, NONE
-from asyncguard_benchmark.harness.faults import Hazard
+from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.scoring.answers import Ending
 from asyncguard_benchmark.harness.statistics.clustered import share_of
@@ -13,7 +14,6 @@ from asyncguard_benchmark.suites.hazards.fault_sites import Sign
 from asyncguard_benchmark.suites.hazards.findings import (
     UNDIAGNOSED,
     ArmFigures,
-    BudgetPoint,
     Detection,
     FalseAlarms,
     HazardStudy,
@@ -32,9 +32,8 @@ from asyncguard_benchmark.suites.hazards.metrics import (
 from asyncguard_benchmark.suites.hazards.mode_table import MODES
 from asyncguard_benchmark.suites.hazards.observations import Observed
 from asyncguard_benchmark.suites.hazards.scorer import HazardScore
+from asyncguard_benchmark.suites.hazards.splits import curve_of, grid_of, hint_gain
 
-BUDGETS = (1.5, 2.0, 3.0)
-"""Budgets of calls, as multiples of the ground truth."""
 FACETS = (Facet.HAZARD, Facet.MODE, Facet.SEVERITY, Facet.WORKFLOW, Facet.DOMAIN)
 SILENT = frozenset({Ending.WRONG_ANSWER, Ending.WRONG_EFFECTS})
 
@@ -53,8 +52,18 @@ def studies_of(kept: Iterable[Observed]) -> tuple[HazardStudy, ...]:
         if each.score.faults:
             injected.setdefault(_setup(each), {}).setdefault(each.arm, []).append(each)
     return tuple(
-        HazardStudy(setup=setup, arms=_arms(setup, arms, quiet)) for setup, arms in injected.items()
+        HazardStudy(setup=setup, arms=_arms(setup, arms, quiet, _unhinted(setup, injected)))
+        for setup, arms in injected.items()
     )
+
+
+def _unhinted(
+    setup: Setup, injected: Mapping[Setup, Mapping[str, Sequence[Observed]]]
+) -> Mapping[str, Sequence[Observed]]:
+    """Return the runs without a hint that belong to a setup with hints; none if it has none itself."""
+    if setup.profile is Profile.STRICT:
+        return {}
+    return injected.get(replace(setup, profile=Profile.STRICT), {})
 
 
 def _setup(each: Observed) -> Setup:
@@ -84,11 +93,12 @@ def _arms(
     setup: Setup,
     arms: Mapping[str, Sequence[Observed]],
     quiet: Mapping[tuple[str, ...], Sequence[Observed]],
+    unhinted: Mapping[str, Sequence[Observed]],
 ) -> tuple[ArmFigures, ...]:
     clean = {
         arm: _beside(setup, runs, quiet.get(_conditions(runs[0]), ())) for arm, runs in arms.items()
     }
-    return tuple(_figures(arm, arms, clean) for arm in arms)
+    return tuple(_figures(arm, arms, clean, unhinted) for arm in arms)
 
 
 def _beside(setup: Setup, runs: Sequence[Observed], quiet: Sequence[Observed]) -> list[Observed]:
@@ -98,7 +108,10 @@ def _beside(setup: Setup, runs: Sequence[Observed], quiet: Sequence[Observed]) -
 
 
 def _figures(
-    arm: str, arms: Mapping[str, Sequence[Observed]], quiet: Mapping[str, Sequence[Observed]]
+    arm: str,
+    arms: Mapping[str, Sequence[Observed]],
+    quiet: Mapping[str, Sequence[Observed]],
+    unhinted: Mapping[str, Sequence[Observed]],
 ) -> ArmFigures:
     runs = arms[arm]
     clean = {
@@ -121,7 +134,9 @@ def _figures(
         to_all=_gain(arm, ALL, arms),
         to_none_clean=_gain(arm, NONE, clean),
         facets={facet: endings_by(scores, facet, _is_visible) for facet in FACETS},
-        budgets=tuple(_budget(runs, factor) for factor in BUDGETS),
+        grid=grid_of(scores),
+        budgets=curve_of(runs),
+        to_strict=hint_gain(runs, unhinted.get(arm, ())) if unhinted else None,
         detections=_detections(runs) if diagnoses else (),
         false_alarms=_false_alarms(clean[arm]) if diagnoses else None,
         benign=_false_alarms(benign) if diagnoses else None,
@@ -159,13 +174,6 @@ def _gain(arm: str, base: str, arms: Mapping[str, Sequence[Observed]]) -> Gain |
 
 def _pair_key(each: Observed) -> tuple[object, ...]:
     return (each.score.task_id, each.score.together, each.score.faults, each.score.run)
-
-
-def _budget(runs: Sequence[Observed], factor: float) -> BudgetPoint:
-    verdicts = [
-        each.score.success and each.score.calls <= factor * each.gold_calls for each in runs
-    ]
-    return BudgetPoint(factor=factor, success=_share(verdicts, _scores(runs)))
 
 
 def _detections(runs: Sequence[Observed]) -> tuple[Detection, ...]:

@@ -34,6 +34,7 @@ from asyncguard_benchmark.suites.hazards.findings import (
     HazardStudy,
 )
 from asyncguard_benchmark.suites.hazards.metrics import Endings, Facet
+from asyncguard_benchmark.suites.hazards.split_blocks import budget_curve, grid_blocks
 
 _TITLE = "What recovery is worth"
 _SIMULATED = (
@@ -84,6 +85,15 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
                 "alone has retries beside it, as an effect that its probe denies has to be made again."
             ),
             blocks=_panels(found, _actions),
+        ),
+        Chapter(
+            id="hazard-grid",
+            title="Where it is hard",
+            text=(
+                "Success by hazard and workflow, by severity of the fault (calls that are hit, or how far the answer "
+                "is off), and, where both were played, with a hint beside without."
+            ),
+            blocks=_panels(found, grid_blocks),
         ),
         Chapter(
             id="hazard-costs",
@@ -243,16 +253,7 @@ def _heat(found: Endings | None) -> HeatCell | None:
 
 
 def _costs(study: HazardStudy) -> list[Block]:
-    factors = [each.factor for each in study.arms[0].budgets]
-    heads = (
-        "arm",
-        "calls",
-        "calls, clean",
-        "messages",
-        "ticks",
-        "duplicated effects",
-        *(f"solved with {factor:g} x the calls needed" for factor in factors),
-    )
+    heads = ("arm", "calls", "calls, clean", "messages", "ticks", "duplicated effects")
     lines = [
         (
             arm.arm,
@@ -261,11 +262,10 @@ def _costs(study: HazardStudy) -> list[Block]:
             number(arm.injected.rounds),
             number(arm.injected.ticks),
             count(arm.injected.duplicated),
-            *(share(each.success) for each in arm.budgets),
         )
         for arm in study.arms
     ]
-    return [Table(title="What runs cost", heads=heads, lines=lines)]
+    return [Table(title="What runs cost", heads=heads, lines=lines), budget_curve(study)]
 
 
 def _diagnosis(study: HazardStudy) -> list[Block]:

@@ -18,6 +18,7 @@ from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign
 from asyncguard_benchmark.suites.hazards.instances import Gathering, Part
 from asyncguard_benchmark.suites.hazards.metrics import Endings, Facet, Gain, Kept
+from asyncguard_benchmark.suites.hazards.splits import BudgetPoint
 
 FORMAT = 1
 """Version of the saved form."""
@@ -81,15 +82,6 @@ class FalseAlarms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetPoint:
-    """Success where more calls than a budget count as failure."""
-
-    factor: float
-    """The budget, in calls of the ground truth."""
-    success: Interval
-
-
-@dataclass(frozen=True, kw_only=True)
 class ArmFigures:
     """One arm in one setup."""
 
@@ -110,7 +102,11 @@ class ArmFigures:
     """The same on clean runs: what recovery costs where nothing is wrong."""
     facets: Mapping[Facet, Mapping[str, Endings]]
     """Facet -> its value -> how the injected runs ended."""
+    grid: Mapping[str, Mapping[str, Endings]] = field(default_factory=dict)
+    """Hazard -> workflow -> how the injected runs ended."""
     budgets: tuple[BudgetPoint, ...]
+    to_strict: Gain | None = None
+    """With a hint against the same runs without; None unless this is the guided profile and both were played."""
     detections: tuple[Detection, ...]
     """Empty where no runtime diagnoses."""
     false_alarms: FalseAlarms | None

@@ -15,9 +15,9 @@ from asyncguard_benchmark.harness.report.blocks import (
     Table,
 )
 from asyncguard_benchmark.harness.report.chapters.names import bar, namer, tone_of
-from asyncguard_benchmark.harness.report.mistakes import Mistake
 from asyncguard_benchmark.harness.report.number_format import NO_DATA, count, number, share, span
 from asyncguard_benchmark.harness.report.observations import TOLD, Conduct, Observations, Share
+from asyncguard_benchmark.harness.scoring.mistakes import Mistake
 from asyncguard_benchmark.harness.scoring.summary import Rate, rate
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.harness.suites import registry

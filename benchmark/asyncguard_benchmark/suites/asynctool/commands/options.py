@@ -17,16 +17,29 @@ from asyncguard_benchmark.commands.play_options import add_contract, add_players
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.harness.scenario import Category, Regime
+from asyncguard_benchmark.harness.suites import registry
 
 DEMO_EVERY = 30
 """Compositions of the suite `lite` for one of the demo."""
 _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
 _SETS = ("main", "four", "lite", "independent", "plain")
+EARLY_AGENTS = ("parallel", "heeding", "batch", "foreseeing")
+"""Agents that make no mistake and call before all results are there."""
+_HARMED = ("wild", "independent", "plain")
+"""Sets that `harm` plays by default, as far as they are there."""
 _SWEEP_EXAMPLES = """\
 examples:
   asyncguard bench sweep
   asyncguard bench sweep --every 1 --regimes fixed1,random12 --players graph,middleware
   asyncguard bench sweep --rates 0.5 --batch-rates 0.5 --arms all,without-grounding,none --json
+
+The same command again goes on where an interrupted one stopped.
+"""
+_HARM_EXAMPLES = """\
+examples:
+  asyncguard bench harm
+  asyncguard bench harm --suites wild --agents foreseeing --players graph,middleware --tools declared,undeclared
+  asyncguard bench harm --every 6 --json | jq '.sets.wild[].blocks[] | select(.refused > 0)'
 
 The same command again goes on where an interrupted one stopped.
 """
@@ -97,6 +110,30 @@ def add_sweep(commands: Any) -> None:
             help=f"shares of the guesses of {who} that stand in a message",
         )
     add_out(made, "sweep", "where all of it goes", "DIR")
+    add_jobs(made)
+
+
+def add_harm(commands: Any) -> None:
+    """Add ``harm``."""
+    made = add_command(
+        commands,
+        "harm",
+        "count right calls that guards refuse to agents that call early and make no mistake (some three minutes)",
+        f"{_COMMANDS}.harm",
+        _HARM_EXAMPLES,
+    )
+    splits = ("wild", *registry().sets)
+    add_names(
+        made, "--suites", splits, tuple(each for each in _HARMED if each in splits), "sets, of "
+    )
+    add_names(made, "--agents", EARLY_AGENTS, EARLY_AGENTS)
+    made.add_argument(
+        "--every", type=positive, default=1, metavar="N", help="play every Nth composition"
+    )
+    add_players(made, tuple(name for name in PLAYER_NAMES if name != PLAIN))
+    add_names(made, "--tools", tools := ("declared", "undeclared"), tools[:1])
+    add_regimes(made, Regime.FIXED1.value)
+    add_out(made, "harm", "where the episodes go", "DIR")
     add_jobs(made)
 
 

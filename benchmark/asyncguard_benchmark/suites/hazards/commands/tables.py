@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 
 from asyncguard_benchmark.commands.output import table
-from asyncguard_benchmark.harness.arms import ALL
+from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.faults import Hazard
 from asyncguard_benchmark.harness.report.number_format import (
     NO_DATA,
@@ -16,6 +16,7 @@ from asyncguard_benchmark.harness.report.number_format import (
     signed_span,
     span,
 )
+from asyncguard_benchmark.harness.scenario import Workflow
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.suites.hazards.findings import (
     UNDIAGNOSED,
@@ -24,7 +25,7 @@ from asyncguard_benchmark.suites.hazards.findings import (
     HazardFindings,
     HazardStudy,
 )
-from asyncguard_benchmark.suites.hazards.metrics import Facet, Gain
+from asyncguard_benchmark.suites.hazards.metrics import Endings, Facet, Gain
 
 _ARMS = (
     "arm",
@@ -61,7 +62,9 @@ def show_findings(out: Console, found: HazardFindings) -> None:
         for facet in (Facet.HAZARD, Facet.WORKFLOW, Facet.SEVERITY):
             out.print()
             out.print(_by_facet(study, facet))
+        _show_grid(out, study)
         _show_budgets(out, study)
+        _show_hints(out, study)
         _show_diagnoses(out, study)
 
 
@@ -94,7 +97,7 @@ def _gains(arm: ArmFigures) -> tuple[str, ...]:
     found = arm.to_none
     counts = (NO_DATA,) * 3
     if found is not None:
-        counts = (str(found.newly_recovered), str(found.regressions), p_value(found.p))
+        counts = _changes(found)
     return (arm.arm, *_points(found), *counts, *_points(arm.to_all), _points(arm.to_none_clean)[0])
 
 
@@ -113,6 +116,35 @@ def _by_facet(study: HazardStudy, facet: Facet) -> object:
 def _success(arm: ArmFigures, facet: Facet, value: str) -> str:
     found = arm.facets[facet].get(value)
     return NO_DATA if found is None else f"{share(found.success)} ({span(found.success)})"
+
+
+def _show_grid(out: Console, study: HazardStudy) -> None:
+    workflows = [each.value for each in Workflow]
+    lines = [
+        (f"{arm.arm}: {hazard}", *(_ending(row.get(workflow)) for workflow in workflows))
+        for arm in study.arms
+        if arm.arm in (NONE, ALL) or len(study.arms) == 1
+        for hazard, row in arm.grid.items()
+    ]
+    out.print()
+    out.print(table(("success by hazard and workflow (runs)", *workflows), lines))
+
+
+def _ending(found: Endings | None) -> str:
+    return NO_DATA if found is None else f"{_interval(found.success)} of {found.count}"
+
+
+def _show_hints(out: Console, study: HazardStudy) -> None:
+    hinted = [(arm.arm, gain) for arm in study.arms if (gain := arm.to_strict) is not None]
+    if hinted:
+        heads = ("with a hint, to the same without", "pairs", "points", "95 %", "new", "lost", "p")
+        lines = [(arm, str(gain.pairs), *_points(gain), *_changes(gain)) for arm, gain in hinted]
+        out.print()
+        out.print(table(heads, lines))
+
+
+def _changes(gain: Gain) -> tuple[str, str, str]:
+    return str(gain.newly_recovered), str(gain.regressions), p_value(gain.p)
 
 
 def _show_budgets(out: Console, study: HazardStudy) -> None:

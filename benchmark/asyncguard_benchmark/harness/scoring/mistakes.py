@@ -1,4 +1,4 @@
-"""Reasons why sub-tasks fail, in five kinds; found from trajectory and verdict, never from a guard's actions."""
+"""Reasons why sub-tasks fail, in six kinds; found from trajectory and verdict, never from a guard's actions."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -12,7 +12,7 @@ from asyncguard_benchmark.services.catalogue import tools_of
 
 
 class Mistake(StrEnum):
-    """Kind of mistake in a sub-task. The first that applies is the one that counts, in this order."""
+    """Kind of mistake in a sub-task; several may apply. Where one is to count, it is the first, in this order."""
 
     CONFUSION = "confusion"
     """A call bears the id of another sub-task: the sub-task was given a tool that is not on its API list, or a gold
@@ -30,25 +30,33 @@ class Mistake(StrEnum):
 
 
 def mistakes_of(episode: Episode, judged: Score) -> tuple[Mistake | None, ...]:
-    """Return the mistake in each sub-task, in the order of the composition; None where it was solved."""
+    """Return the mistake that counts in each sub-task, in the order of the composition; None where it was solved."""
     return tuple(
-        None if verdict.accurate else _mistake(task, verdict, episode)
+        next((each for each in Mistake if each in found), None)
+        for found in modes_of(episode, judged)
+    )
+
+
+def modes_of(episode: Episode, judged: Score) -> tuple[frozenset[Mistake], ...]:
+    """Return all mistakes in each sub-task, in the order of the composition; none where it was solved."""
+    return tuple(
+        frozenset() if verdict.accurate else _modes(task, verdict, episode)
         for task, verdict in zip(episode.composition.sub_tasks, judged.sub_tasks, strict=True)
     )
 
 
-def _mistake(task: SubTask, verdict: SubTaskScore, episode: Episode) -> Mistake:
+def _modes(task: SubTask, verdict: SubTaskScore, episode: Episode) -> frozenset[Mistake]:
     kinds = {finding.kind for finding in verdict.findings}
     missing = FindingKind.MISSING_CALL in kinds
-    if _confused(task, episode):
-        return Mistake.CONFUSION
-    if verdict.premature_needed:
-        return Mistake.PREMATURE
-    if _misshapen(task, episode) or (missing and episode.counters.format_errors):
-        return Mistake.FORMAT
-    if FindingKind.DIFFERING_ARGUMENT in kinds:
-        return Mistake.ARGUMENT
-    return Mistake.NEGLECT if missing or not verdict.calls else Mistake.OTHER
+    unreadable = missing and episode.counters.format_errors > 0
+    applies = {
+        Mistake.CONFUSION: _confused(task, episode),
+        Mistake.PREMATURE: verdict.premature_needed > 0,
+        Mistake.FORMAT: unreadable or _misshapen(task, episode),
+        Mistake.ARGUMENT: FindingKind.DIFFERING_ARGUMENT in kinds,
+        Mistake.NEGLECT: missing,
+    }
+    return frozenset(each for each, is_so in applies.items() if is_so) or frozenset({Mistake.OTHER})
 
 
 def _confused(task: SubTask, episode: Episode) -> bool:
