@@ -30,7 +30,12 @@ from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.harness.task_quality import problems
 from asyncguard_benchmark.services.catalogue import toolsets
 from asyncguard_benchmark.suites.asynctool.composition_builder import build_suites
-from asyncguard_benchmark.suites.asynctool.corpus import LEAST_WILD, corpus_problems, size_problems
+from asyncguard_benchmark.suites.asynctool.corpus import (
+    LEAST_WILD,
+    corpus_problems,
+    indirect_count,
+    size_problems,
+)
 
 LEAST_TOOLS = 120
 """Fewest tools of all categories together."""
@@ -48,7 +53,13 @@ def execute(options: Namespace) -> int:
     counts = {suite.value: len(compositions) for suite, compositions in suites.items()}
     if options.json:
         print_json(
-            {"tasks": categories, "wild": len(wild), "compositions": counts, "problems": found}
+            {
+                "tasks": categories,
+                "indirect": indirect_count(main),
+                "wild": len(wild),
+                "compositions": counts,
+                "problems": found,
+            }
         )
         return 1 if found else 0
     out = console()
@@ -56,6 +67,7 @@ def execute(options: Namespace) -> int:
         out.print(problem, markup=False, highlight=False)
     counted = ", ".join(f"{count} {category}" for category, count in categories.items())
     out.print(f"{len(main)} tasks ({counted}), {len(wild)} of the wild split,")
+    out.print(f"{indirect_count(main)} of the {len(main)} told out of order or without a lookup,")
     out.print(f"compositions: {', '.join(f'{count} {suite}' for suite, count in counts.items())}:")
     out.print(
         f"{len(found)} problems"
@@ -71,7 +83,14 @@ def _categories(categories: Sequence[Category], *, as_json: bool) -> int:
     wild = [task for each in categories for task in category_sub_tasks(each, Split.WILD)]
     found = _single(main, wild, categories)
     if as_json:
-        print_json({"main": len(main), "wild": len(wild), "problems": found})
+        print_json(
+            {
+                "main": len(main),
+                "indirect": indirect_count(main),
+                "wild": len(wild),
+                "problems": found,
+            }
+        )
         return 1 if found else 0
     out = console()
     for problem in found:
