@@ -154,7 +154,12 @@ def test_a_category_is_proved_alone(capsys: pytest.CaptureFixture[str]) -> None:
     """In words and in JSON; an unknown code is refused."""
     assert main(["validate", "--category", "NO,TP*"]) == 0
     assert "44 tasks and 13 of the wild split: no problems" in capsys.readouterr().out
-    assert answer(capsys, "validate", "--category", "SC") == {"main": 18, "wild": 6, "problems": []}
+    assert answer(capsys, "validate", "--category", "SC") == {
+        "main": 18,
+        "indirect": 6,
+        "wild": 6,
+        "problems": [],
+    }
     with pytest.raises(SystemExit):
         main(["validate", "--category", "XX"])
 

@@ -141,9 +141,13 @@ def _openings(tasks: Sequence[SubTask]) -> Iterator[str]:
             yield f"{count} queries open with {opening!r}"
 
 
+def indirect_count(tasks: Sequence[SubTask]) -> int:
+    """Return the number of queries that tell their steps out of order or leave a lookup out."""
+    return sum(task.narration is not Narration.IN_ORDER for task in tasks)
+
+
 def _direct(tasks: Sequence[SubTask]) -> Iterator[str]:
-    indirect = sum(task.narration is not Narration.IN_ORDER for task in tasks)
-    if indirect < LEAST_INDIRECT * len(tasks):
+    if (indirect := indirect_count(tasks)) < LEAST_INDIRECT * len(tasks):
         yield f"only {indirect} of {len(tasks)} queries are told out of order or leave a lookup out"
 
 
