@@ -1,0 +1,177 @@
+"""The published path rule: worked cases and counts of the specification, and that it accepts nothing illegal."""
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph
+from asyncguard_benchmark.suites.missions.scorers.frontier import Rules, match
+from asyncguard_benchmark.suites.missions.scorers.published_paths import (
+    PublishedRuleError,
+    follow,
+    optimal_path,
+)
+from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
+from tests.benchmark.builders_missions import (
+    TEXT,
+    graph,
+    legal_by_search,
+    legal_schedules,
+    random_graph,
+    schedule,
+)
+
+BOTH = "both"
+STRICT = "strict only"
+CASES = {
+    "A A A": {BOTH: "[A][A][A]; [AAA]", STRICT: "[AA][A]; [A][AA]"},
+    "A A B": {
+        BOTH: "[A][A][B]; [B][A][A]; [AA][B]; [B][AA]; [AAB]",
+        STRICT: "[A][B][A]; [A][AB]; [AB][A]",
+    },
+    "B A A": {BOTH: "[AB][A]", STRICT: "[A][AB]; [A][B][A]"},
+    "A A C C": {BOTH: "[AAC][C]; [CC][AA]", STRICT: "[ACC][A]; [AC][AC]; [C][AAC]"},
+    "A0 A1 D2(1)": {BOTH: "[A][A][D]; [AA][D]", STRICT: "[A][D][A]; [A][AD]"},
+    "A0 C1(0) A2": {BOTH: "[A][A][C]; [AA][C]", STRICT: "[A][C][A]; [A][AC]"},
+    "A0 B1 A2 D3(2)": {BOTH: "[A][A][D][B]; [AA][BD]", STRICT: "[A][D][B][A]"},
+    "B0 B1 C2(0) D3(1)": {
+        BOTH: "[B][B][C][D]; [BB][CD]",
+        STRICT: "[B][C][B][D]; [B][D][B][C]; [B][BC][D]; [B][BD][C]",
+    },
+}
+COUNTS = """AA 2/2 AB 3/3 AAA 2/4 AAB 5/8 ABA 8/8 ABB 6/8 ABC 13/13 AAAA 2/8 AAAB 5/20 AABA 13/20 AABB 10/26 AABC 21/44
+ABAA 16/20 ABAB 23/26 ABAC 41/44 ABBA 17/26 ABBB 8/20 ABBC 26/44 ABCA 44/44 ABCB 42/44 ABCC 30/44 ABCD 75/75"""
+COUNTED = dict(zip(COUNTS.split()[::2], COUNTS.split()[1::2], strict=True))
+
+
+def runs() -> Iterator[tuple[str, str, str]]:
+    """Every schedule of the table."""
+    for gold, columns in CASES.items():
+        for column, cell in columns.items():
+            yield from ((gold, column, each) for each in cell.split("; "))
+
+
+def by_names(gold: GoldGraph, steps: tuple[Step, ...]) -> bool:
+    """Whether the frontier accepts a run by names."""
+    return match(Rules.by_names(gold), steps).complete
+
+
+@pytest.mark.parametrize(("gold", "column", "run"), tuple(runs()))
+def test_a_schedule_of_the_table_is_accepted_by_whom_the_table_says(
+    gold: str, column: str, run: str
+) -> None:
+    """Every worked case; all of them are legal, so the frontier accepts each."""
+    made, steps = graph(gold), (*schedule(run), TEXT)
+    assert by_names(made, steps)
+    assert follow(made, steps).correct is (column == BOTH)
+
+
+def schedules(gold: GoldGraph) -> set[tuple[str, ...]]:
+    """Every legal schedule as sorted names by step; those of equal names are one."""
+    return {
+        tuple("".join(sorted(gold.nodes[each].name for each in step)) for step in steps)
+        for steps in legal_schedules(gold)
+    }
+
+
+def accepted(gold: GoldGraph, names: tuple[str, ...]) -> bool:
+    """Whether the published rule accepts steps of one-letter names."""
+    return follow(gold, (*(Step(tuple(map(ToolCall, step))) for step in names), TEXT)).correct
+
+
+@pytest.mark.parametrize("names", COUNTED)
+def test_as_many_schedules_of_independent_calls_are_accepted_as_published(names: str) -> None:
+    """The self-check figures."""
+    gold = graph(" ".join(names))
+    every = schedules(gold)
+    assert f"{sum(accepted(gold, each) for each in every)}/{len(every)}" == COUNTED[names]
+
+
+def test_all_legal_schedules_of_a_b_a_are_accepted() -> None:
+    """Equal names that are not neighbours do no harm."""
+    gold = graph("A B A")
+    assert all(accepted(gold, each) for each in schedules(gold))
+
+
+def test_b_a_a_accepts_six() -> None:
+    """One is in the table, five more are not."""
+    gold = graph("B A A")
+    assert sum(accepted(gold, each) for each in schedules(gold)) == 6
+
+
+def test_after_a_question_a_call_that_was_never_made_is_missed_by_compat_only() -> None:
+    """All options stay alive after a text, also those that did something else."""
+    gold = graph("t0 ask1 f2(1)")
+    ask = gold.nodes[1].name
+    steps = (TEXT, Step((ToolCall(ask),)), Step((ToolCall("f"),)), TEXT)
+    assert follow(gold, steps).correct
+    assert not by_names(gold, steps)
+
+
+def test_a_path_that_ended_before_the_run_is_not_scored() -> None:
+    """The published code raises there."""
+    gold = graph("ask0 f1", closed=False)
+    run = (TEXT, Step((ToolCall("f"),)), Step((ToolCall("f"),)))
+    with pytest.raises(PublishedRuleError, match="ended before the run"):
+        follow(gold, run)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_without_questions_nothing_illegal_is_accepted(seed: int) -> None:
+    """Random graphs with repeated names, random steps: what compat accepts, a search by hand accepts, too."""
+    random = Random(seed)
+    gold = random_graph(random, random.randint(2, 5), 2)
+    names = [node.name for node in gold.nodes[:-1]]
+    for _ in range(40):
+        random.shuffle(names)
+        cuts = sorted(random.sample(range(1, len(names)), random.randint(0, len(names) - 1)))
+        steps = [
+            names[one:other] for one, other in zip([0, *cuts], [*cuts, len(names)], strict=True)
+        ]
+        legal = legal_by_search(gold, steps)
+        run = tuple("".join(sorted(each)) for each in steps)
+        assert legal or not accepted(gold, run)
+        assert (
+            by_names(gold, (*(Step(tuple(map(ToolCall, each))) for each in steps), TEXT)) is legal
+        )
+
+
+def test_optimal_counts_the_steps() -> None:
+    """A run is optimal if it is correct and as long as the longest chain, the end counted."""
+    gold = graph("A B C2(0)")
+    assert follow(gold, (*schedule("[A][BC]"), TEXT)).optimal
+    late = follow(gold, (*schedule("[A][B][C]"), TEXT))
+    assert (late.correct, late.optimal) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("gold", "path"),
+    [
+        ("f g h2(0)", ((0,), (1, 2), (3,))),
+        ("A A", ((0, 1), (2,))),
+        ("A0 A1 B2(0)", ((0, 1), (2,), (3,))),
+    ],
+)
+def test_the_history_shows_the_first_of_the_shortest_paths(
+    gold: str, path: tuple[tuple[int, ...], ...]
+) -> None:
+    """Independent f, g and h after f: f alone, then g and h."""
+    assert optimal_path(graph(gold)) == path
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_shown_path_is_the_first_of_all_shortest(seed: int) -> None:
+    """Against every path in the published order, listed one by one."""
+    from asyncguard_benchmark.suites.missions.scorers.published_paths import Position, options
+
+    gold = random_graph(Random(seed), 5, 2)
+
+    def paths(place: Position) -> Iterator[tuple[tuple[int, ...], ...]]:
+        if place.done == gold.full:
+            yield ()
+        for taken, after in options(gold, place):
+            yield from ((taken, *rest) for rest in paths(after))
+
+    assert optimal_path(gold) == min(paths(Position()), key=len)
+    assert len(optimal_path(gold)) == gold.optimal_length
