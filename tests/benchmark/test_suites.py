@@ -169,7 +169,7 @@ def test_two_suites_with_one_name_are_refused(
 
 def test_unknown_names_are_answered_by_those_there_are() -> None:
     """Of suites, categories, sets and agents."""
-    with pytest.raises(UnknownNameError, match="no suite 'x'; there are asynctool, hazards, tool"):
+    with pytest.raises(UnknownNameError, match="no suite 'x'; there are asynctool, hazards, miss"):
         registry().suite("x")
     with pytest.raises(UnknownNameError, match="no category 'XX'; there are DM, FS"):
         toolset_of("XX")

@@ -18,15 +18,6 @@ GROUPS: dict[str, Callable[[Verdict], Any]] = {
     "pattern": lambda each: each.entry.pattern,
 }
 """Properties of missions by which SR is told; `pattern` is the route matrix."""
-OFFICIAL = {
-    "missions": 1024,
-    "letter": {"s": 256, "m": 256, "c": 256, "t": 256},
-    "relation": {"reference": 349, "ellipsis": 240, "long memory": 179},
-    "subtype": {"P": 157, "S": 16, "S+P": 84},
-    "ptf": {"0": 84, "1": 324, "2": 252, "3": 108},
-}
-"""What the published tables come to; of the relations the names are swapped between the papers, so only the numbers are
-held against a file."""
 
 
 def summary(

@@ -1,0 +1,498 @@
+"""Result files in the published shape, dialogues in the official form, and the command that scores."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.suites.missions.dialogues import Dialogue, History, HistoryForm
+from asyncguard_benchmark.suites.missions.json_lines import LONGEST_TEXT
+from asyncguard_benchmark.suites.missions.official import (
+    differing_counts,
+    read_dialogues,
+    without_role,
+)
+from asyncguard_benchmark.suites.missions.result_rows import read_results
+from asyncguard_benchmark.suites.missions.terms import Letter, Relation
+from tests.benchmark.builders_missions import graph, result_row
+from tests.benchmark.test_mission_scores import RUNS, said
+
+Row = dict[str, Any]
+
+
+def row(number: int = 2, **fields: Any) -> Row:
+    """A mission of the mini example, by its number from 0."""
+    text, letter, run = RUNS[number]
+    gold = graph(text)
+    return result_row(f"d{number}", 0, letter, gold, said(gold, run), **fields)
+
+
+def saved(path: Path, *lines: Row | str) -> Path:
+    """A file of these lines."""
+    texts = [
+        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in lines
+    ]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def scored(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    """The answer of `bench missions score`."""
+    assert main(["missions", "score", *map(str, arguments), "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_the_mini_example_scores_the_same_from_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command, with both scorers."""
+    path = saved(tmp_path / "runs.jsonl", *map(row, range(10)))
+    found = scored(capsys, path)
+    for name in ("strict", "compat"):
+        said_of = found["scorers"][name]
+        assert (said_of["SR"]["value"], said_of["SR"]["n"]) == (0.4, 10)
+        assert said_of["OP"]["value"] == pytest.approx(1 / 3)
+        assert said_of["by"]["letter"]["t"]["value"] == 0.5
+    assert found["AP"]["compat"]["value"] == 0.5
+    assert found["scorers"]["compat"]["errors"]["early stop"] == 1
+    assert found["trajectories"] is None
+    assert (found["partial"], found["unreadable"], found["relabelled"]) == (False, [], [])
+
+
+def test_the_table_says_the_same_and_explains(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --json; each failed mission has a line."""
+    path = saved(tmp_path / "runs.jsonl", *map(row, range(10)))
+    assert main(["missions", "score", str(path), "--explain"]) == 0
+    said_of = capsys.readouterr()
+    assert "errors, compat" in said_of.out
+    assert "40.0" in said_of.out
+    assert "d4, mission 1: strict: step 2: value: invented; ready: {g}" in said_of.err
+    assert "d9, mission 1: compat: early stop" in said_of.err
+
+
+def test_stored_labels_are_checked_and_trusted_only_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names are judged from the steps; rows that say otherwise are listed."""
+    path = saved(
+        tmp_path / "runs.jsonl",
+        row(2, predict_label="error", predict_is_optimal="False"),
+        row(8, predict_label="correct", predict_is_optimal="True"),
+        row(9, predict_label="graph generate timeout."),
+    )
+    found = scored(capsys, path)
+    assert found["relabelled"] == ["d2, mission 1"]
+    assert found["scorers"]["compat"]["SR"]["value"] == pytest.approx(2 / 3)
+    trusted = scored(capsys, path, "--trust-labels")
+    assert trusted["scorers"]["compat"]["SR"]["value"] == pytest.approx(1 / 3)
+    assert trusted["scorers"]["strict"]["SR"]["value"] == pytest.approx(2 / 3)
+
+
+def test_a_stored_label_that_cannot_be_is_not_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Correct, though a name is called that the gold lacks: no verdict, and a reason."""
+    path = saved(tmp_path / "runs.jsonl", row(2), row(6, predict_label="correct"))
+    found = scored(capsys, path, "--trust-labels")
+    assert found["scorers"]["compat"]["SR"]["n"] == 1
+    assert [each["dialogue"] for each in found["unscored"]] == ["d6"]
+
+
+def test_positions_patterns_and_relations_come_from_the_rows(tmp_path: Path) -> None:
+    """A row may name its own action type, or those of all missions; later missions have a relation."""
+    gold = graph("f")
+    run = said(gold, "f, text")
+    path = saved(
+        tmp_path / "runs.jsonl",
+        result_row("a", 0, "单", gold, run, turn_type="假", turn_subtypes=[]),
+        result_row("a", 1, "多", gold, run, turn_type="真", turn_subtypes="长期记忆"),
+        result_row(
+            "b",
+            2,
+            "反拒单",
+            gold,
+            run,
+            turn_type=[False, True, True],
+            turn_subtypes=["省略成分", "指代理解"],
+        ),
+        result_row("c", 1, "s", gold, run),
+    )
+    first, second, third, alone = read_results(path).found
+    assert (first.pattern, first.relation) == ((Letter.SINGLE,), None)
+    assert (second.pattern, second.relation) == (
+        (Letter.SINGLE, Letter.MULTI),
+        Relation.LONG_MEMORY,
+    )
+    assert third.pattern == (Letter.CLARIFY, Letter.CHAT, Letter.SINGLE)
+    assert (third.letter, third.relation, third.switches) == (Letter.SINGLE, Relation.REFERENCE, 2)
+    assert (alone.pattern, alone.switches) == (None, None)
+
+
+def test_a_row_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    """The first; another mission of the same name is an error."""
+    path = saved(tmp_path / "runs.jsonl", row(2), row(2, predict_result=[]), row(2, task="other"))
+    found = read_results(path)
+    assert len(found.found) == 1
+    assert found.found[0].steps
+    assert "counted once" in found.warnings[0]
+    assert "another mission has this id and idx" in str(found.problems[0])
+
+
+def broken(change: Callable[[Row], object]) -> str:
+    """A row after a change, as a line."""
+    made = row(6)
+    change(made)
+    return json.dumps(made, ensure_ascii=False)
+
+
+def needs(*lists: list[int]) -> Callable[[Row], None]:
+    """Other dependencies of the first nodes."""
+
+    def change(made: Row) -> None:
+        for node, each in zip(made["answer_list"], lists, strict=False):
+            node["dependency_list"] = each
+
+    return change
+
+
+BAD_LINES = {
+    "cut": (broken(lambda made: None)[:200], "expected a JSON object"),
+    "repr": (
+        "{'id': 'x', 'idx': __import__('os').system('touch executed')}",
+        "expected a JSON object",
+    ),
+    "list": ("[1]", "expected a JSON object, found list"),
+    "number": ("NaN", "expected a JSON object"),
+    "deep": ("[" * 100_000, "runs.jsonl:1"),
+    "no gold": (broken(lambda made: made.pop("answer_list")), r"\(d6\).answer_list: "),
+    "gold as repr": (
+        broken(lambda made: made.update(answer_list=repr(made["answer_list"]))),
+        r"\(d6\).answer_list: ",
+    ),
+    "cycle": (
+        broken(needs([1], [0])),
+        r"answer_list\[0\].dependency_list: nodes \[0, 1, 2, 3\] depend",
+    ),
+    "itself": (broken(needs([0])), r"answer_list\[0\].dependency_list: node 0 depends on itself"),
+    "outside": (broken(needs([9])), "node 9, which is not there"),
+    "unknown tool": (
+        broken(lambda made: made["answer_list"][0]["action"].update(name="zz")),
+        r"answer_list\[0\].action.name: the tool 'zz' is not in tools",
+    ),
+    "no end": (
+        broken(lambda made: made["answer_list"].pop()),
+        "the last node must be prepare_to_answer",
+    ),
+    "end beside a call": (
+        broken(lambda made: made["answer_list"][-1].update(dependency_list=[0])),
+        "ready together with node 1",
+    ),
+    "idx": (
+        broken(lambda made: made["answer_list"][1].update(idx=7)),
+        r"answer_list\[1\].idx: must be",
+    ),
+    "long": (
+        broken(lambda made: made.update(task="x" * (LONGEST_TEXT + 1))),
+        r"\(d6\).task: a text of",
+    ),
+    "ten megabytes": (
+        broken(lambda made: made["answer_list"][0].update(observation="x" * 10_000_000)),
+        r"\(d6\).answer_list: a text of 10,000,000 characters",
+    ),
+    "letter": (
+        broken(lambda made: made.update(type="q")),
+        r"\(d6\).type: unknown action types \['q'\]",
+    ),
+    "letters": (broken(lambda made: made.update(type="sm", idx=3)), "names 2 action types"),
+    "relation": (
+        broken(lambda made: made.update(turn_type=True, turn_subtypes="zz")),
+        "turn_subtypes: unknown relation 'zz'",
+    ),
+    "relations": (
+        broken(lambda made: made.update(turn_type=[False, True], turn_subtypes=["reference"] * 3)),
+        "turn_subtypes: has 3 items",
+    ),
+    "truth": (
+        broken(lambda made: made.update(turn_type="maybe")),
+        "turn_type: expected true, false",
+    ),
+    "label": (
+        broken(lambda made: made.update(predict_label="fine")),
+        "predict_label: expected one of",
+    ),
+    "call": (
+        broken(lambda made: made["predict_result"][0].update(tool_calls=[{"arguments": {}}])),
+        r"predict_result\[0\].tool_calls\[0\]: expected a call with a name",
+    ),
+    "gold arguments": (
+        broken(lambda made: made["answer_list"][0]["action"].update(arguments="{'x': 1}")),
+        r"answer_list\[0\].action.arguments: expected an object",
+    ),
+    "two tools": (
+        broken(lambda made: made["tools"].append(made["tools"][0])),
+        "two tools have the name",
+    ),
+    "idx below": (broken(lambda made: made.update(idx=-1)), r"\(d6\).idx: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_a_bad_line_is_named_and_the_rest_is_scored_only_if_asked(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File, line, id and field; nothing is executed."""
+    monkeypatch.chdir(tmp_path)
+    line, complaint = BAD_LINES[name]
+    path = saved(Path("runs.jsonl"), line, row(2))
+    assert main(["missions", "score", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert "runs.jsonl:1" in told
+    assert "--partial leaves such lines out" in told
+    found = scored(capsys, path, "--partial")
+    assert found["partial"]
+    assert found["missions"] == 1
+    (problem,) = found["unreadable"]
+    assert pytest.RaisesExc(AssertionError, match=complaint).matches(AssertionError(problem)), (
+        problem
+    )
+    assert not Path("executed").exists()
+
+
+def test_a_file_without_a_mission_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither an empty table nor a zero."""
+    assert main(["missions", "score", str(saved(tmp_path / "runs.jsonl", ""))]) == 1
+    assert "holds no mission" in capsys.readouterr().err
+
+
+def test_arguments_may_be_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any JSON or text is a wrong call at most."""
+    steps = [
+        {"step": 0, "content": None, "tool_calls": [{"name": "f", "arguments": each}]}
+        for each in (None, 3, "x", [], {"x": {"x": [None]}}, "\ud800")
+    ]
+    rows = [row(2, id=f"e{number}", predict_result=[step]) for number, step in enumerate(steps)]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = scored(capsys, path)
+    assert found["scorers"]["strict"]["SR"] == pytest.approx(
+        {"value": 0, "n": 6, "low": 0, "high": 0.4}, abs=0.05
+    )
+    assert found["scorers"]["compat"]["SR"]["n"] == 6
+
+
+def test_the_two_histories_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """C2 in one file, C3 in the other; repeats are further files."""
+    gold = graph("f")
+
+    def run(name: str, right: Callable[[int], bool]) -> Path:
+        rows = [
+            result_row(
+                f"d{number}", 1, "ss", gold, said(gold, "f, text" if right(number) else "text")
+            )
+            for number in range(20)
+        ]
+        return saved(tmp_path / name, *rows)
+
+    before = run("ua.jsonl", lambda number: number < 11)
+    after = run("upta.jsonl", lambda number: number < 8 or number == 11)
+    found = scored(capsys, before, "--trajectories", after)["trajectories"]["compat"]
+    assert {key: found["all"][key] for key in ("RR", "RW", "WR", "WW", "VF", "mcnemar_p")} == {
+        "RR": 8,
+        "RW": 3,
+        "WR": 1,
+        "WW": 8,
+        "VF": 0.2,
+        "mcnemar_p": 0.625,
+    }
+    assert found["VF_null"] is None
+    twice = scored(capsys, before, before, "--trajectories", after, after)["trajectories"]["strict"]
+    assert (twice["VF_null"], twice["VF_excess"]) == (0, 0.2)
+    assert main(["missions", "score", str(before), "--trajectories", str(after), str(after)]) == 1
+    assert "name as many" in capsys.readouterr().err
+    assert main(["missions", "score", str(before), "--trajectories", str(after)]) == 0
+    assert "no null exists" in capsys.readouterr().out
+
+
+# -- dialogues ---------------------------------------------------------------------------------------------------------
+
+
+def official(**fields: Any) -> Row:
+    """A dialogue of two missions: a clarified call, and two independent calls."""
+
+    def node(idx: int, name: str, arguments: Row, *needed: int, **more: Any) -> Row:
+        return {
+            "idx": idx,
+            "action": {"name": name, "arguments": arguments},
+            "observation": more.pop("observation", {"ok": name}),
+            "dependency_list": list(needed),
+            **more,
+        }
+
+    ask = "ask_user_for_required_parameters"
+    made: Row = {
+        "id": ["d", "1"],
+        "task": ["Book a room.", "Ring both."],
+        "task_ids": [0, 0],
+        "messages": [
+            {"role": "user", "content": "User: Book a room."},
+            {"role": "assistant", "content": "AI: Which day?"},
+            {"role": "user", "content": "12:30 on Monday."},
+            {"role": "assistant", "content": "Booked."},
+            "=====",
+            {"role": "user", "content": "Ring both."},
+            {"role": "assistant", "content": "Rung."},
+            "==========",
+        ],
+        "answer_list": [
+            [
+                node(
+                    0,
+                    ask,
+                    {"missing_required_parameters": ["x"]},
+                    observation="Which day?",
+                    user_input="Monday",
+                ),
+                node(1, "f", {"x": 1}, 0),
+                node(2, "prepare_to_answer", {"answer_type": "tool"}, 1, observation="Booked."),
+            ],
+            [
+                node(0, "f", {"x": 2}, observation=[1]),
+                node(1, "g", {"x": 3}, observation="rings"),
+                node(2, "prepare_to_answer", {"answer_type": "tool"}, 0, 1, observation="Rung."),
+            ],
+        ],
+        "tools": row(2)["tools"],
+        "type": "反多",
+        "turn_type": [False, "真"],
+        "turn_subtypes": ["省略成分"],
+        "env_info": "当前时间\uff1a2024-05-01 10:00:00 星期三",
+    }
+    made |= {f"english_{name}": made[name] for name in ("task", "messages", "answer_list", "tools")}
+    return {**made, **fields}
+
+
+def dialogue(tmp_path: Path) -> Dialogue:
+    """The dialogue, read back."""
+    reading = read_dialogues(saved(tmp_path / "data.jsonl", official()))
+    assert reading.problems == ()
+    assert reading.warnings == ()
+    return reading.found[0]
+
+
+def test_a_dialogue_is_read(tmp_path: Path) -> None:
+    """Id, letters, relations, times, subtypes."""
+    found = dialogue(tmp_path)
+    assert (found.id, found.pattern) == ("d1", (Letter.CLARIFY, Letter.MULTI))
+    assert [each.relation for each in found.missions] == [None, Relation.ELLIPSIS]
+    assert {each.time for each in found.missions} == {"2024-05-01 10:00:00"}
+    assert [each.graph.subtype for each in found.missions] == [None, "P"]
+    assert "missions: 2, published 1024" in differing_counts([found])
+
+
+def test_the_short_history_is_what_was_said(tmp_path: Path) -> None:
+    """Questions and replies too, without names of roles."""
+    texts = [each["content"] for each in dialogue(tmp_path).prompt(1, History.UA)]
+    assert texts == ["Book a room.", "Which day?", "12:30 on Monday.", "Booked.", "Ring both."]
+
+
+def test_the_long_history_shows_one_optimal_path(tmp_path: Path) -> None:
+    """Question, reply, call and result; for providers with ids, as published without."""
+    found = dialogue(tmp_path)
+    shown = found.prompt(1, History.UPTA)
+    assert [each["role"] for each in shown] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+    assert shown[2]["content"] == "Monday"
+    assert shown[3]["tool_calls"][0]["id"] == shown[4]["tool_call_id"] == "h0_1"
+    assert json.loads(shown[4]["content"]) == {"ok": "f"}
+    published = found.prompt(1, History.UPTA, HistoryForm.PUBLISHED)
+    assert "id" not in published[3]["tool_calls"][0]
+    assert json.loads(published[4]["content"]) == [{"ok": "f"}]
+    assert found.prompt(0, History.UPTA) == [{"role": "user", "content": "Book a room."}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"english_task": ["one"]}, r"\(d1\).answer_list: has 2 missions, and task has 1"),
+        ({"english_tools": []}, r"answer_list\[0\]\[1\].action.name: the tool 'f' is not in tools"),
+        ({"type": "反"}, r"\.type: has 1 missions"),
+        ({"type": "反x"}, "unknown action types"),
+        ({"turn_subtypes": []}, "turn_subtypes: has 0 items"),
+        ({"env_info": ["2024-05-01 10:00:00"]}, "env_info: has 1 items for 2"),
+        ({"env_info": "Wednesday"}, "env_info: holds no time"),
+        ({"task_ids": [1, 0]}, "must name a message of the user"),
+        ({"english_task": ["Book a flat.", "Ring both."]}, "does not hold the text of its task"),
+        ({"english_messages": 3}, "english_messages|messages"),
+    ],
+)
+def test_what_is_wrong_with_a_dialogue_is_said(fields: Row, complaint: str, tmp_path: Path) -> None:
+    """And the others are read."""
+    path = saved(tmp_path / "data.jsonl", official(**fields), official(id="other"))
+    found = read_dialogues(path)
+    assert [each.id for each in found.found] == ["other"]
+    (problem,) = found.problems
+    assert "data.jsonl:1 (d1)" in str(problem)
+    assert pytest.RaisesExc(AssertionError, match=complaint).matches(
+        AssertionError(str(problem))
+    ), problem
+
+
+def test_a_dialogue_without_english_fields_names_them(tmp_path: Path) -> None:
+    """And can be read in Chinese."""
+    made = official()
+    del made["english_task"]
+    path = saved(tmp_path / "data.jsonl", made)
+    assert "english_task; --language zh" in str(read_dialogues(path).problems[0])
+    assert len(read_dialogues(path, "zh").found) == 1
+
+
+def test_a_table_of_cells_is_read_without_executing_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JSON, or Python's literals; a cell with code is an error."""
+    monkeypatch.chdir(tmp_path)
+    good = {
+        name: repr(value) if name != "tools" else json.dumps(value)
+        for name, value in official().items()
+    }
+    bad = {**good, "id": "bad", "task": "[__import__('os').system('touch executed')]"}
+    with Path("data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, good.keys())
+        writer.writeheader()
+        writer.writerows([good, bad])
+    found = read_dialogues(Path("data.csv"))
+    assert [each.id for each in found.found] == ["d1"]
+    assert "task: expected JSON or a Python literal" in str(found.problems[0])
+    assert not Path("executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("User: hello", "hello"),
+        ("AI Agent Assistant: a: b", "a: b"),
+        ("用户\uff1a你好", "你好"),
+        ("AI Agent助手\uff1a好", "好"),
+        ("At 12:30", "At 12:30"),
+        ("Note: hello", "Note: hello"),
+    ],
+)
+def test_names_of_roles_are_cut(text: str, left: str) -> None:
+    """Only these, and only at the beginning."""
+    assert without_role(text) == left
