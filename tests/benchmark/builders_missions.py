@@ -16,13 +16,17 @@ ANY = {"x": {"type": "integer", "description": "A number."}}
 
 
 def graph(text: str, *, closed: bool = True) -> GoldGraph:
-    """A graph written as in the specification: `A0 B1(0)`, or `A A B`; closed by the end unless told otherwise."""
+    """A graph written as in the specification: `A0 B1(0)`, or `A A B`; closed by the end unless told otherwise.
+
+    The digits are the call's argument: equal ones make equal calls; without them all calls differ.
+    """
     nodes = []
     for number, word in enumerate(text.split()):
-        name, _, needs = word.removesuffix(")").partition("(")
-        name = {"ask": ASK}.get(name.rstrip("0123456789"), name.rstrip("0123456789"))
+        label, _, needs = word.removesuffix(")").partition("(")
+        name = {"ask": ASK}.get(label.rstrip("0123456789"), label.rstrip("0123456789"))
+        value = int(label[len(label.rstrip("0123456789")) :] or number)
         needed = tuple(int(each) for each in needs.split(",") if each)
-        nodes.append(Node(name=name, needs=needed, arguments={} if name == ASK else {"x": number}))
+        nodes.append(Node(name=name, needs=needed, arguments={} if name == ASK else {"x": value}))
     if closed:
         nodes.append(Node(name=ANSWER, needs=tuple(range(len(nodes)))))
     return GoldGraph(tuple(nodes))

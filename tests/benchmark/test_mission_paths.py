@@ -44,6 +44,27 @@ COUNTS = """AA 2/2 AB 3/3 AAA 2/4 AAB 5/8 ABA 8/8 ABB 6/8 ABC 13/13 AAAA 2/8 AAA
 ABAA 16/20 ABAB 23/26 ABAC 41/44 ABBA 17/26 ABBB 8/20 ABBC 26/44 ABCA 44/44 ABCB 42/44 ABCC 30/44 ABCD 75/75"""
 COUNTED = dict(zip(COUNTS.split()[::2], COUNTS.split()[1::2], strict=True))
 
+NESTFUL = (
+    (12, "A0 B1(0)", "1/1"),
+    (2, "A0 A1 B2(0,1)", "2/2"),
+    (1, "A0 B1(0) C2 B3(1,2) C4(3)", "5/5"),
+    (1, "A0 B1 C2(0,1)", "3/3"),
+    (1, "A0 B1(0) A2(1)", "1/1"),
+    (1, "A0 B1(0) C2(1) B3(2)", "1/1"),
+    (2, "A0 B1(0) C2(1)", "1/1"),
+    (1, "A0 B1 C2(1) B3(2) A4(3) D5(4) D6(5) B7(0,6)", "8/12"),
+    (1, "A0 A1(0) B2(1)", "1/1"),
+    (1, "A0 B1 C2(0,1) A0 B1 C2(3,4) A6(5) C7(6) D8(2,7)", "116/478"),
+    (1, "A0 A0 A2 B3(1,2) A4(3) C5(0,4)", "2/10"),
+    (1, "A0 B1(0) B2 C3(1,2)", "4/4"),
+    (1, "A0 B1 B2 C3(1,2) D4(3) E5(0,4)", "14/16"),
+    (1, "A0 B1(0) A0 B1(2) B4(3) B5(1,4)", "4/12"),
+    (1, "A0 B1(0) A2 B3(2) C4(1,3)", "4/6"),
+    (1, "A0 B1 C2(1)", "5/5"),
+    (1, "A0 B1 A2(1) A3(2) B4(0,3) B1 B6(5) C7(4,6)", "58/148"),
+)
+"""The call graphs of 30 tasks of NESTFUL: how often, calls with equal digits for equal arguments, accepted of legal."""
+
 
 def runs() -> Iterator[tuple[str, str, str]]:
     """Every schedule of the table."""
@@ -86,6 +107,25 @@ def test_as_many_schedules_of_independent_calls_are_accepted_as_published(names:
     gold = graph(" ".join(names))
     every = schedules(gold)
     assert f"{sum(accepted(gold, each) for each in every)}/{len(every)}" == COUNTED[names]
+
+
+@pytest.mark.parametrize(("times", "text", "counted"), NESTFUL)
+def test_as_many_schedules_of_real_tasks_are_accepted_as_published(
+    times: int, text: str, counted: str
+) -> None:
+    """Task by task; calls that are equal in name, arguments and result count as one where the first option is fixed."""
+    gold = graph(text)
+    every = schedules(gold)
+    assert times > 0
+    assert f"{sum(accepted(gold, each) for each in every)}/{len(every)}" == counted
+
+
+def test_the_real_tasks_come_to_the_published_sums() -> None:
+    """720 legal schedules, 244 accepted."""
+    sums = [
+        sum(times * int(cell.split("/")[place]) for times, _, cell in NESTFUL) for place in (0, 1)
+    ]
+    assert (sums, sum(times for times, _, _ in NESTFUL)) == ([244, 720], 30)
 
 
 def test_all_legal_schedules_of_a_b_a_are_accepted() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from asyncguard_benchmark.harness.scoring.canonical import freeze
 from asyncguard_benchmark.suites.missions.terms import ANSWER, ASK, PSEUDO, Subtype
 
 
@@ -103,6 +104,17 @@ class GoldGraph:
     def order(self) -> tuple[int, ...]:
         """The nodes, each after those that it needs."""
         return _topological(self.nodes)
+
+    @cached_property
+    def same(self) -> tuple[int, ...]:
+        """By node: the lowest node with the same call and the same result."""
+        first: dict[object, int] = {}
+        return tuple(
+            first.setdefault(
+                (node.name, freeze(dict(node.arguments)), freeze(node.observation)), number
+            )
+            for number, node in enumerate(self.nodes)
+        )
 
     @cached_property
     def full(self) -> int:

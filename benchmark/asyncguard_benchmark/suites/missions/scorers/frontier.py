@@ -9,8 +9,9 @@ taken lowest first. So the set holds one ideal if names are distinct, and grows 
 calls.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, bits
@@ -47,10 +48,21 @@ class Rules:
     def candidates(self, call: ToolCall) -> int:
         """Return the nodes that a call fits, done or not; it fits no pseudo tool."""
         return sum(
-            1 << number
-            for number, node in enumerate(self.graph.nodes)
-            if node.name == call.name and self.graph.tools >> number & 1 and self.fits(call, number)
+            nodes for first, nodes in self._alike.get(call.name, ()) if self.fits(call, first)
         )
+
+    @cached_property
+    def _alike(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """By tool: nodes that cannot be told apart, as the first and all; a call fits all of them or none."""
+        nodes: dict[int, int] = {}
+        for number in bits(self.graph.tools):
+            lower = self.lower_twins[number] or 1 << number
+            first = (lower & -lower).bit_length() - 1
+            nodes[first] = nodes.get(first, 0) | 1 << number
+        found: dict[str, list[tuple[int, int]]] = {}
+        for first, every in nodes.items():
+            found.setdefault(self.graph.nodes[first].name, []).append((first, every))
+        return found
 
 
 def lower_twins(graph: GoldGraph, mark: Callable[[int], object]) -> tuple[int, ...]:
