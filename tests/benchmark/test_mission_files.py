@@ -95,6 +95,29 @@ def test_stored_labels_are_checked_and_trusted_only_if_asked(
     assert trusted["scorers"]["strict"]["SR"]["value"] == pytest.approx(2 / 3)
 
 
+def test_the_two_published_exceptions_are_made_only_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run without its end counts as right; time-outs, empty ends and refusals are left out."""
+    gold = graph("f g(0)")
+    refusal = {"step": 0, "tool_calls": [{"name": "filter_by_prompt", "arguments": {}}]}
+    path = saved(
+        tmp_path / "runs.jsonl",
+        row(2),
+        result_row("short", 0, "m", gold, said(gold, "f, g"), predict_label="error"),
+        row(3, predict_label="graph generate timeout."),
+        row(4, predict_result=[{"step": 0, "content": " "}]),
+        row(5, predict_result=[refusal]),
+    )
+    plain = scored(capsys, path)["scorers"]["compat"]["SR"]
+    assert (plain["value"], plain["n"]) == (pytest.approx(1 / 5), 5)
+    relabelled = scored(capsys, path, "--published-exceptions", "relabel")["scorers"]
+    assert relabelled["compat"]["SR"]["value"] == pytest.approx(2 / 5)
+    assert relabelled["strict"]["SR"]["value"] == pytest.approx(1 / 5)
+    fewer = scored(capsys, path, "--published-exceptions", "leave-out")["scorers"]["compat"]["SR"]
+    assert (fewer["value"], fewer["n"]) == (0.5, 2)
+
+
 def test_a_stored_label_that_cannot_be_is_not_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

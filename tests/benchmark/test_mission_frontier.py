@@ -1,5 +1,6 @@
 """The frontier of order ideals and the message clock."""
 
+from dataclasses import replace
 from itertools import permutations, product
 from random import Random
 
@@ -185,6 +186,21 @@ def test_a_question_must_ask() -> None:
     assert found.names.complete
     assert found.divergence is not None
     assert found.divergence.label == "not_asked"
+
+
+def test_a_question_names_what_is_missing_where_the_data_lists_the_words() -> None:
+    """One word for each parameter, in any case; data without such words leaves it open."""
+    gold = graph("ask0 A1(0)")
+    listed = replace(gold.nodes[0], aliases=(("date", "day"), ("room",)))
+    gold = GoldGraph((listed, *gold.nodes[1:]))
+    for question, right in (
+        ("Which Day, and which ROOM?", True),
+        ("Which day?", False),
+        ("Which?", False),
+    ):
+        run = (Step(text=question), Step((ToolCall("A", {"x": 1}),)), TEXT)
+        assert judge_strict(entry(gold, run)).passed is right
+        assert by_names(gold, run)
 
 
 def test_too_many_ideals_end_with_an_error() -> None:

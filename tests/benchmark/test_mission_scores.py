@@ -275,6 +275,22 @@ def test_where_a_wrong_value_comes_from(value: object, origin: ValueOrigin) -> N
     assert origin_of(value, ["From  New York on 12.", "At 3.5 and 54."]) is origin
 
 
+def test_whether_a_question_names_the_parameter_is_a_column() -> None:
+    """Among missions that ask first; it decides nothing on official data."""
+    node = Node(
+        name="ask_user_for_required_parameters",
+        arguments={"missing_required_parameters": ["start_date"]},
+    )
+    gold = GoldGraph((node, Node(name="prepare_to_answer", needs=(0,))))
+    found = [
+        judge(entry(gold, (Step(text=text), END), letter=Letter.CLARIFY))
+        for text in ("Which start date?", "When?", "Fine.")
+    ]
+    told = metrics.clarification(found)["c_named_missing"]
+    assert (told.value, told.cases) == (0.5, 2)
+    assert [metrics.passed(each, Scorer.STRICT) for each in found] == [True, True, False]
+
+
 def test_values_in_place_of_a_question() -> None:
     """Stale, invented and stand-in values of the missing parameter are told apart."""
     gold = GoldGraph(

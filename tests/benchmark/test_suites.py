@@ -93,7 +93,13 @@ def test_a_suite_in_a_temporary_folder_is_listed_played_scored_and_reported(
     said = json.loads(done.stdout)
     assert said["greet"] == "hello\n"
     suites = json.loads(said["list suites"])["suites"]
-    assert [each["name"] for each in suites] == ["asynctool", "hazards", "missions", "toolbench_x", "toy"]
+    assert [each["name"] for each in suites] == [
+        "asynctool",
+        "hazards",
+        "missions",
+        "toolbench_x",
+        "toy",
+    ]
     assert "Agent that greets everybody." in said["list agents"]
     assert '"toy-b1"' in said["list tasks"]
     episodes = [json.loads(line) for line in (tmp_path / "toy.jsonl").read_text().splitlines()]

@@ -35,6 +35,8 @@ class Entry:
     prompt_messages: int | None = None
     stored_label: bool | None = None
     """Whether the file says that the names are right."""
+    timed_out: bool = False
+    """Whether the published matcher gave up on it."""
     stored_optimal: bool | None = None
     """Whether the file says that no step was too many."""
 

@@ -55,6 +55,8 @@ class Node:
     """Arguments whose arrays may come in any order."""
     alternatives: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Other values of an argument that are as right."""
+    aliases: tuple[tuple[str, ...], ...] = ()
+    """Of a question: by missing parameter, the words of which it must say one; empty if the data lists none."""
     uses: frozenset[int] | None = None
     """Nodes whose results its values come from; None if the data does not say."""
 

@@ -27,7 +27,8 @@ from asyncguard_benchmark.suites.missions.terms import (
 )
 
 CORRECT = "correct"
-_LABELS = (CORRECT, "error", "graph generate timeout.")
+TIMED_OUT = "graph generate timeout."
+_LABELS = (CORRECT, "error", TIMED_OUT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,7 @@ def _read(where: str, value: dict[str, Any]) -> _Read:
         said=tuple(_texts([*(row.messages or []), row.task])),
         prompt_messages=row.messages_length if row.messages is None else len(row.messages),
         stored_label=_label(row, where),
+        timed_out=row.predict_label == TIMED_OUT,
         stored_optimal=None
         if row.predict_is_optimal is None
         else str(row.predict_is_optimal) == "True",

@@ -6,6 +6,7 @@ from typing import Any
 from asyncguard_benchmark.commands.arguments import add_command, add_names, described
 
 SCORERS = ("strict", "compat")
+EXCEPTIONS = ("relabel", "leave-out")
 _EXAMPLES = """\
 examples:
   asyncguard bench missions score gpt.jsonl               every figure, by both scorers
@@ -22,6 +23,10 @@ type, task, tools, answer_list, predict_result. Names are judged from predict_re
 otherwise are listed. More files are repeats of the same missions, in the order of their seeds: tables are of all
 together, intervals know that missions of one dialogue belong together. Files after --trajectories were played with the
 calls of earlier missions in the history (C3), FILE without them (C2).
+
+Two models are treated apart in the published analysis, and here only if asked. `--published-exceptions relabel` (files
+named xlam) takes the names as right if a run makes the gold's calls one by one and lacks the end; `leave-out` (runs of
+DeepSeek-R1 and V3) leaves out time-outs, empty last steps and refusals of the provider.
 """
 
 
@@ -56,6 +61,7 @@ def add_missions(commands: Any) -> None:
     made.add_argument(
         "--explain", action="store_true", help="say where each failed mission left the gold"
     )
+    add_names(made, "--published-exceptions", EXCEPTIONS, ())
     made.add_argument(
         "--trust-labels",
         action="store_true",

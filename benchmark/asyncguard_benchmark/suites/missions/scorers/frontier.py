@@ -37,7 +37,7 @@ class Rules:
     lower_twins: tuple[int, ...]
     """By node: the nodes of lower number that cannot be told apart from it."""
     wording: bool
-    """Whether a question must ask something; in any mode a text must not be empty."""
+    """Whether a question must ask, and for what is missing; in any mode a text must not be empty."""
 
     @classmethod
     def by_names(cls, graph: GoldGraph) -> "Rules":
@@ -128,11 +128,18 @@ def after_text(rules: Rules, ideals: Iterable[int], text: str) -> frozenset[int]
     for done in ideals:
         ready = rules.graph.ready(done)
         if asks := ready & rules.graph.asks:
-            if not rules.wording or holds_question(text):
+            node = rules.graph.nodes[(asks & -asks).bit_length() - 1]
+            if not rules.wording or (holds_question(text) and names_all(text, node.aliases)):
                 found.add(done | asks & -asks)
         elif answers := ready & rules.graph.answers:
             found.add(done | answers & -answers)
     return frozenset(found)
+
+
+def names_all(text: str, aliases: Iterable[Iterable[str]]) -> bool:
+    """Return True if a text says one of the words for each missing parameter, in any case."""
+    folded = " ".join(text.casefold().split())
+    return all(any(word.casefold() in folded for word in words) for words in aliases)
 
 
 def holds_question(text: str) -> bool:

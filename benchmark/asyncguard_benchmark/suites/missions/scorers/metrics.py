@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import mean, variance
@@ -10,7 +10,8 @@ from typing import Any
 
 from asyncguard_benchmark.harness.statistics.clustered import mean_of, share_among, share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.suites.missions.scorers.frontier import holds_question
+from asyncguard_benchmark.suites.missions.gold_graph import Node
+from asyncguard_benchmark.suites.missions.scorers.frontier import holds_question, names_all
 from asyncguard_benchmark.suites.missions.scorers.provenance import ValueOrigin, origin_of
 from asyncguard_benchmark.suites.missions.scorers.verdict import Verdict
 from asyncguard_benchmark.suites.missions.terms import ASK, LETTERS, Letter, Subtype
@@ -193,6 +194,9 @@ def clarification(verdicts: Iterable[Verdict]) -> dict[str, Figure]:
     origins = {id(each): _origins(each) for each in asked}
     return {
         "c_asked_first": share((each, _asks_first(each)) for each in asked),
+        "c_named_missing": share(
+            (each, _names_missing(each)) for each in asked if _asks_first(each)
+        ),
         "c_invented": share((each, ValueOrigin.INVENTED in origins[id(each)]) for each in asked),
         "c_stand_in": share((each, ValueOrigin.STAND_IN in origins[id(each)]) for each in asked),
         "c_stale": share((each, ValueOrigin.STALE in origins[id(each)]) for each in asked),
@@ -204,6 +208,19 @@ def clarification(verdicts: Iterable[Verdict]) -> dict[str, Figure]:
 def _asks_first(verdict: Verdict) -> bool:
     steps = verdict.entry.steps
     return bool(steps) and steps[0].is_text and holds_question(steps[0].text)
+
+
+def _names_missing(verdict: Verdict) -> bool:
+    """Return True if the first question holds the names of the missing parameters; a column, and no condition."""
+    text = verdict.entry.steps[0].text.replace("_", " ")
+    first = next((node for node in verdict.entry.graph.nodes if node.name == ASK), None)
+    words = () if first is None else first.aliases or [(name,) for name in _missing(first)]
+    return names_all(text, [[word.replace("_", " ") for word in each] for each in words])
+
+
+def _missing(node: Node) -> list[str]:
+    said = node.arguments.get("missing_required_parameters")
+    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
 
 
 def _asks_needlessly(verdict: Verdict) -> bool:
@@ -219,12 +236,7 @@ def _asks_needlessly(verdict: Verdict) -> bool:
 def _origins(verdict: Verdict) -> frozenset[ValueOrigin]:
     """Return where the values come from that stand for missing ones in calls before the first question."""
     entry = verdict.entry
-    missing: set[str] = set()
-    for node in entry.graph.nodes:
-        if node.name == ASK and isinstance(
-            said := node.arguments.get("missing_required_parameters"), list
-        ):
-            missing.update(each for each in said if isinstance(each, str))
+    missing = {name for node in entry.graph.nodes if node.name == ASK for name in _missing(node)}
     found = set()
     for step in entry.steps:
         if not step.calls:
@@ -248,6 +260,3 @@ def errors(verdicts: Iterable[Verdict], scorer: Scorer) -> dict[str, int]:
         ):
             labels[each.strict.divergence.label] += 1
     return dict(sorted(labels.items(), key=lambda item: (-item[1], item[0])))
-
-
-Table = Mapping[Any, Figure]
