@@ -196,7 +196,7 @@ def test_the_common_subsequence_is_the_longest() -> None:
 def test_chinese_characters_without_jieba_are_an_error_that_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The comparison is no guess."""
+    """The comparison does not guess."""
 
     def missing(name: str) -> None:
         raise ImportError(name)
@@ -271,7 +271,7 @@ def test_strict_names() -> None:
 def test_a_default_that_a_description_states_outright(
     description: Any, literal: str | None
 ) -> None:
-    """One literal directly after the word; a phrase is none."""
+    """One literal directly after the word; a phrase does not count."""
     assert stated_default(description) == literal
 
 

@@ -166,7 +166,7 @@ def test_arguments_tell_equal_names_apart() -> None:
 
 
 def test_a_step_says_something_and_the_end_comes_last() -> None:
-    """Silence is no step; what follows the end is too much; a run may not stop before it."""
+    """Silence is not a step; what follows the end is too much; a run may not stop before it."""
     gold = graph("A")
     call = Step((ToolCall("A"),))
     assert by_names(gold, (call, TEXT))

@@ -42,7 +42,7 @@ def tools_of(value: Any, where: str) -> dict[str, Tool]:
     """Read the tools of a dialogue: functions, or objects that hold one under `function`.
 
     Raises:
-        DataError: it is no list of functions.
+        DataError: it holds something else, or two tools of one name.
     """
     bare = [
         each["function"] if isinstance(each, dict) and "function" in each else each

@@ -53,7 +53,7 @@ class _Comparison:
         if isinstance(predicted, str):
             predicted = json.loads(predicted)
         if not isinstance(predicted, dict):
-            raise TypeError("the arguments are no object")
+            raise TypeError("the arguments are not an object")
         if any(name not in predicted for name in tool.required):
             return self._wrong(Tag.MISSING)
         if not predicted and not gold:

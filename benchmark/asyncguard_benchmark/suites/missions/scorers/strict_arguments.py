@@ -35,7 +35,7 @@ _CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}
 _NO_LITERALS = frozenset(
     {"a", "an", "and", "are", "as", "by", "for", "if", "in", "is", "of", "on", "the", "to", "value"}
 )
-"""Words after "default" that begin a phrase and are no literal."""
+"""Words after "default" that begin a phrase instead of a literal."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ExpectedCall:
         """Compare arguments with those of the gold.
 
         Args:
-            arguments: As the model wrote them; None if they are no object.
+            arguments: As the model wrote them; None if they are something else than an object.
         """
         try:
             return self._judged(arguments)
