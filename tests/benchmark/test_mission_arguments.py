@@ -113,13 +113,19 @@ def test_one_wrong_argument_of_four_passes_and_of_three_fails() -> None:
 
 
 def test_the_mean_is_summed_from_left_to_right() -> None:
-    """Three times 0.7 is a little less, and fails."""
-    assert (0.7 + 0.7 + 0.7) / 3 < 0.7
-    one, other = "a b c d e f g", "a b c x y z g"
-    score = rouge_l(one, other)
-    gold = dict.fromkeys("abc", other)
-    found = compare(dict.fromkeys("abc", one), gold, tool(**dict.fromkeys("abc", TEXT)))
-    assert found.score == (0.0 + score + score + score) / 3
+    """Seven of ten pass; three arguments of 0.7 each come to a little less, and fail."""
+    tens = {"type": "array", "items": WHOLE}
+    one, other = list(range(10)), [0, 1, 2, 3, 4, 5, 6, 71, 81, 91]
+    made = {"f": tool(a=tens, b=tens, c=tens)}
+    for names, passed in (("a", True), ("abc", False)):
+        calls = [("f", dict.fromkeys(names, values)) for values in (one, other)]
+        assert judge_calls(calls[:1], calls[1:], made)[0].passed is passed
+
+
+def test_a_text_of_exactly_the_least_score_is_tagged() -> None:
+    """It passes all the same."""
+    found = compare({"a": "!!!!!!!???"}, {"a": "!!!!!!!;;;"}, tool(a=TEXT))
+    assert (found.score, found.tags) == (0.7, (Tag.VALUE,))
 
 
 def test_omitted_arguments_cost_nothing_and_required_ones_everything() -> None:
@@ -159,6 +165,15 @@ def test_calls_are_paired_greedily() -> None:
     calls = [("f", {"q": "x"}), ("f", {"q": "x", "r": "m"})]
     assert [each.passed for each in judge_calls(calls, gold, made)] == [True, False]
     assert all(each.passed for each in judge_calls(calls[::-1], gold, made))
+
+
+def test_a_call_takes_the_gold_call_that_it_is_most_like() -> None:
+    """And leaves the other; tags are those of the gold call that it was compared with last."""
+    made = {"f": tool(a=WHOLE)}
+    gold = [("f", {"a": 1}), ("f", {"a": 2})]
+    assert all(each.passed for each in judge_calls([gold[1], gold[0]], gold, made))
+    (wrong, _) = judge_calls([("f", {"a": 3})] * 2, [("f", {"a": 1}), ("f", {"a": "x"})], made)
+    assert wrong.tags == (Tag.TYPE,)
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,12 @@ def test_calls_before_the_results_that_they_follow(
     assert early(gold, *calls) == premature
 
 
+def test_the_better_of_two_ways_to_one_state_is_kept() -> None:
+    """The first A may be early or not; once all have returned, both ways have done the same."""
+    gold = graph("X A A2(0) D", closed=False)
+    assert early(gold, (1, 2, "X"), (2, 2, "A"), (3, 3, "A"), (4, 4, "D")) == 0
+
+
 @given(SEEDS, SIZES)
 @settings(max_examples=80, deadline=None)
 def test_the_count_is_the_least_over_all_assignments(seed: int, size: int) -> None:

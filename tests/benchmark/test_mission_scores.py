@@ -179,6 +179,7 @@ def test_the_route_example(scorer: Scorer) -> None:
         ("ask ask(0) f(1)", "text, f", PublishedError.ASKED_TOO_LITTLE),
         ("f g(0)", "(f f)", PublishedError.REDUNDANT),
         ("f", "(f f)", PublishedError.REDUNDANT),
+        ("f", "(f k)", PublishedError.REDUNDANT),
         ("ask f(0)", "(f f), text", PublishedError.NOT_ASKED),
     ],
 )
@@ -188,6 +189,15 @@ def test_published_errors_of_names(gold: str, run: str, error: PublishedError) -
     found = judge(entry(made, said(made, run), tools=tools_for(graph("f g h k"))))
     assert found.compat is not None
     assert found.compat.error is error
+
+
+def test_the_most_severe_tag_of_the_first_wrong_call_is_the_error() -> None:
+    """Not the first tag, and not that of a later call."""
+    gold = graph("f g")
+    calls = (ToolCall("f", {"x": 99, "z": 1}), ToolCall("g", {"x": "text"}))
+    found = judge(entry(gold, (Step(calls), END))).compat
+    assert found is not None
+    assert found.error is PublishedError.UNKNOWN_ARGUMENT
 
 
 def test_an_exception_in_the_arguments_is_an_error_of_its_own_count() -> None:
@@ -438,7 +448,9 @@ def test_missions_that_a_repeat_lacks_are_left_out() -> None:
     """Only what all files hold is compared; first missions never are."""
     random = Random(2)
     full = repeats(random, [0.5] * 10, 1, 0)
-    short = [full[0][:4]]
+    gold = graph("f")
+    full[0].insert(0, judge(entry(gold, said(gold, "f, text"), key=EntryKey("first", 0))))
+    short = [full[0][:5]]
     found = compared(full, short, Scorer.STRICT)
     assert found is not None
     assert found.cells.total == 4
