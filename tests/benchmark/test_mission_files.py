@@ -77,6 +77,19 @@ def test_the_table_says_the_same_and_explains(
     assert "d9, mission 1: compat: early stop" in said_of.err
 
 
+def test_json_holds_where_each_mission_left_the_gold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If asked to explain; passed missions are not named."""
+    path = saved(tmp_path / "runs.jsonl", row(2), row(4))
+    assert "failures" not in scored(capsys, path)
+    (failure,) = scored(capsys, path, "--explain")["failures"]
+    assert (failure["dialogue"], failure["compat"]) == ("d4", "param value error")
+    assert failure["strict"]["calls"] == [
+        {"tool": "g", "labels": ["value: invented"], "nearest_node": 1, "arguments": {"x": "value"}}
+    ]
+
+
 def test_stored_labels_are_checked_and_trusted_only_if_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """The published path rule: worked cases and counts of the specification, and that it accepts nothing illegal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -8,11 +9,14 @@ import pytest
 from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph
 from asyncguard_benchmark.suites.missions.scorers.frontier import Rules, match
 from asyncguard_benchmark.suites.missions.scorers.published_paths import (
+    Position,
     PublishedRuleError,
     follow,
     optimal_path,
+    options,
 )
 from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
+from asyncguard_benchmark.suites.missions.terms import ANSWER, ASK
 from tests.benchmark.builders_missions import (
     TEXT,
     graph,
@@ -210,15 +214,107 @@ def test_the_history_shows_the_first_of_the_shortest_paths(
 @pytest.mark.parametrize("seed", range(25))
 def test_the_shown_path_is_the_first_of_all_shortest(seed: int) -> None:
     """Against every path in the published order, listed one by one."""
-    from asyncguard_benchmark.suites.missions.scorers.published_paths import Position, options
-
     gold = random_graph(Random(seed), 5, 2)
-
-    def paths(place: Position) -> Iterator[tuple[tuple[int, ...], ...]]:
-        if place.done == gold.full:
-            yield ()
-        for taken, after in options(gold, place):
-            yield from ((taken, *rest) for rest in paths(after))
-
-    assert optimal_path(gold) == min(paths(Position()), key=len)
+    assert optimal_path(gold) == min(all_paths(gold, Position()), key=len)
     assert len(optimal_path(gold)) == gold.optimal_length
+
+
+# -- the rule in its published form: a list of all paths ---------------------------------------------------------------
+
+
+def all_paths(gold: GoldGraph, place: Position) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Every path, in the published order."""
+    if place.done == gold.full:
+        yield ()
+        return
+    for taken, after in options(gold, place):
+        yield from ((taken, *rest) for rest in all_paths(gold, after))
+
+
+def by_enumeration(gold: GoldGraph, steps: Sequence[Step]) -> tuple[bool, bool] | None:
+    """Correct and optimal by comparing a run with a list of all paths; None where a path is too short."""
+    live = list(all_paths(gold, Position()))
+    shortest = min(map(len, live))
+    for number, step in enumerate(steps):
+        if step.calls:
+            if any(len(path) <= number for path in live):
+                return None
+            wanted = sorted(call.name for call in step.calls)
+            agreeing = [
+                path
+                for path in live
+                if sorted(gold.nodes[each].name for each in path[number]) == wanted
+            ]
+            live = [path for path in agreeing if path[number] == agreeing[0][number]]
+            if not live:
+                return False, False
+            continue
+        decided = False
+        for path in live:
+            if len(path) <= number:
+                return None
+            kinds = {gold.nodes[each].name for each in path[number]}
+            if ANSWER in kinds:
+                return True, number + 1 == shortest
+            if ASK in kinds:
+                decided = True
+                break
+        if not decided:
+            return False, False
+    return False, False
+
+
+def compare_with_enumeration(seeds: range) -> tuple[int, int, int]:
+    """Compare random runs with the enumeration; return runs, and how many are correct and not scored."""
+    runs = correct = unscored = 0
+    for seed in seeds:
+        random = Random(seed)
+        plain = random_graph(random, random.randint(1, 5), 2)
+        asks = {number for number in range(len(plain.nodes) - 1) if random.random() < 0.15}
+        gold = GoldGraph(
+            tuple(
+                replace(node, name=ASK) if number in asks else node
+                for number, node in enumerate(plain.nodes)
+            )
+        )
+        every = list(legal_schedules(gold))
+        for _ in range(6):
+            steps = [
+                TEXT
+                if asks.intersection(step)
+                else Step(tuple(ToolCall(gold.nodes[each].name) for each in step))
+                for step in random.choice(every)
+            ]
+            if random.random() < 0.3:
+                random.shuffle(steps)
+            steps.insert(
+                random.randint(0, len(steps)) if random.random() < 0.2 else len(steps), TEXT
+            )
+            expected = by_enumeration(gold, steps)
+            try:
+                found = follow(gold, steps)
+            except PublishedRuleError:
+                assert expected is None, (seed, steps)
+                unscored += 1
+            else:
+                assert (found.correct, found.optimal) == expected, (seed, steps)
+                correct += found.correct
+            runs += 1
+    return runs, correct, unscored
+
+
+def test_the_rule_agrees_with_a_list_of_all_paths() -> None:
+    """Random graphs with repeated names and questions, legal runs and others; labels, optimality and no verdict."""
+    runs, correct, unscored = compare_with_enumeration(range(150))
+    assert runs == 900
+    assert 200 < correct < 700
+    assert unscored > 3
+
+
+@pytest.mark.slow
+def test_the_rule_agrees_with_a_list_of_all_paths_on_eighteen_thousand_runs() -> None:
+    """The same with other graphs."""
+    runs, correct, unscored = compare_with_enumeration(range(1000, 4000))
+    assert runs == 18_000
+    assert 4000 < correct < 14_000
+    assert unscored > 50

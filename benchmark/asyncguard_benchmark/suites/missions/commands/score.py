@@ -55,6 +55,7 @@ def execute(options: Namespace) -> int:
         "trajectories": _trajectories(runs, later, scorers),
     }
     if options.explain:
+        said["failures"] = [_failure(each) for each in verdicts if _failed(each, scorers)]
         _explain(verdicts, scorers)
     if options.json:
         print_json(said)
@@ -121,11 +122,25 @@ def _trajectories(
     return {name: each.to_json() for name, each in found.items() if each is not None}
 
 
+def _failed(verdict: Verdict, scorers: Sequence[Scorer]) -> list[Scorer]:
+    return [each for each in scorers if judged_by([verdict], each) and not passed(verdict, each)]
+
+
+def _failure(verdict: Verdict) -> dict[str, Any]:
+    strict = verdict.strict.divergence if verdict.strict is not None else None
+    error = verdict.compat.error if verdict.compat is not None else None
+    return {
+        "dialogue": verdict.entry.key.dialogue,
+        "mission": verdict.entry.key.mission,
+        "strict": None if strict is None else strict.to_json(),
+        "compat": None if error is None else error.value,
+    }
+
+
 def _explain(verdicts: Sequence[Verdict], scorers: Sequence[Scorer]) -> None:
     for each in verdicts:
-        for scorer in scorers:
-            if judged_by([each], scorer) and not passed(each, scorer):
-                sys.stderr.write(harmless(f"{_name(each)}: {scorer.value}: {_why(each, scorer)}\n"))
+        for scorer in _failed(each, scorers):
+            sys.stderr.write(harmless(f"{_name(each)}: {scorer.value}: {_why(each, scorer)}\n"))
 
 
 def _why(verdict: Verdict, scorer: Scorer) -> str:
