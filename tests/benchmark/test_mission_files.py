@@ -3,7 +3,9 @@
 import csv
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ from asyncguard_benchmark.suites.missions.official import (
     without_role,
 )
 from asyncguard_benchmark.suites.missions.result_rows import read_results
+from asyncguard_benchmark.suites.missions.scorers.summary import summary
+from asyncguard_benchmark.suites.missions.scorers.verdict import judge
 from asyncguard_benchmark.suites.missions.terms import Letter, Relation
 from tests.benchmark.builders_missions import graph, result_row
 from tests.benchmark.test_mission_scores import RUNS, said
@@ -299,6 +303,71 @@ def test_a_bad_line_is_named_and_the_rest_is_scored_only_if_asked(
         problem
     )
     assert not Path("executed").exists()
+
+
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e308,
+    "",
+    "x",
+    [],
+    [[]],
+    {},
+    {"a": [None]},
+    ["x", 1],
+    "\ud800",
+    10**30,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every place in a JSON value, as container and key."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for key, item in items:
+        found.append((value, key))
+        if isinstance(item, dict | list):
+            found += places(item)
+    return found
+
+
+def compare_with_junk(path: Path, seeds: range) -> tuple[int, int]:
+    """Read and judge rows with junk at random places; return rows that are scored and rows that are refused."""
+    made = []
+    for seed in seeds:
+        random = Random(seed)
+        prompt = [{"role": "user", "content": "At 12."}]
+        # A copy: rows share the schemas of their tools.
+        changed = json.loads(json.dumps(row(random.randrange(10), id=f"e{seed}", messages=prompt)))
+        for _ in range(random.randint(1, 2)):
+            container, key = random.choice(places(changed))
+            if random.random() < 0.2 and isinstance(container, dict):
+                del container[key]
+            else:
+                container[key] = deepcopy(random.choice(JUNK))
+        made.append(json.dumps(changed))
+    path.write_text("\n".join(made), encoding="utf-8")
+    reading = read_results(path)
+    verdicts = [judge(each) for each in reading.found]
+    assert summary(verdicts)["missions"] == len(verdicts)
+    return len(verdicts), len(reading.problems)
+
+
+def test_junk_anywhere_is_a_complaint_or_a_verdict(tmp_path: Path) -> None:
+    """Nothing else is raised, wherever it stands."""
+    judged, refused = compare_with_junk(tmp_path / "runs.jsonl", range(500))
+    assert judged > 100
+    assert refused > 100
+
+
+@pytest.mark.slow
+def test_much_junk_anywhere_is_a_complaint_or_a_verdict(tmp_path: Path) -> None:
+    """The same with ten thousand rows."""
+    judged, refused = compare_with_junk(tmp_path / "runs.jsonl", range(1000, 11_000))
+    assert judged > 1000
+    assert refused > 1000
 
 
 def test_a_file_without_a_mission_is_an_error(

@@ -94,7 +94,8 @@ def test_the_mini_example_comes_out_as_published() -> None:
     for scorer in Scorer:
         optimal = metrics.optimality(found, scorer)
         assert (optimal.value, optimal.cases) == (pytest.approx(1 / 3), 3)
-        assert metrics.parallel_efficiency(found, scorer).value == 0.75
+        efficiency = metrics.parallel_efficiency(found, scorer).to_json()
+        assert efficiency == {"value": 0.75, "n": 2, "low": 0, "high": 1}
     progress = metrics.progress(found)
     assert (progress["compat"].value, progress["compat"].cases) == (0.5, 10)
     assert (progress["strict"].value, progress["strict"].cases) == (pytest.approx(3 / 7), 7)
@@ -410,7 +411,10 @@ def test_repeats_of_one_condition_show_what_differs_without_an_effect() -> None:
     assert other.accuracy_change.high < 0
     assert other.first.p < 0.001
     assert same.by_switches.keys() == {0, 1}
-    assert sum(each.total for each in same.by_switches.values()) == 1400
+    told = same.to_json()
+    assert told["all"]["n"] == 2 * same.first.total
+    assert told["all"]["mcnemar_p"] == same.first.p
+    assert sum(each.total for each, _ in same.by_switches.values()) == 1400
 
 
 def test_one_repeat_has_no_null() -> None:

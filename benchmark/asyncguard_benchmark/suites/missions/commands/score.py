@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -174,18 +174,29 @@ def _print(said: Mapping[str, Any]) -> None:
     lines = [
         _line(label, [path(said["scorers"][name]) for name in columns]) for label, path in _PATHS
     ]
-    for group in next(iter(said["scorers"].values()))["by"]:
-        keys = dict.fromkeys(key for name in columns for key in said["scorers"][name]["by"][group])
-        lines += [
-            _line(
-                f"SR, {group} {key}",
-                [said["scorers"][name]["by"][group].get(key) for name in columns],
-            )
-            for key in keys
-        ]
+    for group, tables in _tables(said["scorers"]).items():
+        keys = dict.fromkeys(key for each in tables for key in each)
+        lines += [_line(f"SR, {group} {key}", [each.get(key) for each in tables]) for key in keys]
+    variances = {
+        length: [each["layer_variance"][length] for each in said["scorers"].values()]
+        for length in "123"
+    }
+    lines += [
+        (f"layer variance after {length}", *_cells(each)) for length, each in variances.items()
+    ]
     out.print(table(heads, lines, title=title))
     others = {f"AP, {name}": each for name, each in said["AP"].items()} | said["clarification"]
     out.print(table(("", "", "95 %", "n"), [_line(name, [each]) for name, each in others.items()]))
+    lengths = [
+        (
+            letter,
+            number(each["value"], 0),
+            f"{number(each['low'], 0)} to {number(each['high'], 0)}",
+            str(each["n"]),
+        )
+        for letter, each in said["output_length"].items()
+    ]
+    out.print(table(("characters written in a mission", "", "95 %", "n"), lengths))
     for name in columns:
         errors = said["scorers"][name]["errors"]
         total = sum(errors.values())
@@ -207,6 +218,22 @@ _PATHS: Sequence[tuple[str, Any]] = (
     ("OP", lambda each: each["OP"]),
     ("parallel efficiency", lambda each: each["parallel_efficiency"]),
 )
+
+
+def _tables(scorers: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return SR by every property, for each scorer."""
+    first = next(iter(scorers.values()))
+    found = {name: [each["by"][name] for each in scorers.values()] for name in first["by"]}
+    return {
+        **found,
+        "messages in the prompt:": [each["by_prompt_messages"] for each in scorers.values()],
+    }
+
+
+def _cells(values: Sequence[float | None]) -> Iterator[str]:
+    """Yield figures without an interval."""
+    for each in values:
+        yield from (number(each, 3), "", "")
 
 
 def _line(label: str, figures: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...]:
@@ -250,7 +277,7 @@ def _print_trajectories(out: Any, name: str, said: Mapping[str, Any]) -> None:
     out.print(
         f"C3 minus C2: {number(100 * change['value'])} points, 95 % {number(100 * change['low'])} to "
         f"{number(100 * change['high'])}; McNemar's exact p "
-        f"{number(said['mcnemar_p_first_repeat'], 3)} (first repeat); "
+        f"{number(said['all']['mcnemar_p'], 3)} (first repeat); "
         f"VF between repeats {number(said['VF_null'], 3)}, excess {number(said['VF_excess'], 3)}; "
         f"trend over PTF p {number(said['trend_p'], 3)}"
     )

@@ -3,8 +3,9 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from statistics import mean, variance
 from typing import Any
 
@@ -57,11 +58,13 @@ def share(cases: Iterable[tuple[Verdict, bool]]) -> Figure:
     return Figure(len(known), share_of([holds for _, holds in known], sources))
 
 
-def _mean(cases: Sequence[tuple[Verdict, float]]) -> Figure:
-    if not cases:
-        return Figure(0, None)
+def _mean(cases: Sequence[tuple[Verdict, float]], most: float = inf) -> Figure:
+    """Return a mean of values from 0 to a greatest one; one case alone has no interval, and is no data."""
+    if len(cases) < 2:
+        return Figure(len(cases), None)
     sources = [frozenset({verdict.entry.key.dialogue}) for verdict, _ in cases]
-    return Figure(len(cases), mean_of([value for _, value in cases], sources).interval)
+    found = mean_of([value for _, value in cases], sources).interval
+    return Figure(len(cases), replace(found, low=max(0.0, found.low), high=min(most, found.high)))
 
 
 def _ratio(cases: Sequence[tuple[Verdict, int, int]]) -> Figure:
@@ -142,7 +145,8 @@ def parallel_efficiency(verdicts: Iterable[Verdict], scorer: Scorer) -> Figure:
             for each in wanted
             if passed(each, scorer)
             and (messages := sum(bool(step.calls) for step in each.entry.steps))
-        ]
+        ],
+        most=1.0,
     )
 
 

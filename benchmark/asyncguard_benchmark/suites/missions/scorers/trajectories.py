@@ -91,9 +91,13 @@ class Cells:
         """McNemar's exact two-sided p."""
         return mcnemar(self.wr, self.rw)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return everything."""
-        odds = self.log_odds
+    def to_json(self, first: "Cells") -> dict[str, Any]:
+        """Return everything.
+
+        Args:
+            first: The same of the first repeat alone, for what takes each case as independent.
+        """
+        odds = first.log_odds
         return {
             "n": self.total,
             "RR": self.rr,
@@ -109,9 +113,9 @@ class Cells:
                 "value": odds.value,
                 "low": odds.low,
                 "high": odds.high,
-                "se": self.log_odds_error,
+                "se": first.log_odds_error,
             },
-            "mcnemar_p": self.p,
+            "mcnemar_p": first.p,
         }
 
 
@@ -132,26 +136,29 @@ class Comparison:
     @property
     def cells(self) -> Cells:
         """The four outcomes, over pairs of repeats with one number."""
-        return self._cells(self.entries)
-
-    def _cells(self, keys: Iterable[EntryKey]) -> Cells:
-        chosen = list(keys)
-        repeats = list(zip(self.before, self.after, strict=True))
-        return Cells.of((one[key], other[key]) for key in chosen for one, other in repeats)
-
-    @property
-    def by_switches(self) -> dict[int, Cells]:
-        """The four outcomes by PTF."""
-        groups: dict[int, list[EntryKey]] = {}
-        for key, entry in self.entries.items():
-            if entry.switches is not None:
-                groups.setdefault(entry.switches, []).append(key)
-        return {number: self._cells(groups[number]) for number in sorted(groups)}
+        return self._cells(self.entries, len(self.before))
 
     @property
     def first(self) -> Cells:
         """The four outcomes of the first repeat alone: one case a mission, as an exact test needs."""
-        return Cells.of((self.before[0][key], self.after[0][key]) for key in self.entries)
+        return self._cells(self.entries, 1)
+
+    def _cells(self, keys: Iterable[EntryKey], repeats: int) -> Cells:
+        chosen = list(keys)
+        pairs = list(zip(self.before, self.after, strict=True))[:repeats]
+        return Cells.of((one[key], other[key]) for key in chosen for one, other in pairs)
+
+    @property
+    def by_switches(self) -> dict[int, tuple[Cells, Cells]]:
+        """The four outcomes by PTF, over all repeats and of the first."""
+        groups: dict[int, list[EntryKey]] = {}
+        for key, entry in self.entries.items():
+            if entry.switches is not None:
+                groups.setdefault(entry.switches, []).append(key)
+        return {
+            number: (self._cells(groups[number], len(self.before)), self._cells(groups[number], 1))
+            for number in sorted(groups)
+        }
 
     @property
     def null_vf(self) -> float | None:
@@ -221,9 +228,11 @@ class Comparison:
         change = self.accuracy_change
         return {
             "repeats": len(self.before),
-            "all": self.cells.to_json(),
-            "by_ptf": {str(number): each.to_json() for number, each in self.by_switches.items()},
-            "mcnemar_p_first_repeat": self.first.p,
+            "all": self.cells.to_json(self.first),
+            "by_ptf": {
+                str(number): every.to_json(first)
+                for number, (every, first) in self.by_switches.items()
+            },
             "accuracy_change": {"value": change.value, "low": change.low, "high": change.high},
             "VF_null": self.null_vf,
             "VF_crossed": self.crossed_vf,
