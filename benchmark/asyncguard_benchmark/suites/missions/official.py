@@ -134,14 +134,7 @@ def _dialogue(value: dict[str, Any], where: str, warnings: list[str]) -> Dialogu
     blocks = list(_blocks(form.messages))
     letters = letters_of(form.type, f"{where}.type")
     count = len(form.task)
-    for name, length in (
-        ("answer_list", len(form.answer_list)),
-        ("messages", len(blocks)),
-        ("type", len(letters)),
-        ("task_ids", len(form.task_ids)),
-    ):
-        if length != count:
-            raise DataError(f"{where}.{name}", f"has {length} missions, and task has {count}")
+    _check_counts(form, len(blocks), len(letters), where)
     relations = relations_of(form.turn_type, form.turn_subtypes, count, where)
     if [each is not None for each in relations] != [place > 0 for place in range(count)]:
         warnings.append(
@@ -149,30 +142,37 @@ def _dialogue(value: dict[str, Any], where: str, warnings: list[str]) -> Dialogu
         )
     times = _times(form.env_info, count, where)
     missions = []
-    for place, task in enumerate(form.task):
-        graph = graph_of(form.answer_list[place], tools, f"{where}.answer_list[{place}]")
-        warnings += [
-            f"{where}.answer_list[{place}]: {text}"
-            for text in (
-                *(f"node {each} depends on a later one" for each in late_dependencies(graph.nodes)),
-                *schema_breaches(graph.nodes, tools),
-            )
-        ]
+    for place, (task, index) in enumerate(zip(form.task, form.task_ids, strict=True)):
+        gold = f"{where}.answer_list[{place}]"
+        graph = graph_of(form.answer_list[place], tools, gold)
+        late = (f"node {each} depends on a later one" for each in late_dependencies(graph.nodes))
+        warnings += [f"{gold}: {text}" for text in (*late, *schema_breaches(graph.nodes, tools))]
         missions.append(
             Mission(
                 task=task,
                 letter=letters[place],
                 relation=relations[place],
                 graph=graph,
-                messages=_checked(
-                    blocks[place], task, form.task_ids[place], f"{where}.messages, block {place}"
-                ),
-                task_index=form.task_ids[place],
+                messages=_checked(blocks[place], task, index, f"{where}.messages, block {place}"),
+                task_index=index,
                 time=times[place],
             )
         )
     name = form.id if isinstance(form.id, str) else "".join(form.id)
     return Dialogue(id=name, tools=tools, missions=tuple(missions))
+
+
+def _check_counts(form: _Dialogue, blocks: int, letters: int, where: str) -> None:
+    count = len(form.task)
+    lengths = {
+        "answer_list": len(form.answer_list),
+        "messages": blocks,
+        "type": letters,
+        "task_ids": len(form.task_ids),
+    }
+    for name, length in lengths.items():
+        if length != count:
+            raise DataError(f"{where}.{name}", f"has {length} missions, and task has {count}")
 
 
 def _blocks(messages: Sequence[str | _Message]) -> Iterator[list[_Message]]:

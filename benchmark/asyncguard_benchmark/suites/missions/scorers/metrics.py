@@ -59,7 +59,7 @@ def share(cases: Iterable[tuple[Verdict, bool]]) -> Figure:
 
 
 def _mean(cases: Sequence[tuple[Verdict, float]], most: float = inf) -> Figure:
-    """Return a mean of values from 0 to a greatest one; one case alone has no interval, and is no data."""
+    """Return a mean of values from 0 to a greatest one; one case alone has no interval and counts as no data."""
     if len(cases) < 2:
         return Figure(len(cases), None)
     sources = [frozenset({verdict.entry.key.dialogue}) for verdict, _ in cases]
