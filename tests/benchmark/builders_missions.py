@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -174,3 +175,53 @@ def result_row(
         "turn_subtypes": ["reference"] if mission else [],
         **fields,
     }
+
+
+END = Step(text="All done.")
+
+
+def said(gold: GoldGraph, text: str) -> tuple[Step, ...]:
+    """Steps written as in the specification: `(f g), k, text`; `!` is a wrong argument."""
+    steps = []
+    for word in text.split(", "):
+        if word == "text":
+            steps.append(END)
+            continue
+        calls, left = [], list(gold.nodes)
+        for name in word.strip("()").split():
+            node = next((each for each in left if each.name == name.strip("!")), None)
+            right = {} if node is None else dict(node.arguments)
+            calls.append(ToolCall(name.strip("!"), {"x": 99} if name.endswith("!") else right))
+        steps.append(Step(tuple(calls)))
+    return tuple(steps)
+
+
+RUNS = (
+    ("", "t", "text"),
+    ("", "t", "f"),
+    ("f", "s", "f, text"),
+    ("f", "s", "text"),
+    ("f g(0)", "m", "f, g!, text"),
+    ("f g", "m", "f, g, text"),
+    ("f g h(0,1)", "m", "(f g), k"),
+    ("ask f(0)", "c", "f"),
+    ("f g", "m", "(g f), text"),
+    ("f g(0)", "m", "g"),
+)
+"""Gold, action type and run of the ten missions of the mini example."""
+
+
+def row(number: int = 2, **fields: Any) -> dict[str, Any]:
+    """A mission of the mini example, by its number from 0."""
+    text, letter, run = RUNS[number]
+    gold = graph(text)
+    return result_row(f"d{number}", 0, letter, gold, said(gold, run), **fields)
+
+
+def saved(path: Path, *lines: dict[str, Any] | str) -> Path:
+    """A file of these lines."""
+    texts = [
+        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in lines
+    ]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
