@@ -16,6 +16,7 @@ FOLDERS = (
     "suites/asynctool/agents",
     "suites/asynctool/scorers",
     "suites/hazards/agents",
+    "suites/missions",
 )
 FILES = (
     "harness/environment",

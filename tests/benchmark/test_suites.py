@@ -93,7 +93,13 @@ def test_a_suite_in_a_temporary_folder_is_listed_played_scored_and_reported(
     said = json.loads(done.stdout)
     assert said["greet"] == "hello\n"
     suites = json.loads(said["list suites"])["suites"]
-    assert [each["name"] for each in suites] == ["asynctool", "hazards", "toolbench_x", "toy"]
+    assert [each["name"] for each in suites] == [
+        "asynctool",
+        "hazards",
+        "missions",
+        "toolbench_x",
+        "toy",
+    ]
     assert "Agent that greets everybody." in said["list agents"]
     assert '"toy-b1"' in said["list tasks"]
     episodes = [json.loads(line) for line in (tmp_path / "toy.jsonl").read_text().splitlines()]
@@ -169,7 +175,7 @@ def test_two_suites_with_one_name_are_refused(
 
 def test_unknown_names_are_answered_by_those_there_are() -> None:
     """Of suites, categories, sets and agents."""
-    with pytest.raises(UnknownNameError, match="no suite 'x'; there are asynctool, hazards, tool"):
+    with pytest.raises(UnknownNameError, match="no suite 'x'; there are asynctool, hazards, miss"):
         registry().suite("x")
     with pytest.raises(UnknownNameError, match="no category 'XX'; there are DM, FS"):
         toolset_of("XX")

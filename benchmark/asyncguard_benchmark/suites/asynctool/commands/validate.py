@@ -36,7 +36,7 @@ from asyncguard_benchmark.suites.asynctool.composition_builder import build_suit
 from asyncguard_benchmark.suites.asynctool.corpus import (
     LEAST_WILD,
     corpus_problems,
-<<<<<<< HEAD
+    indirect_count,
     plain_problems,
     size_problems,
 )
@@ -47,11 +47,6 @@ from asyncguard_benchmark.suites.asynctool.dataset import (
     plain_tasks,
 )
 from asyncguard_benchmark.suites.asynctool.plain_builder import build_plain
-=======
-    indirect_count,
-    size_problems,
-)
->>>>>>> n17-text
 
 LEAST_TOOLS = 120
 """Fewest tools of all categories together."""
@@ -74,18 +69,8 @@ def execute(options: Namespace) -> int:
         sizes = {"wild": len(wild), "plain": len(plain)}
         mixes = {name: dependency_mix(tasks) for name, tasks in splits.items()}
         print_json(
-<<<<<<< HEAD
-            {"tasks": categories, **sizes, "compositions": counts, "later_calls": mixes}
-            | {"problems": found}
-=======
-            {
-                "tasks": categories,
-                "indirect": indirect_count(main),
-                "wild": len(wild),
-                "compositions": counts,
-                "problems": found,
-            }
->>>>>>> n17-text
+            {"tasks": categories, "indirect": indirect_count(main), **sizes, "compositions": counts}
+            | {"later_calls": mixes, "problems": found}
         )
         return 1 if found else 0
     out = console()
@@ -93,12 +78,8 @@ def execute(options: Namespace) -> int:
     for problem in found:
         out.print(problem, markup=False, highlight=False)
     counted = ", ".join(f"{count} {category}" for category, count in categories.items())
-<<<<<<< HEAD
     out.print(f"{len(main)} tasks ({counted}), {len(wild)} of the wild split, {len(plain)} plain,")
-=======
-    out.print(f"{len(main)} tasks ({counted}), {len(wild)} of the wild split,")
     out.print(f"{indirect_count(main)} of the {len(main)} told out of order or without a lookup,")
->>>>>>> n17-text
     out.print(f"compositions: {', '.join(f'{count} {suite}' for suite, count in counts.items())}:")
     out.print(
         f"{len(found)} problems"

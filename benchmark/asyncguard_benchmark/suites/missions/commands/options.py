@@ -1,0 +1,69 @@
+"""The command line of ``asyncguard bench missions``. Imports nothing heavy: help answers at once."""
+
+from pathlib import Path
+from typing import Any
+
+from asyncguard_benchmark.commands.arguments import add_command, add_names, described
+
+SCORERS = ("strict", "compat")
+EXCEPTIONS = ("relabel", "leave-out")
+_EXAMPLES = """\
+examples:
+  asyncguard bench missions score gpt.jsonl               every figure, by both scorers
+  asyncguard bench missions score ua.jsonl --trajectories upta.jsonl --json | jq '.trajectories'
+"""
+_SCORE_EXAMPLES = """\
+examples:
+  asyncguard bench missions score gpt.jsonl
+  asyncguard bench missions score gpt.jsonl --partial --explain --scorers strict
+  asyncguard bench missions score ua-1.jsonl ua-2.jsonl --trajectories upta-1.jsonl upta-2.jsonl
+
+FILE holds one mission a line in the shape that Multi-Mission Tool Bench and C3-Bench publish their runs in: id, idx,
+type, task, tools, answer_list, predict_result. Names are judged from predict_result; rows whose stored label says
+otherwise are listed. More files are repeats of the same missions, in the order of their seeds: tables are of all
+together, intervals know that missions of one dialogue belong together. Files after --trajectories were played with the
+calls of earlier missions in the history (C3), FILE without them (C2).
+
+Two models are treated apart in the published analysis, and here only if asked. `--published-exceptions relabel` (files
+named xlam) takes the names as right if a run makes the gold's calls one by one and lacks the end; `leave-out` (runs of
+DeepSeek-R1 and V3) leaves out time-outs, empty last steps and refusals of the provider.
+"""
+
+
+def add_missions(commands: Any) -> None:
+    """Add ``missions`` and its commands."""
+    text = "score missions of one dialogue after each other, as published and strictly"
+    top = commands.add_parser("missions", help=text, **described(text, _EXAMPLES))
+    inner = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    made = add_command(
+        inner,
+        "score",
+        "score result files in the published shape",
+        "asyncguard_benchmark.suites.missions.commands.score",
+        _SCORE_EXAMPLES,
+    )
+    made.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="results; more are repeats"
+    )
+    made.add_argument(
+        "--trajectories",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="the same missions in C3, as many files",
+    )
+    add_names(made, "--scorers", SCORERS, SCORERS)
+    made.add_argument(
+        "--partial",
+        action="store_true",
+        help="score what can be read although other lines are broken",
+    )
+    made.add_argument(
+        "--explain", action="store_true", help="say where each failed mission left the gold"
+    )
+    add_names(made, "--published-exceptions", EXCEPTIONS, ())
+    made.add_argument(
+        "--trust-labels",
+        action="store_true",
+        help="take the stored labels of names where they differ, instead of those of the published rule",
+    )

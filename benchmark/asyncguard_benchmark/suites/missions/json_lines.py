@@ -1,0 +1,110 @@
+"""Files of JSON lines from elsewhere: what can be read, beside what is wrong with the rest. Nothing is executed."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.saved_form import json_value
+
+LONGEST_TEXT = 2**20
+"""Characters of one text; more is refused."""
+LONGEST_LINE = 2**26
+"""Bytes of a line that is read at all."""
+DEEPEST = 100
+"""Levels of nesting; arguments of tools have a handful."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Generic[T]):
+    """Content of a file."""
+
+    found: tuple[T, ...]
+    problems: tuple[DataError, ...] = ()
+    """What is left out, by file, line, id and field."""
+    warnings: tuple[str, ...] = ()
+    """What is odd and changes nothing."""
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each line; a `DataError` stands for a line that cannot be read.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            where = f"{path}:{number}"
+            if len(line) > LONGEST_LINE:
+                while line and not line.endswith(b"\n"):
+                    line = file.readline(LONGEST_LINE)
+                yield where, DataError(where, f"the line has more than {LONGEST_LINE:,} bytes")
+            elif line.strip():
+                yield where, _value(line, where)
+
+
+def _value(line: bytes, where: str) -> Any:
+    try:
+        value = json_value(line.removeprefix(b"\xef\xbb\xbf"))
+    except UnicodeDecodeError as problem:
+        return DataError(where, f"it is not UTF-8 at byte {problem.start}")
+    except RecursionError:
+        return DataError(where, "it is nested too deeply")
+    except ValueError as problem:
+        cut = "; the line is cut off" if not line.endswith(b"\n") else ""
+        return DataError(where, f"expected a JSON object, found {line[:60]!r}: {problem}{cut}")
+    if not isinstance(value, dict):
+        return DataError(where, f"expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def named(where: str, value: dict[str, Any]) -> str:
+    """Return the place with the id of what stands there."""
+    name = value.get("id")
+    parts = name if isinstance(name, list) else [name]
+    return where if name is None else f"{where} ({''.join(map(str, parts))[:60]})"
+
+
+def check_size(value: dict[str, Any], where: str) -> None:
+    """Refuse fields that are too long or nested too deeply.
+
+    Raises:
+        DataError: a field is.
+    """
+    for name, field in value.items():
+        stack = [(field, 1)]
+        while stack:
+            each, depth = stack.pop()
+            if isinstance(each, str) and len(each) > LONGEST_TEXT:
+                text = f"a text of {len(each):,} characters; at most {LONGEST_TEXT:,} are read"
+                raise DataError(f"{where}.{name[:60]}", text)
+            if depth > DEEPEST:
+                raise DataError(f"{where}.{name[:60]}", f"nested more than {DEEPEST} levels deep")
+            if isinstance(each, dict):
+                stack += [(part, depth + 1) for part in (*each.keys(), *each.values())]
+            elif isinstance(each, list):
+                stack += [(part, depth + 1) for part in each]
+
+
+def gathered(
+    path: Path, read: Callable[[str, dict[str, Any]], T]
+) -> tuple[list[T], list[DataError]]:
+    """Read each line of a file by a function that raises `DataError` for what it cannot read."""
+    found: list[T] = []
+    problems: list[DataError] = []
+    for where, value in read_lines(path):
+        if isinstance(value, DataError):
+            problems.append(value)
+            continue
+        try:
+            place = named(where, value)
+            check_size(value, place)
+            found.append(read(place, value))
+        except DataError as problem:
+            problems.append(problem)
+    return found, problems

@@ -1,0 +1,8 @@
+"""The missions: so far their scorers, for result files in the published shape."""
+
+from asyncguard_benchmark.harness.suites import BenchmarkSuite
+
+SUITE = BenchmarkSuite(
+    summary="missions of one dialogue after each other; result files are scored by `bench missions`",
+    commands=(".commands.options:add_missions",),
+)
