@@ -15,6 +15,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from asyncguard.core import dates, wording
@@ -229,13 +230,12 @@ class _Sources:
 
     def _without_dates(self, folded: str) -> str | None:
         """Return a value without its dates and times, ``None`` if one of them was not told."""
-        calendars = [source.calendar for source in self._sources]
         dated, untold = False, False
 
         def has_day(readings: Collection[Day], _before: str) -> bool:
             nonlocal dated, untold
             dated = True
-            told = any(dates.is_told(day, calendars, self._has_number) for day in readings)
+            told = any(dates.is_told(day, self._calendars, self._has_number) for day in readings)
             # "1/2" may be something else: then its parts are looked for.
             sure = len(readings) == 1 or any(day.year for day in readings)
             untold = untold or (not told and sure and all(day.month for day in readings))
@@ -245,17 +245,21 @@ class _Sources:
             nonlocal untold
             bare = (each._replace(zone=None) for each in readings)
             told = dated and not _DAY_BOUNDS.isdisjoint(bare)
-            told = told or any(calendar.has_time(readings) for calendar in calendars)
+            told = told or any(calendar.has_time(readings) for calendar in self._calendars)
             untold = untold or not told
             return told
 
         rest = dates.without_times(dates.without_dates(folded, has_day), has_time)
         rest = dates.without_months(
-            rest, lambda month: any(month in calendar.months for calendar in calendars)
+            rest, lambda month: any(month in calendar.months for calendar in self._calendars)
         )
         if dated:  # the name of its weekday follows from a date
             rest = dates.without_weekdays(rest)
         return None if untold else rest
+
+    @cached_property
+    def _calendars(self) -> list[Calendar]:
+        return [source.calendar for source in self._sources]
 
     def _has_word(self, word: str) -> bool:
         synonyms = SYNONYMS.get(word, (word,))

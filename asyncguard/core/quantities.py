@@ -68,6 +68,7 @@ _MEASURES = (
     "f fahrenheit",
 )
 _UNITS: dict[str, frozenset[str]] = {}
+_NO_UNIT: frozenset[str] = frozenset()
 SYNONYMS: dict[str, frozenset[str]] = {}
 """Words that mean the same unit."""
 for _line in (*_CURRENCIES, *_MEASURES):
@@ -95,6 +96,7 @@ _BEFORE = re.compile(
 """Sign and currency before a number."""
 _NEAR = 10
 """Characters that they take at most."""
+_OPERATOR = re.compile(r"[\d)]\s+-$")
 _SEPARATOR = re.compile("[.,]")
 _SYMBOLS = {
     ord("$"): " usd ",
@@ -205,23 +207,23 @@ class _Written:
 
     def __init__(self, found: re.Match[str]) -> None:
         start, text = found.start(), found.string
-        before = _BEFORE.search(text[max(0, start - _NEAR) : start])
-        sign, money = "", None
-        if before:
+        near = text[max(0, start - _NEAR) : start]
+        sign, units = "", _UNITS[found["unit"]] if found["unit"] else _NO_UNIT
+        # Most numbers have neither; this is several times faster than the pattern.
+        signed = near[-1:] in ("-", "+")
+        if (signed or near.rstrip()[-3:] in _UNITS) and (before := _BEFORE.search(near)):
             sign = before["minus"] or before["sign"] or before["alone"] or ""
-            money = before["money"]
-        units = _UNITS[found["unit"]] if found["unit"] else frozenset()
-        if money:
-            units |= {money}
+            if before["money"]:
+                units |= {before["money"]}
         digits = text[start] + found["body"]
-        if text[start - 1 : start] == "." and "." not in digits:
+        if near[-1:] == "." and "." not in digits:
             digits = f"0.{digits}"
-        wholes, parts = _values(
-            digits, mark=found["mark"], has_unit=bool(units), listed=_in_list(found, sign)
-        )
-        signs = [-1.0 if sign == "-" else 1.0]
+        # Commas divide in ``[1,250]`` and ``["a",1,250]``.
+        listed = near[: -1 if signed else None][-1:] in ("[", ",") and bool(near)
+        wholes, parts = _values(digits, mark=found["mark"], has_unit=bool(units), listed=listed)
+        signs = [-1.0] if sign == "-" else [1.0]
         # "158 -100" is a difference: the sign may be the operator.
-        if sign == "-" and re.search(r"[\d)]\s+-$", text[max(0, start - _NEAR) : start]):
+        if sign == "-" and _OPERATOR.search(near):
             signs.append(1.0)
         scale = _FACTORS.get(found["factor"] or "")
         self.wholes = [_Reading(factor * number, units) for number in wholes for factor in signs]
@@ -232,7 +234,7 @@ class _Written:
             self.wholes = [_Reading(one.number * scale, units) for one in self.wholes]
             if scale < 1:  # "5%" may be told as a bare 5, "5k" may not
                 self.wholes += self.unscaled
-        self.parts = [[_Reading(number, frozenset()) for number in part] for part in parts]
+        self.parts = [[_Reading(number, _NO_UNIT) for number in part] for part in parts]
         if parts:
             self.parts[0] = [one._replace(number=signs[0] * one.number) for one in self.parts[0]]
         self.more_than_digits = bool(sign == "-" or units or scale or not digits.isdigit())
@@ -243,14 +245,6 @@ class _Written:
             bool(self.parts)
             and all(any(each.is_told(judge) for each in part) for part in self.parts)
         )
-
-
-def _in_list(found: re.Match[str], sign: str) -> bool:
-    """Return True if commas divide: in ``[1,250]`` and ``["a",1,250]``."""
-    text, start, end = found.string, found.start() - len(sign), found.end()
-    if text[start - 1 : start] in ("[", ",") and start:
-        return True
-    return text[end : end + 1] == "]" or bool(re.match(r",[^\s]", text[end : end + 2]))
 
 
 def _values(
