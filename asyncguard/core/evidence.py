@@ -7,8 +7,8 @@ grounded if its parts are, numbers compare by value, and of running text only wh
 checked: names, parts with digits, and that not all of it is invented. Dates, times of day and
 amounts are the exception: they count as a whole, in any of their usual forms.
 
-A text is read when a value is checked, which most runs never do, and for dates and telephone numbers
-only when a value holds one.
+A text is read when a value is checked, which most runs never do, and for dates and telephone
+numbers only when a value holds one.
 """
 
 import json
@@ -30,7 +30,7 @@ from asyncguard.core.quantities import (
     without_numbers,
 )
 
-# Scripts without spaces between words, and those of India, whose vowel signs are no letters to `re`.
+# Scripts without spaces, and those of India, whose vowel signs do not count as letters in `re`.
 _UNSPACED = (
     "\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"

@@ -16,13 +16,13 @@ _CLOSED_CLASSES = (
     # Auxiliaries and verbs of request
     "be am is are was were been being do does did done doing have has had having will would shall",
     "should can could may might must let lets get got make made take taken want wants wanted need",
-    "needs needed ask asks asked like please thank thanks kindly ok okay yes not only just also too",
-    "very now here there again still already soon later first last next well back",
+    "needs needed ask asks asked like please thank thanks kindly ok okay yes not only just also",
+    "too very now here there again still already soon later first last next well back",
     # Remains of contractions
     "s t re ve ll d m don doesn didn isn aren wasn weren won wouldn shouldn couldn can hasn haven",
 )
 _FUNCTION_WORDS = frozenset(word for line in _CLOSED_CLASSES for word in line.split())
-"""Words of the closed classes of English; in other languages every word counts as one that states something."""
+"""English only; in other languages every word counts as one that states something."""
 _NAME = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _OPENING = re.compile(r"(?:^|[.!?:;\n])[\s\"'()\[\]*\u2018-\u201f\u00ab\u00bb\u2022-]*$")
 _NEAR = 8
