@@ -32,6 +32,8 @@ class Clock(NamedTuple):
     hour: int
     minute: int
     second: int
+    zone: str | None = None
+    """Offset from UTC; "" if none was written; ``None`` if it does not matter."""
 
 
 _MONTHS = [
@@ -39,23 +41,26 @@ _MONTHS = [
     for names, further in zip(
         parserinfo.MONTHS,
         (
-            "januar janvier enero gennaio",
-            "februar fevrier febrero febbraio",
-            "marz mars marzo",
-            "avril abril aprile",
-            "mai mayo maggio",
-            "juni juin junio giugno",
-            "juli juillet julio luglio",
-            "aout agosto",
-            "septembre septiembre settembre",
-            "okt oktober octobre octubre ottobre",
-            "novembre noviembre",
-            "dez dezember decembre diciembre dicembre",
+            "januar janvier enero gennaio januari janeiro stycznia января",
+            "februar fevrier febrero febbraio februari fevereiro lutego февраля",
+            "marz mars marzo maart marco marca marcius марта",
+            "avril abril aprile kwietnia aprilis апреля",
+            "mai mayo maggio mei maio maja majus мая",
+            "juni juin junio giugno junho czerwca junius июня",
+            "juli juillet julio luglio julho lipca julius июля",
+            "aout agosto augustus sierpnia augusztus августа",
+            "septembre septiembre settembre setembro wrzesnia szeptember сентября",
+            "okt oktober octobre octubre ottobre outubro pazdziernika октября",
+            "novembre noviembre novembro listopada ноября",
+            "dez dezember decembre diciembre dicembre dezembro grudnia декабря",
         ),
         strict=True,
     )
 ]
-"""Names of the months in English, German, French, Spanish and Italian, without diacritics."""
+"""Names of the months as dates use them, without diacritics; the further ones are Unicode CLDR's.
+
+English, German, French, Spanish, Italian, Dutch, Portuguese, Polish, Hungarian and Russian.
+"""
 
 
 class _Names(parserinfo):
@@ -87,23 +92,36 @@ _MONTH_DAY = re.compile(
     rf"(?P<month>{_MONTH})[\s./-]*(?:the )?(?P<days>{_LIST})(?![\d:]|\s*[ap]\.?m\b){_YEAR}"
 )
 _YEAR_FIRST = re.compile(r"(\d(?<!\d\d)\d{3})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)(?:t(?=\d))?")
+_EAST_ASIAN = re.compile(
+    "(?:(?<!\\d)(\\d{4})\\s?[\u5e74\ub144]\\s?)?(?<!\\d)(\\d{1,2})\\s?[\u6708\uc6d4]\\s?(\\d{1,2})\\s?[\u65e5\u53f7\u865f\uc77c]"
+)
+"""Chinese, Japanese and Korean: year, month and day, each before its sign."""
 _NUMERIC = re.compile(
     r"\d(?<![\w.,/-]\d)\d?(?:([./-])\d{1,2}\1(?:\d{4}|\d{2})(?![\w]|[./,-]\d)"
     r"|/\d{1,2}(?![\w%]|[./,-]\d)|\.\d{1,2}\.(?!\w))"
 )
 _ORDINAL = re.compile(r"(?<!\w)(\d{1,2})(?:st|nd|rd|th)(?!\w)")
 _TIME = re.compile(
-    r"(?<![\w:.,])(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d+)?)?)?"
-    r"(?:\s*(?P<half>[ap])\.?m\b\.?|\s*(?P<mark>uhr|o'clock)\b)?(?:z\b|\s?[+-]\d{2}:?\d{2}\b)?(?![\w:])"
+    r"(?<![\w:.,])(?P<hour>\d{1,2})(?:[:h](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d+)?)?)?"
+    r"(?:\s*(?P<half>[ap])\.?m\b\.?|\s*(?P<mark>uhr|o'clock)\b)?(?P<zone>z\b|\s?[+-]\d{2}:?\d{2}\b)?(?![\w:])"
+)
+_COMPACT = re.compile(
+    r"(?<!\w)(\d{4})(\d\d)(\d\d)t([01]\d|2[0-4])([0-5]\d)([0-5]\d)?(?=z?(?!\w)|[+-]\d{2}:?\d{2}(?!\d))"
+)
+"""ISO 8601 without separators: ``20240526T150000Z``."""
+_MONTH_OF_YEAR = re.compile(
+    rf"(?<![^\W_])(?P<month>{_MONTH})(?![^\W\d])[\s.,/-]*(?:of |de )?(?P<year>\d{{4}})(?![\d:])"
+    r"|(\d(?<!\w\d)(?<![-./]\d)\d{3})[-/](0[1-9]|1[0-2])(?![\w]|[-./]\d)"
 )
 _DIGITS = re.compile(r"\d+")
 # A text that states the present day, as in "The current time is ..." or {"today": ...}.
 _PRESENT = re.compile(
-    r"(?<![^\W_])(?:today|now|the date|current[\s_]?(?:date|time|day|datetime))(?![^\W_])"
+    r"(?<![^\W_])(?:today|now|heute|the date|current[\s_]?(?:date|time|day|datetime))(?![^\W_])"
     r"[^\d\n]{0,30}$"
 )
 _RELATIVE = re.compile(
-    r"\b(?:(?P<word>day before yesterday|yesterday|today|tonight|day after tomorrow|tomorrow)"
+    r"\b(?:(?P<word>day before yesterday|yesterday|today|tonight|day after tomorrow|tomorrow"
+    r"|vorgestern|gestern|heute|morgen|ubermorgen)"
     r"|in (?P<ahead>\d{1,3}|an?|one|two|three) (?P<unit>day|week)s?"
     r"|(?P<back>\d{1,3}|an?|one|two|three) (?P<unit2>day|week)s?"
     r" (?P<where>ago|from (?:now|today)))\b"
@@ -115,13 +133,22 @@ _OFFSETS = {
     "tonight": 0,
     "tomorrow": 1,
     "day after tomorrow": 2,
+    "vorgestern": -2,
+    "gestern": -1,
+    "heute": 0,
+    "morgen": 1,
+    "ubermorgen": 2,
 }
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 _NEAR = 60
 """Characters before a date in which it may be called the present one."""
 _WEEKDAYS = {long.casefold(): number for number, (_, long, *_) in enumerate(parserinfo.WEEKDAYS)}
 _WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b")
-_NAMED_TIMES = {"noon": Clock(12, 0, 0), "midday": Clock(12, 0, 0), "midnight": Clock(0, 0, 0)}
+_NAMED_TIMES = {
+    "noon": Clock(12, 0, 0, ""),
+    "midday": Clock(12, 0, 0, ""),
+    "midnight": Clock(0, 0, 0, ""),
+}
 _NAMED_TIME = re.compile(rf"\b({'|'.join(_NAMED_TIMES)})\b")
 # Both leap years; every part differs, which shows the parts that were not written.
 _DEFAULTS = (datetime(2000, 1, 1), datetime(2004, 12, 31))  # noqa: DTZ001 - a day has no zone
@@ -139,13 +166,16 @@ class Calendar:
     """Days that a text called the present one."""
     offsets: set[int] = field(default_factory=set)
     """Days from the present one, as in "tomorrow"."""
+    months: set[tuple[int, int]] = field(default_factory=set)
+    """Years and months that were named without a day."""
     weekdays: set[int] = field(default_factory=set)
     """Weekdays that were named; Monday is 0."""
 
     def add(self, text: str) -> None:
         """Add the dates and times of a text that is folded to lower case."""
         rest = without_times(without_dates(text, self._add_day), self._add_time)
-        self.times.update(_NAMED_TIMES[name] for name in _NAMED_TIME.findall(rest))
+        self._add_time([_NAMED_TIMES[name] for name in _NAMED_TIME.findall(rest)])
+        self.months.update(map(_month_of_year, _MONTH_OF_YEAR.finditer(rest)))
         self.weekdays.update(_WEEKDAYS[name] for name in _WEEKDAY.findall(rest))
         self.offsets.update(map(_offset, _RELATIVE.finditer(rest)))
 
@@ -160,8 +190,16 @@ class Calendar:
         return True
 
     def _add_time(self, readings: Collection[Clock]) -> bool:
-        self.times.update(readings)
+        # A time is told without its zone, too; only another zone is another time.
+        self.times.update(readings, [each._replace(zone=None) for each in readings])
         return True
+
+    def has_time(self, readings: Collection[Clock]) -> bool:
+        """Return True if one of the readings was told, in its zone or without one."""
+        return any(
+            each in self.times or (each.zone and each._replace(zone="") in self.times)
+            for each in (each if each.zone else each._replace(zone=None) for each in readings)
+        )
 
 
 def _offset(found: re.Match[str]) -> int:
@@ -229,9 +267,31 @@ Reader = Callable[[re.Match[str]], list[frozenset[Day]]]
 
 def without_dates(text: str, judge: Judge) -> str:
     """Return a folded text without the dates that ``judge`` accepts; the others stay."""
+    text = _COMPACT.sub(_separated, text)
     for pattern, read in _FORMS:
         text = pattern.sub(partial(_judged, read=read, judge=judge), text)
     return text
+
+
+def _separated(found: re.Match[str]) -> str:
+    year, month, day, hour, minute, second = found.groups(default="00")
+    return f"{year}-{month}-{day}t{hour}:{minute}:{second}"
+
+
+def without_months(text: str, judge: Callable[[tuple[int, int]], bool]) -> str:
+    """Return a folded text without the months of a year, as "May 2024", that ``judge`` accepts."""
+    return _MONTH_OF_YEAR.sub(lambda found: " " if judge(_month_of_year(found)) else found[0], text)
+
+
+def _month_of_year(found: re.Match[str]) -> tuple[int, int]:
+    if found["month"]:
+        return int(found["year"]), _READER.month(found["month"]) or 0
+    return int(found[3]), int(found[4])
+
+
+def without_weekdays(text: str) -> str:
+    """Return a folded text without the names of weekdays."""
+    return _WEEKDAY.sub(" ", text)
 
 
 def _judged(found: re.Match[str], *, read: Reader, judge: Judge) -> str:
@@ -259,6 +319,15 @@ def _named(found: re.Match[str]) -> list[frozenset[Day]]:
     return dates if all(dates) else []
 
 
+def _east_asian(found: re.Match[str]) -> list[frozenset[Day]]:
+    year, month, day = (int(part) if part else None for part in found.groups())
+    try:
+        date(year or 2000, month or 0, day or 0)
+    except ValueError:
+        return []
+    return [frozenset({Day(year, month, day or 0)})]
+
+
 def _numeric(found: re.Match[str]) -> list[frozenset[Day]]:
     readings = _readings(found[0].rstrip(".").replace(".", "/"))
     return [readings] if readings else []
@@ -270,6 +339,7 @@ def _ordinal(found: re.Match[str]) -> list[frozenset[Day]]:
 
 _FORMS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_YEAR_FIRST, _year_first),
+    (_EAST_ASIAN, _east_asian),
     (_DAY_MONTH, _named),
     (_MONTH_DAY, _named),
     (_NUMERIC, _numeric),
@@ -316,4 +386,7 @@ def _clocks(found: re.Match[str]) -> Collection[Clock]:
         hours = [hour, hour % 12 + 12]
     else:
         hours = [hour % 24]
-    return [Clock(each % 24, minute, second) for each in hours]
+    zone = (found["zone"] or "").strip().replace(":", "")
+    if zone in ("z", "-0000"):
+        zone = "+0000"
+    return [Clock(each % 24, minute, second, zone) for each in hours]

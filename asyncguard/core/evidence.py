@@ -3,31 +3,58 @@
 A value is grounded if it occurs in what the developer or the user said, in a result delivered for
 this task, or in arguments that were issued for it before; its parts may come from different texts.
 The check is deliberately generous, because a value that is only *derived* must pass: a path is
-grounded if its parts are, numbers compare by value, and of running text only the parts that carry
-digits are checked. Dates and times of day are the exception: they count as a whole, in any of their
-usual forms.
+grounded if its parts are, numbers compare by value, and of running text only what it states is
+checked: names, parts with digits, and that not all of it is invented. Dates, times of day and
+amounts are the exception: they count as a whole, in any of their usual forms.
 
-A text is read when a value is checked, which most runs never do, and for dates only when a value
-holds one.
+A text is read when a value is checked, which most runs never do, and for dates and telephone
+numbers only when a value holds one.
 """
 
+import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from asyncguard.core.dates import Calendar, Clock, Day, is_told, without_dates, without_times
-from asyncguard.core.quantities import NUMERALS, SYNONYMS, money_apart, numbers, without_numbers
+from asyncguard.core import dates, wording
+from asyncguard.core.dates import Calendar, Clock, Day
+from asyncguard.core.quantities import (
+    NUMERALS,
+    SYNONYMS,
+    Amount,
+    amounts,
+    money_apart,
+    numerals_as_digits,
+    without_numbers,
+)
 
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+# Scripts without spaces, and those of India, whose vowel signs do not count as letters in `re`.
+_UNSPACED = (
+    "\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_WORD = re.compile(
+    # A number with points and commas is one word: "3.50" holds no 50.
+    rf"(?<![^\W_])\d+(?:[.,'\u2019]\d+)+(?![^\W_])|[{_UNSPACED}]+|[^\W_{_UNSPACED}]+"
+)
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|[nrtbf\"/\\])")
 """Escapes of JSON, which many tools answer in; the text is folded to lower case by then."""
 _EDGE = r"[\s\"'`(){}\[\],;:\u2018-\u201f\u00ab\u00bb]"
 """Neighbours of a mark that stands by itself: space, brackets, quotes; not as in ``wait...``."""
 _PROSE_WORDS = 4
-"""Words from which on a text counts as running text, of which only parts with digits count."""
+"""Words from which on a text counts as running text, which the model words itself."""
+_LONG = 12
+"""Words from which on a capital letter no longer makes a word a name that needs a source."""
+_TOLD_SHARE = 1 / 3
+"""Share of the words of a running text that has to be told; function words are left out."""
 _DAY_BOUNDS = frozenset({Clock(0, 0, 0), Clock(23, 59, 0), Clock(23, 59, 59)})
 """Times that a date without a time is given where a format wants one."""
+_PHONE = re.compile(r"(?<!\w)(?:\+\s?|\(\s?)?\d(?:[\s().\u2010-\u2013/-]{0,3}\d){8,15}+(?!\w)")
+_KANA_MARKS = "\u3099\u309a"
+"""They make another sound, not the same with an accent."""
 
 
 def _folded(text: str) -> str:
@@ -35,8 +62,9 @@ def _folded(text: str) -> str:
     text = " ".join(text.casefold().split())
     if text.isascii():
         return text
-    apart = unicodedata.normalize("NFD", text)
-    return "".join(char for char in apart if not unicodedata.combining(char)).casefold()
+    apart = unicodedata.normalize("NFD", text.replace("\u2212", "-"))
+    bare = (char for char in apart if not unicodedata.combining(char) or char in _KANA_MARKS)
+    return unicodedata.normalize("NFC", "".join(bare)).casefold()
 
 
 def _words(folded: str) -> list[str]:
@@ -47,12 +75,30 @@ def _quotes(text: str, part: str) -> bool:
     """Return True if a text holds another one as it stands, without cutting a number."""
     place = text.find(part)
     while place >= 0:
-        end = place + len(part)
-        cut = text[place - 1 : place + 1].isdigit() if place else False
-        if not cut and not (end < len(text) and text[end - 1 : end + 1].isdigit()):
+        if not _cuts(text, part, place):
             return True
         place = text.find(part, place + 1)
     return False
+
+
+def _cuts(text: str, part: str, place: int) -> bool:
+    """Return True if a part at a place of a text begins or ends within a number or its unit."""
+    end = place + len(part)
+    before, after = text[max(0, place - 2) : place], text[end : end + 2]
+    if part[0].isdigit() and (before[-1:].isdigit() or re.search(r"\d[.,'\u2019]$|-$", before)):
+        return True
+    if part[0] in "+-" and part[1:2].isdigit() and before[-1:].isalnum():
+        return True
+    if part[-1].isdigit() and (after[:1].isdigit() or re.match(r"[.,'\u2019]\d", after)):
+        return True
+    # "5 m" does not stand in "5 miles".
+    return bool(re.search(r"\d\W*\w*$", part)) and part[-1].isalnum() and after[:1].isalnum()
+
+
+def _phone(written: str) -> str:
+    """Return the digits of a telephone number, without the sign of an international one."""
+    digits = "".join(char for char in written if char.isdigit())
+    return digits.removeprefix("00")
 
 
 class Evidence:
@@ -61,10 +107,12 @@ class Evidence:
     def __init__(self) -> None:
         """Start with nothing."""
         self.words: set[str] = set()
-        self.numbers: set[float] = set()
+        self.amounts: set[Amount] = set()
         self.texts: list[str] = []
         self._calendar = Calendar()
         self._dated = 0
+        self._phones: set[str] = set()
+        self._dialled = 0
         self._added: set[str] = set()
         self._unread: list[str] = []
 
@@ -85,10 +133,12 @@ class Evidence:
         self._unread.clear()
 
     def _keep(self, folded: str) -> None:
-        words = _words(folded)
+        apart = money_apart(folded)
+        words = _WORD.findall(apart)
         self.words.update(words)
-        self.numbers.update(numbers(money_apart(folded)))
-        self.numbers.update(NUMERALS[word] for word in NUMERALS.keys() & words)
+        if not NUMERALS.keys().isdisjoint(words):
+            apart = numerals_as_digits(apart)
+        self.amounts.update(amounts(apart))
         self.texts.append(folded)
 
     @property
@@ -98,6 +148,14 @@ class Evidence:
             self._calendar.add(text)
         self._dated = len(self.texts)
         return self._calendar
+
+    @property
+    def phones(self) -> set[str]:
+        """Digits of the telephone numbers in the texts that were read."""
+        for text in self.texts[self._dialled :]:
+            self._phones.update(_phone(found[0]) for found in _PHONE.finditer(text))
+        self._dialled = len(self.texts)
+        return self._phones
 
 
 class _Sources:
@@ -112,7 +170,7 @@ class _Sources:
         """Return True if a scalar occurs."""
         if not isinstance(value, str):
             # Numbers compare by value, not as float: a very long integer does not fit one.
-            return self._has_number(value) or self._has_word(str(value))
+            return self._has_amount(Amount(value, None)) or self._has_word(str(value))
         folded = _folded(value)
         words = _words(folded)
         # A text without words claims nothing. Several words may occur in this order anywhere; a
@@ -120,34 +178,64 @@ class _Sources:
         if not words:
             return True
         if len(words) == 1:
-            if self._has_word(words[0]):
+            if f"-{words[0]}" not in folded and self._has_word(words[0]):
                 return True
         elif any(_quotes(text, folded) for source in self._sources for text in source.texts):
             return True
-        rest = folded
-        if any(char.isdigit() for char in folded):
-            undated = self._without_dates(folded)
-            if undated is None:
-                return False
-            rest = without_numbers(money_apart(undated), self._has_any_number)
-        # Running text is the model's own wording; only what it states exactly needs a source.
+        if self._has_phone(folded):
+            return True
+        if (inner := _structure(value)) is not None:
+            return all(map(self.has, leaves(inner)))
+        return self._has_parts(value, folded, words)
+
+    def _has_parts(self, value: str, folded: str, words: Sequence[str]) -> bool:
+        """Return True if the parts of a text occur, wherever they stand."""
         prose = len(words) >= _PROSE_WORDS and " " in folded
-        return all(
-            self._has_word(word)
-            for word in _words(rest)
-            if not prose or any(char.isdigit() for char in word)
-        )
+        rest = self._without_exact(folded, prose=prose)
+        if rest is None:
+            return False
+        if not prose:
+            return all(map(self._has_word, _words(rest)))
+        names: set[str] = set()
+        if len(words) < _LONG:
+            names.update(word for name in wording.names(value) for word in _words(_folded(name)))
+        return self._has_content(_words(rest), names)
+
+    def _has_phone(self, folded: str) -> bool:
+        if not _PHONE.fullmatch(folded):
+            return False
+        return any(_phone(folded) in source.phones for source in self._sources)
+
+    def _has_content(self, words: Sequence[str], names: Collection[str]) -> bool:
+        """Return True if a running text is not invented: the model words it, from what was told."""
+        content = wording.content_words(words)
+        untold = [word for word in content if not self._has_word(word)]
+        # A single word says too little, as in "I have taken care of it".
+        if len(content) > 1 and len(content) - len(untold) < _TOLD_SHARE * len(content):
+            return False
+        return not any(word in names or any(map(str.isdigit, word)) for word in untold)
+
+    def _without_exact(self, folded: str, *, prose: bool) -> str | None:
+        """Return a value without what counts as a whole, ``None`` if one of that was not told."""
+        if not any(map(str.isdigit, folded)) and (
+            prose or NUMERALS.keys().isdisjoint(_words(folded))
+        ):
+            return folded
+        rest = self._without_dates(folded)
+        if rest is None:
+            return None
+        rest = money_apart(rest)
+        # "One of them" in running text is not the number.
+        return without_numbers(rest if prose else numerals_as_digits(rest), self._has_amount)
 
     def _without_dates(self, folded: str) -> str | None:
         """Return a value without its dates and times, ``None`` if one of them was not told."""
-        calendars: list[Calendar] = []
         dated, untold = False, False
 
         def has_day(readings: Collection[Day], _before: str) -> bool:
             nonlocal dated, untold
             dated = True
-            calendars[:] = calendars or [source.calendar for source in self._sources]
-            told = any(is_told(day, calendars, self._has_number) for day in readings)
+            told = any(dates.is_told(day, self._calendars, self._has_number) for day in readings)
             # "1/2" may be something else: then its parts are looked for.
             sure = len(readings) == 1 or any(day.year for day in readings)
             untold = untold or (not told and sure and all(day.month for day in readings))
@@ -155,28 +243,50 @@ class _Sources:
 
         def has_time(readings: Collection[Clock]) -> bool:
             nonlocal untold
-            told = dated and not _DAY_BOUNDS.isdisjoint(readings)
-            told = told or any(
-                not source.calendar.times.isdisjoint(readings) for source in self._sources
-            )
+            bare = (each._replace(zone=None) for each in readings)
+            told = dated and not _DAY_BOUNDS.isdisjoint(bare)
+            told = told or any(calendar.has_time(readings) for calendar in self._calendars)
             untold = untold or not told
             return told
 
-        rest = without_times(without_dates(folded, has_day), has_time)
+        rest = dates.without_times(dates.without_dates(folded, has_day), has_time)
+        rest = dates.without_months(
+            rest, lambda month: any(month in calendar.months for calendar in self._calendars)
+        )
+        if dated:  # the name of its weekday follows from a date
+            rest = dates.without_weekdays(rest)
         return None if untold else rest
 
-    def _has_word(self, word: str) -> bool:
-        for source in self._sources:
-            if not source.words.isdisjoint(SYNONYMS.get(word, (word,))):
-                return True
-        found = [NUMERALS[word]] if word in NUMERALS else [*numbers(word)]
-        return self._has_any_number(found)
+    @cached_property
+    def _calendars(self) -> list[Calendar]:
+        return [source.calendar for source in self._sources]
 
-    def _has_any_number(self, readings: Collection[float]) -> bool:
-        return any(map(self._has_number, readings))
+    def _has_word(self, word: str) -> bool:
+        synonyms = SYNONYMS.get(word, (word,))
+        if any(not source.words.isdisjoint(synonyms) for source in self._sources):
+            return True
+        if _IS_UNSPACED.match(word):
+            return any(word in text for source in self._sources for text in source.texts)
+        if word in NUMERALS:
+            return self._has_number(NUMERALS[word])
+        return word[0].isdigit() and without_numbers(word, self._has_amount) == " "
 
     def _has_number(self, number: float) -> bool:
-        return any(number in source.numbers for source in self._sources)
+        return self._has_amount(Amount(number, None))
+
+    def _has_amount(self, amount: Amount) -> bool:
+        return any(amount in source.amounts for source in self._sources)
+
+
+def _structure(value: str) -> Any:
+    """Return the object or array that a text holds as JSON, ``None`` if it holds none."""
+    if value.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict | list) else None
 
 
 def leaves(value: Any) -> Iterator[str | float]:

@@ -13,7 +13,8 @@ hold a value that could come from a call of another tool before it in the same m
 ``[search, book(guess)]`` is the same guess as one message later.
 
 Not checked are arguments that the tool declares free (``ToolSpec.free``), and running text in the
-arguments of pure tools: the model words its notes and thoughts itself, and they change nothing.
+arguments of pure tools: the model words its notes and thoughts itself, and they change nothing. In
+tools with effects less of a running text is checked than of a value; see `core/evidence.py`.
 """
 
 from typing import Any

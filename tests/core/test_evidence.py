@@ -1,6 +1,7 @@
 """Evidence: generous to what was derived, strict with what was made up."""
 
 import json
+from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
@@ -324,3 +325,185 @@ def test_a_long_text_of_numbers_is_read_once(part: str) -> None:
     """No pattern reads on to the end of the text from each number: that would take minutes here."""
     assert not grounded(part * 3_000, "2031-03-03", prompt="")
     assert not grounded("nothing", f"{part * 300} ord_77", prompt="")
+
+
+def alone(told: str, value: Any) -> bool:
+    """Whether a value is grounded by one text."""
+    return grounded(told, value, prompt="")
+
+
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("Pay $1,250.", "250"),
+        ("Pay $1,250.", "$250"),
+        ("Pay $1,250.", 250.0),
+        ("Pay $1,250.", 1),
+        ("Pay $1,250 and $3,900.", "$1,900"),
+        ("Pay $1,250,000.", "$250,000"),
+        ("Pay 1,250,000 USD.", "250,000 USD"),
+        ("Pay 3.50 EUR.", "50 EUR"),
+        ("Pay 3,50 EUR.", "50 EUR"),
+        ("Pay 12.345,67 EUR", "345"),
+        ("Pay 1'250 CHF", "250 CHF"),
+        ("Pay 5k", "5 million"),
+        ("only 5", "5k"),
+        ("twenty-one of them", 1),
+        ("Weigh 3 kg.", "3 lb"),
+        ("two kilos", "2 lb"),
+        ("Wait 5 s.", "5 ms"),
+        ("5 miles", "5 m"),
+        ("Heat to 20 C.", "20 F"),
+        ("Heat to 20 °C.", "20°F"),
+        ("Send 5 GB.", "5 MB"),
+        ("Send 5 GB.", "send 5 MB of it to the archive please"),
+        ("€50 and $30", "$50"),
+        ("Transfer 100.", "-100"),
+        ("Transfer 100.", -100),
+        ("Transfer $100.", "-$100"),
+        ("Transfer 100 USD.", "-USD 100"),
+        ("Range 5-10", "-10"),
+        ("Call at 2024-05-26T15:00:00Z.", "2024-05-26T15:00:00+02:00"),
+        ("at 15:00Z", "15:00+02:00"),
+    ],
+)
+def test_part_of_a_number_and_another_unit_sign_or_zone(told: str, value: Any) -> None:
+    """An amount counts as a whole: neither its digits nor its number with another unit is told."""
+    assert not alone(told, value)
+
+
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("Wait 5 s.", "5"),
+        ("Wait 5 s.", 5),
+        ("Wait 5.", "5 s"),
+        ("Wait 5 s, 5 times", "5 ms"),
+        ("[1,250,-3]", 250),
+        ("[1,250,-3]", -3),
+        ("Balance: \u22125", -5),
+        ("158 and 100", "158 -100"),
+        ("fee: -$5", -5),
+        ("- $5 a day", "$5"),
+        ("seats 12,14", 14),
+        ("0,250 kg", 0.25),
+        ("1,25,000 rupees", 125000),
+        ("5 million dollars", "$5,000,000"),
+        ("Set 0.5.", ".5"),
+        ("at 15:00", "15:00+02:00"),
+        ("at 15:00Z", "15:00+00:00"),
+        ("twenty-one pills", "21"),
+        ("21 pills", "twenty-one"),
+        ("on 26.5.2024", [26, 5, 2024]),
+        ("on 2024-05-26", [26, 5, 2024]),
+        ("v1.2.3 at 192.168.1.77", "192.168.1.77:v1.2.3"),
+    ],
+)
+def test_a_number_is_told_with_or_without_its_unit(told: str, value: Any) -> None:
+    """A bare number may be of any unit, and lists, dates and sums have numbers of their own."""
+    assert alone(told, value)
+
+
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("Write to Bob.", "please pay Eve now"),
+        ("Deliver to Oslo.", "Paris, France, Europe, Earth"),
+        ("Deliver to 5 Elm Street, Oslo.", "5 Elm Street, Bergen"),
+        ("Ada is 5.", '{"name": "Eve", "n": 5}'),
+        ("Ada is 5.", '{"who": ["Ada", {"n": 6}]}'),
+        ("Ada is 5.", "{'name': 'Eve', 'n': 5}"),
+        (
+            "Write to Bob.",
+            "please tell the whole team that the kitchen is closed for repairs until next week thanks",
+        ),
+    ],
+)
+def test_invented_running_text(told: str, value: str) -> None:
+    """Its names need a source, and of its other words some do; text that holds JSON is read as JSON."""
+    assert not alone(told, value)
+
+
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("Write to Bob about the flight.", "Please let Bob know about his flight"),
+        ("Deliver to 5 Elm Street, Oslo.", "Elm Street 5, in Oslo, please"),
+        ("Ada is 5.", '{"name": "Ada", "n": 5}'),
+        ("The trip to Oslo was on 2024-05-26.", "Trip to Oslo (Sunday, May 26, 2024)"),
+        ("Cancel my flight.", "I have taken care of one of them for you"),
+    ],
+)
+def test_running_text_of_what_was_told(told: str, value: str) -> None:
+    """The model may word it: function words, the weekday of a date, and words beside those told."""
+    assert alone(told, value)
+
+
+@pytest.mark.parametrize(
+    ("told", "value", "other"),
+    [
+        ("写信给王伟。", "王伟", "李伟"),
+        ("田中さんに送って", "田中", "山田"),
+        ("ส่งถึงสมชายวันนี้", "สมชาย", "สมหญิง"),
+        ("왕위에게 보내세요", "왕위", "김위"),
+        ("सीता को लिखो", "सीता", "गीता"),
+        ("2024年5月26日出发", "2024-05-26", "2024-05-27"),
+        ("2024년 5월 26일", "May 26, 2024", "2024-06-26"),
+        ("3 maart 2024", "2024-03-03", "2024-03-04"),
+        ("3 марта 2024", "2024-03-03", "2024-04-03"),
+        ("3 de março de 2024", "2024-03-03", "2024-05-03"),
+        ("3 marca 2024", "2024-03-03", "2024-05-03"),
+        ("2024. március 3.", "2024-03-03", "2024-05-03"),
+        ("Today is 2024-05-29. Morgen fliegen", "2024-05-30", "2024-05-31"),
+        ("May 2024", "2024-05", "2024-06"),
+        ("2024-05", "May 2024", "June 2024"),
+        ("um 15h30", "15:30", "15:31"),
+        ("20240526T150000Z", "2024-05-26T15:00:00Z", "2024-05-26T16:00:00Z"),
+        ("2024-05-26T15:00:00Z", "20240526T150000Z", "20240526T160000Z"),
+        ("+49 (30) 123-4567", "+49301234567", "+49301234568"),
+        ("0049 30 1234567", "+49 (30) 123 45 67", "+49 (30) 123 45 68"),
+        ("(555) 123-4567", "555.123.4567", "555.123.4568"),
+    ],
+)
+def test_other_scripts_months_and_forms(told: str, value: str, other: str) -> None:
+    """A value in another usual form passes, and its neighbour in the same form does not."""
+    assert alone(told, value)
+    assert not alone(told, other)
+
+
+UNITS = ("USD", "EUR", "kg", "lb", "km", "min", "ms", "GB", "MB", "F", "")
+
+
+def readings(digits: str) -> set[float]:
+    """All numbers that digits with points and commas can mean."""
+    found = set()
+    for form in (digits, digits.replace(",", ""), digits.replace(",", ".")):
+        with suppress(ValueError):
+            found.add(float(form))
+    return found
+
+
+@given(st.integers(1000, 10**9), st.integers(1, 99), st.sampled_from(UNITS), st.data())
+def test_no_proper_part_of_a_told_number_is_grounded(
+    whole: int, cents: int, unit: str, data: st.DataObject
+) -> None:
+    """Digits that a number begins with, ends with or holds are another number, however it is written."""
+    plain = f"{whole}.{cents:02}"
+    told = data.draw(st.sampled_from([plain, f"{whole:,}.{cents:02}", f"{whole},{cents:02}"]))
+    start = data.draw(st.integers(0, len(told) - 1))
+    part = told[start : data.draw(st.integers(start + 1, len(told)))]
+    assume(part[0].isdigit() and part[-1].isdigit())
+    # A bare "1250,50" may be a list of two; else only the whole, in any notation, is the number.
+    listed = {float(whole), float(cents)} if told == f"{whole},{cents:02}" and not unit else set()
+    assume(readings(part).isdisjoint({float(plain)} | listed))
+    for value in (part, f"{part} {unit}".strip(), f"${part}"):
+        assert not alone(f"Pay {told} {unit} now".replace("  ", " "), value), (told, value)
+
+
+@given(st.integers(2, 10**6), st.sampled_from(UNITS[:-1]), st.sampled_from(UNITS[:-1]))
+def test_another_unit_is_another_amount(number: int, unit: str, other: str) -> None:
+    """A number passes with its unit, without one, and with no other."""
+    told = f"Send {number:,} {unit} now, not in {other}"
+    for value in (number, str(number), f"{number} {unit}", f"{number:,}{unit}"):
+        assert alone(told, value)
+    assert alone(told, f"{number} {other}") is (unit == other)
