@@ -10,6 +10,8 @@ import pytest
 from asyncguard_benchmark import Regime, episode_from_json, episode_to_json, score
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.findings import write_findings
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.names import Facet
 from asyncguard_benchmark.harness.report.breakdown_tables import rows_by
 from asyncguard_benchmark.harness.report.figures import Group
@@ -32,6 +34,11 @@ def _file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*RUN, "--few-shot", "--out", str(few)]) == 0
     path.write_text(path.read_text() + few.read_text())
     return path
+
+
+def episodes(file: Path) -> list[Episode]:
+    """The episodes of a file."""
+    return [line.episode for line in read_lines(file) if line.episode is not None]
 
 
 def told(file: Path, capsys: pytest.CaptureFixture[str], by: str = "all") -> dict[str, Any]:
@@ -113,7 +120,9 @@ def test_the_report_and_the_results_have_the_tables(file: Path, tmp_path: Path) 
     assert "## By kind" not in out.read_text(encoding="utf-8")
     assert main([*command, "--episodes", str(file), str(file)]) == 0
     part = out.read_text(encoding="utf-8").split("## By number of tasks")[1].split("\n## ")[0]
-    assert "| confused, fixed1 | 2 | 1 |" in part
+    found = [line for line in part.splitlines() if line.startswith("| confused, fixed1 | 2 |")]
+    played = {each.composition.id for each in episodes(file) if each.composition.kind.size == 2}
+    assert [line.split("|")[3].strip() for line in found] == [str(len(played))]
 
 
 FS, TB = gold("fs-01"), gold("tb-01")

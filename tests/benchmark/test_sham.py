@@ -96,7 +96,7 @@ def test_frequency_is_matched(outcomes: Mapping[str, Sequence[Outcome]]) -> None
     shams, paired = outcomes[SHAM], outcomes[ALL]
     assert [each.refusals_wanted for each in shams] == [each.rejections for each in paired]
     wanted, made = sum(each.refusals_wanted for each in shams), sum(each.refused for each in shams)
-    assert 0.9 * wanted <= made <= wanted
+    assert 0.8 * wanted <= made <= wanted
 
 
 def test_an_agent_whose_wrong_calls_pass_gets_as_many_refusals() -> None:
