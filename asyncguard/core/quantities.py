@@ -286,7 +286,7 @@ def _separated(digits: str, has_unit: bool) -> tuple[set[float], Sequence[str]]:
             return {joined}, ()
         if marks[0] == ".":
             # The parts of a date may be given one by one; those of a version or an address may not.
-            day = len(groups) == 3 and int(groups[0]) <= 31 and int(groups[1]) <= 12
+            day = len(groups) == 3 and float(groups[0]) <= 31 and float(groups[1]) <= 12
             return set(), groups if day else ()
         return ({joined} if _is_grouped(groups, between=2) else set()), groups
     if len(set(marks[:-1])) == 1 and marks[-1] != marks[0]:

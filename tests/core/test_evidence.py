@@ -385,6 +385,7 @@ def test_part_of_a_number_and_another_unit_sign_or_zone(told: str, value: Any) -
         ("158 and 100", "158 -100"),
         ("fee: -$5", -5),
         ("- $5 a day", "$5"),
+        ("9" * 5000 + ".1.1 of 5", 5),
         ("seats 12,14", 14),
         ("0,250 kg", 0.25),
         ("1,25,000 rupees", 125000),
