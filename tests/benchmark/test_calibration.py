@@ -510,7 +510,9 @@ def test_shipped_personas_meet_the_target() -> None:
     account = account_of(models, personas)
     for each in account.models:
         assert each.members >= LEAST_MEMBERS
-        assert each.spread <= 4 * TOLERANCE
+        assert each.spread <= 2 * TOLERANCE
+    # A share of the models, as the search ends after a fixed number of trials.
+    assert sum(each.spread > TOLERANCE for each in account.models) <= 5
     assert account.error <= 1.5
     means = account.by_column
     assert all(means[column] <= 3 for column in MAIN_COLUMNS)
