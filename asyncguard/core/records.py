@@ -64,7 +64,7 @@ class CallRecord:
     blocked_by: tuple[str, ...] = ()
     """Keys of calls that it waits for (deferred) or the model should wait for (rejected)."""
     refused_again: bool = False
-    """True if it was refused for results of messages for which a call of the task was refused before."""
+    """True if it was refused for results for which a call of the task had been refused before."""
     guard: str = ""
     """Name of the guard that judged it last."""
     reason: str = ""

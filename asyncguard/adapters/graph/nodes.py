@@ -97,7 +97,8 @@ class Nodes:
         run.claim()
         update = run.begin()
         # What has arrived or was taken back (a late result, a resolved doubt, a call that the
-        # message withdraws or cancels) is told before the model's next turn: its calls may rest on it.
+        # message withdraws or cancels) is told before the model's next turn: its calls may rest on
+        # it.
         stopped = {task.task.id for task in run.ledger.tasks() if task.state is TaskState.STOPPED}
         stopping = any(each.call.task in stopped for each in run.ledger.in_state(CallState.PENDING))
         waits = (
