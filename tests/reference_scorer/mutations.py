@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from tests.reference_scorer import argument_mutations as arguments
 from tests.reference_scorer.argument_mutations import Record, one_call
@@ -212,16 +213,21 @@ def other_gold_argument(episode: Episode, random: Random) -> bool:
     return True
 
 
-def other_source(episode: Episode, random: Random) -> bool:
-    """Values of a gold call are said to come from elsewhere: from the query, or from an earlier call.
+def _early_gold(episode: Episode, random: Random) -> list[Any]:
+    """Return the gold calls of a sub-task with an early call, or nothing.
 
-    Of a sub-task with an early call: sources say what such a call needed, and nothing of others.
+    Sources say what such a call needed, and nothing of others.
     """
     early = {each["task_id"] for each in episode["trajectory"] if each["pending_before"]}
     tasks = [each for each in episode["composition"]["sub_tasks"] if each["id"] in early]
-    if not tasks:
+    return random.choice(tasks)["gold"] if tasks else []
+
+
+def other_source(episode: Episode, random: Random) -> bool:
+    """Values of a gold call are said to come from elsewhere: from the query, or from an earlier call."""
+    gold = _early_gold(episode, random)
+    if not gold:
         return False
-    gold = random.choice(tasks)["gold"]
     step = random.randrange(1, len(gold))
     source = random.choice(("query", {"call": random.randrange(step), "pointer": ""}))
     if not gold[step]["sources"]:
@@ -232,7 +238,9 @@ def other_source(episode: Episode, random: Random) -> bool:
 
 def derived_source(episode: Episode, random: Random) -> bool:
     """A value of a gold call is said to be derived from earlier results."""
-    gold = _gold(episode, random)
+    gold = _early_gold(episode, random)
+    if not gold:
+        return False
     step = random.randrange(1, len(gold))
     uses = sorted(random.sample(range(step), random.randint(0, step)))
     gold[step]["sources"] = {
