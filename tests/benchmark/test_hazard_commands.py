@@ -129,6 +129,7 @@ def test_findings_are_saved_without_loss(
     assert [chapter.id for chapter in hazard_chapters(found)] == [
         "hazards",
         "hazard-actions",
+        "hazard-grid",
         "hazard-costs",
         "hazard-diagnosis",
     ]

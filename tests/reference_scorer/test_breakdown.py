@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark import episode_from_json, score
+from asyncguard_benchmark import episode_from_json, episode_to_json, score
+from tests.benchmark.builders import compose, gold, played
 from tests.reference_scorer import breakdown as reference
 from tests.reference_scorer.breakdown_comparison import (
     Accounts,
@@ -66,12 +67,19 @@ def _judged(episodes: list[Episode]) -> tuple[Any, Accounts]:
 @cache
 def _pooled() -> tuple[Any, Accounts]:
     """Mutated and played episodes as one condition, so that every table has many observations."""
-    found = [each.after for each in cases()] + plain_corpus()[::2]
+    found = [*(each.after for each in cases()), *plain_corpus()[::2], _shared_call()]
     one = {"agent": "any", "player": "plain"}
     run = {"regime": "fixed1", "surface": "text"}
     return _judged(
         [{**each, **one, "run": {**each["run"], **run}, "settings": {}} for each in found]
     )
+
+
+def _shared_call() -> Episode:
+    """Two sub-tasks have an equal gold call; only one of them makes it, under its own id."""
+    first, *left = gold("fs-29")
+    assert first[1:] in [call[1:] for call in gold("fs-44")]
+    return episode_to_json(played(compose("fs-29", "fs-44"), [*left, *gold("fs-44")]))
 
 
 def _single_mode(found: Any) -> Any:

@@ -11,7 +11,13 @@ from asyncguard_benchmark import Score, episode_from_json, score, summarise
 from tests.reference_scorer import scorer as reference
 from tests.reference_scorer.comparison import figure_differences, verdict_differences
 from tests.reference_scorer.corpus import Episode, open_world, plain_corpus
-from tests.reference_scorer.test_mutations import cases, derived_value, repeated_tool
+from tests.reference_scorer.test_mutations import (
+    cases,
+    derived_value,
+    repeated_effect,
+    repeated_tool,
+    same_result,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -170,8 +176,8 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
 @cache
 def judged() -> list[tuple[Episode, Score]]:
     """Episodes as played and as changed, with the project's verdict."""
-    others = (repeated_tool(), derived_value(), *plain_corpus()[::4])
-    played = [(each, score(episode_from_json(each))) for each in others]
+    others = (repeated_tool(), repeated_effect(), derived_value(), same_result())
+    played = [(each, score(episode_from_json(each))) for each in (*others, *plain_corpus()[::4])]
     return [*((each.after, each.score) for each in cases()), *played]
 
 

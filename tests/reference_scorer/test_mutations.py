@@ -140,6 +140,23 @@ def repeated_tool() -> Episode:
     return episode
 
 
+def same_result() -> Episode:
+    """A gold call is made with other arguments, and returns what the right ones return."""
+    calls = gold("dm-02")
+    place = next(n for n, (_, tool, _) in enumerate(calls) if tool == "describe_numbers")
+    task, tool, arguments = calls[place]
+    calls[place] = (task, tool, {**arguments, "values": arguments["values"][::-1]})
+    return episode_to_json(played(compose("dm-02", "fs-01"), [*calls, *gold("fs-01")]))
+
+
+def repeated_effect() -> Episode:
+    """A line is added twice, and stands in the file twice."""
+    calls = gold("fs-34")
+    place = next(n for n, (_, tool, _) in enumerate(calls) if tool == "add_line")
+    calls.insert(place, calls[place])
+    return episode_to_json(played(compose("fs-34", "fs-01"), [*calls, *gold("fs-01")]))
+
+
 def derived_value() -> Episode:
     """A call whose value is derived from a result is made while that result is pending."""
     find, copy, count = gold("fs-01")
