@@ -14,7 +14,7 @@ from tests.reference_scorer.corpus import Episode, open_world, plain_corpus
 from tests.reference_scorer.test_mutations import (
     cases,
     derived_value,
-    repeated_effect,
+    repeated_read,
     repeated_tool,
     same_result,
 )
@@ -176,7 +176,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
 @cache
 def judged() -> list[tuple[Episode, Score]]:
     """Episodes as played and as changed, with the project's verdict."""
-    others = (repeated_tool(), repeated_effect(), derived_value(), same_result())
+    others = (repeated_tool(), repeated_read(), derived_value(), same_result())
     played = [(each, score(episode_from_json(each))) for each in (*others, *plain_corpus()[::4])]
     return [*((each.after, each.score) for each in cases()), *played]
 

@@ -149,12 +149,11 @@ def same_result() -> Episode:
     return episode_to_json(played(compose("dm-02", "fs-01"), [*calls, *gold("fs-01")]))
 
 
-def repeated_effect() -> Episode:
-    """A line is added twice, and stands in the file twice."""
-    calls = gold("fs-34")
-    place = next(n for n, (_, tool, _) in enumerate(calls) if tool == "add_line")
-    calls.insert(place, calls[place])
-    return episode_to_json(played(compose("fs-34", "fs-01"), [*calls, *gold("fs-01")]))
+def repeated_read() -> Episode:
+    """A file is read before it is there, and again in its place."""
+    calls = gold("fs-01")
+    assert calls[-1][1] == "wc"
+    return episode_to_json(played(compose("fs-01", "tb-01"), [calls[-1], *calls, *gold("tb-01")]))
 
 
 def derived_value() -> Episode:
