@@ -1,4 +1,4 @@
-"""What the sham refuses of personas, and what becomes of it: why refusals at random change the result at all.
+"""Calls of personas that the sham refuses, and their outcome: why refusals at random change the result at all.
 
 Plays every second persona on a few compositions at `fixed1`: the features of the runtime without guards, and the sham,
 at compliance 1 and 0. A refused call is wrong if it is none of the calls of its task's ground truth.

@@ -59,7 +59,7 @@ class Fault:
     guard: str
     """Name of the guard."""
     problem: str
-    """What went wrong, for the developer."""
+    """Problem, for the developer."""
     verdict: Admit | Reject
     """Verdict that takes its place, as the guard declares."""
 

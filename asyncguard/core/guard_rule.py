@@ -31,7 +31,7 @@ class GuardRule:
     before: str | None = None
     """Built-in guard before which it is asked; by default it is asked after all of them."""
     on_error: Literal["reject", "admit"] = "reject"
-    """What becomes of a call that it fails to judge: refused, or judged by the other guards."""
+    """Fate of a call that it fails to judge: refused, or judged by the other guards."""
 
     def __post_init__(self) -> None:
         """Refuse what would be an error in each run.

@@ -22,7 +22,7 @@ class Facet(StrEnum):
     FEW_SHOT = "few-shot"
     """A prompt with an example beside the same without."""
     MODES = "modes"
-    """What went wrong in failed sub-tasks, and what of it together."""
+    """Mistakes in failed sub-tasks, and those that come together."""
     POSITION = "position"
     """Place of a sub-task in the prompt, from 1, by number of tasks."""
     CASCADES = "cascades"

@@ -45,7 +45,7 @@ class Block(_Strict):
     name: str
     """Name of its folder."""
     why: str
-    """What it is for, and why it has this size."""
+    """Purpose, and the reason for its size."""
     agents: tuple[str, ...]
     """Names of agents; `personas` stands for all of them."""
     suite: str
@@ -81,7 +81,7 @@ class Headline(_Strict):
     tools: str = ""
     """Schemas of their tools."""
     not_yet: str = ""
-    """Why it is not there yet."""
+    """Reason that it is not there yet."""
 
 
 class DesignFile(_Strict):
@@ -97,9 +97,9 @@ class DesignFile(_Strict):
     blocks: tuple[Block, ...]
     headlines: tuple[Headline, ...]
     sources: Mapping[str, tuple[str, ...]]
-    """What is frozen -> patterns of its files, in the benchmark's package."""
+    """Frozen part -> patterns of its files, in the benchmark's package."""
     frozen: Mapping[str, Mapping[str, str]]
-    """What is frozen -> file -> digest."""
+    """Frozen part -> file -> digest."""
 
     def designs(self) -> Iterator[tuple[Block, Design]]:
         """Yield the ablation of each block."""

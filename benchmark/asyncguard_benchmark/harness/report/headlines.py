@@ -31,7 +31,7 @@ class Headline:
     band: ComplianceSweep | None = None
     """The same agent at several rates of compliance."""
     note: str = ""
-    """Why there is no figure."""
+    """Reason that there is no figure."""
 
     @property
     def effect(self) -> Effect | None:

@@ -115,7 +115,7 @@ class _Whole:
 
 @dataclass(frozen=True, kw_only=True)
 class _SubTask:
-    """What is kept of a sub-task."""
+    """Facts that are kept of a sub-task."""
 
     category: StrEnum
     size: int

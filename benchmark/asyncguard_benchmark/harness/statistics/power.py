@@ -1,4 +1,4 @@
-"""What a comparison could have missed, and how many observations another one of its kind needs."""
+"""Power of a comparison: the effect it could have missed, and the observations that another one needs."""
 
 from math import ceil, sqrt
 from statistics import NormalDist

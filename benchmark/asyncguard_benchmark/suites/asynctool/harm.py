@@ -71,7 +71,7 @@ def cells_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Harm:
-    """What all guards did to one agent on one set."""
+    """Effect of all guards on one agent and set."""
 
     agent: str
     player: str

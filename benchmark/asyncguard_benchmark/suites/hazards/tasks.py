@@ -43,7 +43,7 @@ class HazardTask:
 
 @dataclass(frozen=True, kw_only=True)
 class _Saved:
-    """What stands beside the fields of the sub-task."""
+    """Fields beside those of the sub-task."""
 
     workflow: Workflow
     answer: Answer

@@ -16,16 +16,16 @@ Message = dict[str, Any]
 
 
 class History(StrEnum):
-    """What a mission shows of earlier ones; always their gold."""
+    """Form in which a mission shows earlier ones; always their gold."""
 
     UA = "ua"
-    """What user and assistant said, questions and replies too."""
+    """Texts of user and assistant, questions and replies too."""
     UPTA = "upta"
-    """What the user said, the calls and results of one optimal path, and the summary."""
+    """Texts of the user, the calls and results of one optimal path, and the summary."""
 
 
 class HistoryForm(StrEnum):
-    """How calls of earlier missions are written."""
+    """Notation of the calls of earlier missions."""
 
     PROVIDER = "provider"
     """Calls have ids, and each result is a message of its own, as providers want it."""
@@ -42,9 +42,9 @@ class Mission:
     relation: Relation | None
     graph: GoldGraph
     messages: tuple[tuple[str, str], ...]
-    """What user and assistant said, role and text, questions and the summary too."""
+    """Texts of user and assistant, role and text, questions and the summary too."""
     task_index: int
-    """Which of these messages holds the task."""
+    """Number of the message that holds the task."""
     time: str
     """`YYYY-MM-DD HH:MM:SS`, or empty."""
 

@@ -34,11 +34,11 @@ class Entry:
     """Texts of the prompt: what was said before the first step."""
     prompt_messages: int | None = None
     stored_label: bool | None = None
-    """Whether the file says that the names are right."""
+    """True if the file says that the names are right."""
     timed_out: bool = False
-    """Whether the published matcher gave up on it."""
+    """True if the published matcher gave up on it."""
     stored_optimal: bool | None = None
-    """Whether the file says that no step was too many."""
+    """True if the file says that no step was too many."""
 
     @property
     def position(self) -> int:

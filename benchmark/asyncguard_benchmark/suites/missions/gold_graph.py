@@ -166,7 +166,7 @@ class GoldGraph:
 
     @cached_property
     def subtype(self) -> Subtype | None:
-        """How the calls of tools depend on each other; None with fewer than two."""
+        """Return the subtype of the tool calls by their dependencies; None with fewer than two."""
         calls = list(bits(self.tools))
         if len(calls) < 2:
             return None

@@ -24,9 +24,9 @@ class Reading(Generic[T]):
 
     found: tuple[T, ...]
     problems: tuple[DataError, ...] = ()
-    """What is left out, by file, line, id and field."""
+    """Complaints about entries that are left out, by file, line, id and field."""
     warnings: tuple[str, ...] = ()
-    """What is odd and changes nothing."""
+    """Warnings that change nothing."""
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, Any]]:

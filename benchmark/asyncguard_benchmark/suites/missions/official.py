@@ -240,7 +240,7 @@ _OFFICIAL: dict[str, int] = {
     "subtype S+P": 84,
     "nodes of S and S+P missions": 597,
 }
-"""What the published tables come to. The papers name the relations differently, so these are ordered by size."""
+"""Counts of the published tables. The papers name the relations differently, so these are ordered by size."""
 
 
 def counts(dialogues: Sequence[Dialogue]) -> dict[str, int]:

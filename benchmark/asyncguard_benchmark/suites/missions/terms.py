@@ -29,7 +29,7 @@ LETTERS = tuple(Letter)
 
 
 class Relation(StrEnum):
-    """How a later mission depends on an earlier one."""
+    """Relation of a later mission to an earlier one."""
 
     REFERENCE = "reference"
     ELLIPSIS = "ellipsis"
@@ -37,7 +37,7 @@ class Relation(StrEnum):
 
 
 class Subtype(StrEnum):
-    """How the tool calls of a mission depend on each other."""
+    """Dependencies between the tool calls of a mission."""
 
     PARALLEL = "P"
     SERIAL = "S"

@@ -60,7 +60,7 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a persona foretells of its model, each column held out in turn."""
+    """Forecast of a model by its persona, each column held out in turn."""
 
     model: str
     points: float | None

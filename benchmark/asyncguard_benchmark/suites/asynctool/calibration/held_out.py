@@ -36,7 +36,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Name -> columns that are held out together."""
 CHEAP_COLUMNS = ("func_f1", "param_f1")
-"""What is known of a model that is held out: figures of single calls, which need no run that succeeds."""
+"""Columns that are known of a model that is held out: figures of single calls, which need no run that succeeds."""
 _NEAREST = 25
 """The played point whose distance to the published row is the width within which points count."""
 _CAUTION = 1.0

@@ -53,7 +53,7 @@ class PublishedModel:
 
     @property
     def target(self) -> Figures:
-        """What a persona is fitted to: the main row, and the rounds that do not rest on a handful of runs."""
+        """Target of the fit of a persona: the main row, and the rounds that do not rest on a handful of runs."""
         return {
             **self.main,
             **{c: v for c, v in self.rounds.items() if self.solved(c) >= LEAST_SOLVED},

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
+from rich.console import Console
+
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.scenario import Regime
@@ -180,6 +182,13 @@ def _print(account: Account) -> None:
     out.print(
         f"At most {MOST_ERROR} on the mean and {MOST_COLUMN_ERROR} in any main column: {'yes' if met else 'no'}.\n"
     )
+    _print_rates(out, account)
+    out.print()
+    print_held_out(out, account.held_out, account.claims)
+
+
+def _print_rates(out: Console, account: Account) -> None:
+    """Say what the published rows leave open: rates, other delays, and no delay."""
     heads_of_rates = ("rate", "narrowest", "", "widest", "")
     out.print(
         table(
@@ -219,8 +228,6 @@ def _print(account: Account) -> None:
                 ("model", "overall", "range"), lines, title="Extrapolated for persona:MODEL: sync"
             )
         )
-    out.print()
-    print_held_out(out, account.held_out, account.claims)
 
 
 def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -36,7 +36,7 @@ _REFUSING = frozenset({"reject", "hold"})
 
 
 class Basis(StrEnum):
-    """What the values of a right call rest on."""
+    """Sources of the values of a right call."""
 
     EARLY = "early, all"
     """The next three together."""

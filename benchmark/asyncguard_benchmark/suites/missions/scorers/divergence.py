@@ -44,7 +44,7 @@ class MisfitCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """Where a run leaves the gold."""
+    """Place at which a run leaves the gold."""
 
     step: int
     """From 0; the number of steps if the run ends too early."""

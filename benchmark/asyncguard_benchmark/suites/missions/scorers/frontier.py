@@ -29,15 +29,15 @@ class FrontierOverflowError(BenchmarkError):
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What a step may stand for, in one mode."""
+    """Nodes that a step may stand for, in one mode."""
 
     graph: GoldGraph
     fits: Callable[[ToolCall, int], bool]
-    """Whether a call may be a node of its tool."""
+    """Returns True if a call may be a node of its tool."""
     lower_twins: tuple[int, ...]
     """By node: the nodes of lower number that cannot be told apart from it."""
     wording: bool
-    """Whether a question must ask, and for what is missing; in any mode a text must not be empty."""
+    """True if a question must ask, and for the missing parameters; in any mode a text must not be empty."""
 
     @classmethod
     def by_names(cls, graph: GoldGraph) -> "Rules":
@@ -149,7 +149,7 @@ def holds_question(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """How far a run went along the gold."""
+    """Progress of a run along the gold."""
 
     ideals: frozenset[int]
     """The last that were possible, before the step that fits none."""

@@ -1,4 +1,4 @@
-"""Where a wrong value may come from: a stand-in, nothing that was said, or something else that was said."""
+"""Origins of a wrong value: a stand-in, nothing that was said, or something else that was said."""
 
 import json
 import re

@@ -22,7 +22,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 class Tag(StrEnum):
-    """What is wrong with an argument, the first the most severe."""
+    """Faults of an argument, the first the most severe."""
 
     MISSING = "miss required params"
     UNKNOWN = "param hallucination"

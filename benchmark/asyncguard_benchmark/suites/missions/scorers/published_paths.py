@@ -111,7 +111,7 @@ def _subsets(
 
 @dataclass(frozen=True, kw_only=True)
 class PathVerdict:
-    """What the published matcher says of a run."""
+    """Verdict of the published matcher on a run."""
 
     correct: bool
     optimal: bool

@@ -1,4 +1,4 @@
-"""What an agent said in a mission: one step a message."""
+"""Steps of an agent in a mission: one for each message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

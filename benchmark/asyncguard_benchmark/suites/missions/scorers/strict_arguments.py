@@ -15,7 +15,7 @@ from asyncguard_benchmark.suites.missions.gold_graph import Node, Tool
 
 
 class Fault(StrEnum):
-    """What is wrong with a call's arguments."""
+    """Faults of a call's arguments."""
 
     MALFORMED = "malformed"
     NAME = "name"

@@ -64,7 +64,7 @@ class Cells:
 
     @property
     def ddd_without_effect(self) -> float | None:
-        """What DDD tends to if the history changes nothing: 1 / Acc2."""
+        """Limit of DDD if the history changes nothing: 1 / Acc2."""
         return self.total / self.rr if self.rr else None
 
     @property
@@ -120,7 +120,7 @@ class Cells:
 
 
 Run = Mapping[EntryKey, bool]
-"""Whether each mission passed, in one repeat of one condition."""
+"""Passed or failed, for each mission, in one repeat of one condition."""
 
 
 @dataclass(frozen=True, kw_only=True)

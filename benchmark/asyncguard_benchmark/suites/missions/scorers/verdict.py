@@ -39,7 +39,7 @@ from asyncguard_benchmark.suites.missions.scorers.tokens import MissingTokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class StrictVerdict:
-    """What the frontier says."""
+    """Verdict of the frontier."""
 
     passed: bool
     optimal: bool
@@ -48,12 +48,12 @@ class StrictVerdict:
     match: Match
     """By equal tools and right arguments."""
     divergence: Divergence | None
-    """Where it failed; None if it passed."""
+    """Place at which it failed; None if it passed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompatVerdict:
-    """What the published scorer says."""
+    """Verdict of the published scorer."""
 
     passed: bool
     optimal: bool
