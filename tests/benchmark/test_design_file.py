@@ -180,6 +180,81 @@ def test_a_design_is_played_resumed_and_written(
     assert out.read_text(encoding="utf-8") == text
 
 
+def test_tables_of_other_commands_are_played_and_stand_in_the_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Splits of episodes, the grid of hazards and refused right calls; a second run plays none of them again."""
+    tables = [
+        {
+            "name": "splits",
+            "why": "small",
+            "commands": [
+                "run --suite lite --compositions S2-00 --agents eager --arms none,all --players graph",
+                "run --suite lite --compositions S2-00 --agents eager --arms none,all --players graph --few-shot",
+            ],
+            "facets": ["kind", "few-shot"],
+            "minutes": 0.1,
+        },
+        {
+            "name": "hazards",
+            "why": "grid",
+            "commands": [
+                "hazards run --agents naive --players graph --arms none,all --domains weather --quick"
+            ],
+            "minutes": 0.1,
+        },
+        {
+            "name": "harm",
+            "why": "refusals",
+            "commands": ["harm --suites lite --agents foreseeing --every 60"],
+            "minutes": 0.1,
+        },
+    ]
+    design = small(tables=tables)
+    design["blocks"], design["headlines"] = design["blocks"][:1], design["headlines"][:1]
+    path, out = written(tmp_path, design), tmp_path / "RESULTS.md"
+    command = ["results", "--design", str(path), "--runs", str(tmp_path / "runs")]
+    command += ["--out", str(out), "--jobs", "1", "--resamples", "20"]
+    capsys.readouterr()
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert "tables of hazards: 0.1 minutes if nothing of it is played yet" in told.err
+    assert "rounds on success" not in told.out, (
+        "the tables of the commands are not for the terminal"
+    )
+    text = out.read_text(encoding="utf-8")
+    for title in (
+        "## By kind",
+        "## With an example in the prompt, and without",
+        "success by hazard and workflow (runs)",
+        "## lite: right calls refused",
+    ):
+        assert title in text, title
+    assert f"`asyncguard bench {tables[1]['commands'][0]}`: grid." in text
+    saved = {each: each.read_bytes() for each in (tmp_path / "runs").rglob("*.jsonl")}
+    assert main(command) == 0
+    assert {each: each.read_bytes() for each in saved} == saved
+    assert out.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"commands": ["run --suite lite"]},
+        {"commands": ["score x"], "facets": ["kind"]},
+        {"commands": ["harm"], "facets": ["kind"]},
+        {"commands": ["harm", "hazards run"]},
+    ],
+)
+def test_tables_that_no_command_makes_are_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """A command without tables, or facets where they mean nothing, is told before anything is played."""
+    path = tmp_path / "design.json"
+    table = {"name": "odd", "why": "wrong", "minutes": 1, **wrong}
+    path.write_text(json.dumps(small(tables=[table])), encoding="utf-8")
+    with pytest.raises(DataError, match=r"odd.*make no tables; these do: run \(with facets\), "):
+        read_design(path)
+
+
 def test_a_broken_sham_is_no_headline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from asyncguard_benchmark.suites.asynctool.composition_builder import (
     build_compositions,
     paper_suites,
 )
+from asyncguard_benchmark.suites.asynctool.dataset import WIDE, compositions
 
 TASKS = shipped_sub_tasks()
 PAPER_LENGTH = 2.71
@@ -92,3 +93,19 @@ def test_the_papers_draw_takes_categories_uniformly() -> None:
     assert {suite: Counter(each.kind for each in drawn[suite]) for suite in Suite} == SHIPPED_COUNTS
     # Both may be played into one file: an id names one composition.
     assert {each.id for each in main}.isdisjoint(each.id for each in shipped_compositions())
+
+
+def test_the_wide_set_deals_the_same_tasks_into_more_compositions() -> None:
+    """Six times as many of each kind, all different, no task used twice more than another, with ids of their own."""
+    wide = compositions(WIDE)
+    assert Counter(each.kind for each in wide) == {
+        kind: 6 * count for kind, count in SHIPPED_COUNTS[Suite.MAIN].items()
+    }
+    assert (
+        len({frozenset(each.task_ids) for each in wide})
+        == len({each.id for each in wide})
+        == len(wide)
+    )
+    assert max(uses(wide)) - min(uses(wide)) <= 1
+    assert mean_length(wide) == pytest.approx(PAPER_LENGTH, abs=0.03)
+    assert {each.id for each in wide}.isdisjoint(each.id for each in shipped_compositions())

@@ -1,18 +1,24 @@
 """``bench results``: plays the published design and writes its document, or puts several ablations into one."""
 
+import io
 import math
 import re
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.replay import recorded_tools
 from asyncguard_benchmark.commands.report import FINDINGS
+from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.ablation.design_file import (
+    RUN,
     DesignFile,
     Headline,
+    TableSet,
     check_frozen,
     code_digest,
     freeze,
@@ -34,11 +40,13 @@ from asyncguard_benchmark.harness.replay.conversations import Conversation, read
 from asyncguard_benchmark.harness.replay.counts import summed
 from asyncguard_benchmark.harness.replay.play import Setting, play
 from asyncguard_benchmark.harness.report import headlines as told
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.breakdown_tables import tables_by
 from asyncguard_benchmark.harness.report.figures import Group
 from asyncguard_benchmark.harness.report.results import results
 from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.verdict import score
+from asyncguard_benchmark.harness.suites import registry
 
 _TIMED = 3
 """Units of each agent that are timed before the design is played."""
@@ -46,12 +54,16 @@ _WASTE = 1.15
 """Processes wait for each other and for the file: what is measured in one process is a little less than it takes."""
 
 
+class TablesError(BenchmarkError):
+    """What tables of the document show could not be played."""
+
+
 def execute(options: Namespace) -> int:
     """Run the command."""
     if options.findings:
         paths = [path / FINDINGS if path.is_dir() else path for path in options.findings]
         found = [read_findings(path) for path in paths]
-        return _written(options, found, told.of_findings(found))
+        return _written(options, found, told.of_findings(found), _split_tables(options))
     if options.freeze:
         for change in freeze(options.design) or ["nothing has changed"]:
             console().print(change, soft_wrap=True)
@@ -69,7 +81,12 @@ def execute(options: Namespace) -> int:
         return 0
     found = [_played(options, name, ablation) for name, ablation in blocks.items()]
     by_name = dict(zip(blocks, found, strict=True))
-    return _written(options, found, [_headline(each, by_name) for each in design.headlines], design)
+    headlines = [_headline(each, by_name) for each in design.headlines]
+    further = [
+        *(made for each in design.tables for made in _tables(each, folder / "tables", options)),
+        *_split_tables(options),
+    ]
+    return _written(options, found, headlines, further, design)
 
 
 def _announce(options: Namespace, design: DesignFile, blocks: Sequence[Ablation]) -> None:
@@ -83,6 +100,11 @@ def _announce(options: Namespace, design: DesignFile, blocks: Sequence[Ablation]
             f"{block.name}: {len(missing)} of {ablation.total()} units are to be played, about "
             f"{seconds / options.jobs / 60:.1f} minutes"
         )
+    for wanted in design.tables:
+        notice(
+            f"tables of {wanted.name}: {wanted.minutes:g} minutes if nothing of it is played yet"
+        )
+    total += 120 * sum(each.minutes for each in design.tables) / options.jobs
     notice(
         f"all of it: about {total / 60:.0f} minutes on {options.jobs} processes; "
         f"the design allows {design.minutes} on 2"
@@ -131,6 +153,35 @@ def _headline(wanted: Headline, found: dict[str, Findings]) -> told.Headline:
     )
 
 
+def _tables(wanted: TableSet, folder: Path, options: Namespace) -> Sequence[Table]:
+    """Play what a set of tables shows, where that is not done yet, and return the tables.
+
+    Raises:
+        TablesError: the command failed; what it said of it stands on the standard error.
+    """
+    from asyncguard_benchmark.commands import main  # noqa: PLC0415 - it loads this module
+
+    splits = wanted.verb == RUN
+    out = folder / (f"{wanted.name}.jsonl" if splits else wanted.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for command, words in zip(wanted.commands, wanted.words, strict=True):
+        # Its own tables are not those of the document.
+        with redirect_stdout(io.StringIO()):
+            code = main([*words, "--json", "--out", str(out), "--jobs", str(options.jobs)])
+        if code:
+            raise TablesError(f"tables of {wanted.name}: `asyncguard bench {command}` failed")
+    if splits:
+        made: Sequence[Table] = tables_by(wanted.facets, _split([out]))
+    else:
+        suite, reference = registry().published[wanted.verb]
+        made = suite.load(reference)(out)
+    if not made:
+        raise TablesError(f"tables of {wanted.name}: {out} holds nothing to split")
+    played = " and ".join(f"`asyncguard bench {command}`" for command in wanted.commands)
+    first = replace(made[0], note=f"{played}: {wanted.why}. {made[0].note}".strip())
+    return [first, *made[1:]]
+
+
 def _recorded(wanted: Headline) -> str:
     """Return what guards do to recorded conversations, which cannot be scored and do not react to a sham."""
     read = [each for path in wanted.recorded for each in read_conversations(Path(path))]
@@ -144,6 +195,7 @@ def _written(
     options: Namespace,
     found: Sequence[Findings],
     headlines: Sequence[told.Headline],
+    further: Sequence[Table],
     design: DesignFile | None = None,
 ) -> int:
     reach = told.REACH if design is None else design.reach
@@ -153,7 +205,7 @@ def _written(
         picture.write_text(told.picture(headlines), encoding="utf-8")
     text = results(
         found,
-        tables_by(Facet, _split(options.episodes)),
+        further,
         headlines=headlines,
         reach=reach,
         figure=picture.name if drawn else "",
@@ -187,6 +239,10 @@ def _about(path: Path, design: DesignFile) -> str:
     blocks = "\n".join(f"- block `{each.name}`: {each.why}" for each in design.blocks)
     name = f"[{path.name}]({path.name})"
     return f"The design, {name}, was committed before it was played. {design.about}\n\n{reasons}\n\n{blocks}"
+
+
+def _split_tables(options: Namespace) -> list[Table]:
+    return tables_by(Facet, _split(options.episodes))
 
 
 def _split(paths: Iterable[Path]) -> dict[Group, Breakdown]:

@@ -61,6 +61,9 @@ class BenchmarkSuite:
     """``Mapping[str, Mode]``: the ways in which its faults strike, by name."""
     chapters: tuple[str, ...] = ()
     """``(Side) -> Chapter | None``: what a report says of its episodes beside what it says of all."""
+    published: Mapping[str, str] = field(default_factory=dict)
+    """Command of `asyncguard bench` -> ``(out: Path) -> Sequence[Table]``: tables of the published results, from what
+    the command wrote to its `--out`."""
     commands: tuple[str, ...] = ()
     """``(subparsers) -> None``: each adds a command of ``asyncguard bench``; loaded for help, so keep it light."""
     closing: bool = False
@@ -130,6 +133,15 @@ class Registry:
     def personas(self) -> tuple[str, ...]:
         """Return the names of all personas."""
         return tuple(name for suite in self.suites.values() for name in suite.personas)
+
+    @cached_property
+    def published(self) -> Mapping[str, tuple[BenchmarkSuite, str]]:
+        """Return the commands whose findings can be tables of the published results, each with its suite."""
+        return {
+            command: (suite, reference)
+            for suite in self.suites.values()
+            for command, reference in suite.published.items()
+        }
 
     def persona_note(self, texts: Iterable[str]) -> str:
         """Return what a reader must know of the personas that texts name; empty if they name none."""

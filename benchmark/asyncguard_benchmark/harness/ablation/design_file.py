@@ -8,6 +8,7 @@ results were seen is another experiment, and a person has to say that it is mean
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ from asyncguard_benchmark.errors import BenchmarkError, DataError
 from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
+from asyncguard_benchmark.harness.names import Facet
 from asyncguard_benchmark.harness.scenario import Regime, Split
 from asyncguard_benchmark.harness.suites import registry
 
+RUN = "run"
+"""The command whose episodes a set of tables splits."""
 PERSONAS = "personas"
 """Stands for the best member of every ensemble in the agents of a block."""
 PACKAGE = Path(asyncguard_benchmark.__file__).parent
@@ -84,6 +88,31 @@ class Headline(_Strict):
     """Reason that it is not there yet."""
 
 
+class TableSet(_Strict):
+    """Tables of the document beside the ablations: what a command of the benchmark plays, and how it is split."""
+
+    name: str
+    """Name of the file or folder that the command writes."""
+    why: str
+    commands: tuple[str, ...] = Field(min_length=1)
+    """Words after `asyncguard bench`, without `--out` and `--jobs`; all write into one file or folder."""
+    facets: tuple[Facet, ...] = ()
+    """Splits of the episodes of `run`; another command has tables of its own, from its suite."""
+    minutes: float
+    """Time that it takes on two processors, about."""
+
+    @property
+    def words(self) -> list[list[str]]:
+        """Return each command, word by word."""
+        return [shlex.split(command) for command in self.commands]
+
+    @property
+    def verb(self) -> str:
+        """Return the first word of all commands; empty if they differ in it."""
+        verbs = {"".join(words[:1]) for words in self.words}
+        return verbs.pop() if len(verbs) == 1 else ""
+
+
 class DesignFile(_Strict):
     """The whole design."""
 
@@ -96,6 +125,7 @@ class DesignFile(_Strict):
     seeds: tuple[int, ...] = Field(min_length=5)
     blocks: tuple[Block, ...]
     headlines: tuple[Headline, ...]
+    tables: tuple[TableSet, ...] = ()
     sources: Mapping[str, tuple[str, ...]]
     """Frozen part -> patterns of its files, in the benchmark's package."""
     frozen: Mapping[str, Mapping[str, str]]
@@ -166,6 +196,13 @@ def read_design(path: Path) -> DesignFile:
             )
     for arm in (arm for block in design.blocks for arm in block.arms):
         arm_of(arm)
+    for wanted in design.tables:
+        splits = wanted.verb == RUN and wanted.facets
+        if not splits and (wanted.facets or wanted.verb not in registry().published):
+            known = ", ".join((f"{RUN} (with facets)", *registry().published))
+            raise DataError(
+                f"{path}: {wanted.name}", f"{wanted.commands!r} make no tables; these do: {known}"
+            )
     return design
 
 

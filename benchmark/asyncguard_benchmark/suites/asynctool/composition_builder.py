@@ -29,6 +29,9 @@ SHIPPED_COUNTS: Mapping[Suite, Mapping[Kind, int]] = {
 SHIPPED_SEED = 12
 """The seed of `data/compositions.json`."""
 
+WIDE = 6
+"""Times as many compositions of each kind in the wide set as in `main`."""
+
 _MOST_DRAWS = 1000
 """Draws for one composition before giving up on finding one that is new."""
 _Draw = Callable[[Kind, Mapping[str, int], int], Sequence[SubTask]]
@@ -61,6 +64,20 @@ def build_suites(
             for each in [each for each in main if each.kind is kind][:count]
         ),
     }
+
+
+def wide_suite(tasks: Sequence[SubTask], seed: int = SHIPPED_SEED) -> tuple[Composition, ...]:
+    """Return more compositions of the same tasks and shares of kinds as `main`, for narrow intervals.
+
+    Args:
+        tasks: The single tasks of the main split.
+        seed: Seed of the draws.
+
+    Raises:
+        ValueError: there are too few tasks.
+    """
+    counts = {kind: WIDE * count for kind, count in SHIPPED_COUNTS[Suite.MAIN].items()}
+    return _build([counts], _dealing(tasks, Random(seed)), prefix="W-")
 
 
 def paper_suites(

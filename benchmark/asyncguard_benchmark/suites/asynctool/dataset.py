@@ -11,7 +11,7 @@ from asyncguard_benchmark.harness.loading import (
     sub_task_from_json,
 )
 from asyncguard_benchmark.harness.scenario import Composition, Split, SubTask, Suite
-from asyncguard_benchmark.suites.asynctool.composition_builder import paper_suites
+from asyncguard_benchmark.suites.asynctool.composition_builder import paper_suites, wide_suite
 
 INDEPENDENT = "independent"
 """Name of the set whose tasks have steps that do not need each other: it shows what a guard costs.
@@ -23,15 +23,19 @@ PLAIN = "plain"
 
 The tasks of `independent` are part of it.
 """
+WIDE = "wide"
+"""Name of the set that deals the tasks of `main` into six times as many compositions."""
 _PLAIN_FILES = ("plain_stateful.json", "plain_stateless.json")
 
 
 def compositions(name: str) -> tuple[Composition, ...]:
-    """Return the compositions of a set: `main`, `four`, `lite`, `independent` or `plain`.
+    """Return the compositions of a set: `main`, `four`, `lite`, `independent`, `plain` or `wide`.
 
     Raises:
         DataError: the file breaks the format or names something unknown.
     """
+    if name == WIDE:
+        return _wide()
     if name not in (INDEPENDENT, PLAIN):
         return shipped_compositions(Suite(name))
     # The plain tasks hold those of the set `independent`.
@@ -49,6 +53,11 @@ def drawn_compositions(name: str) -> tuple[Composition, ...]:
         DataError: the file breaks the format or names something unknown.
     """
     return _drawn()[Suite(name)] if name in {each.value for each in Suite} else compositions(name)
+
+
+@cache
+def _wide() -> tuple[Composition, ...]:
+    return wide_suite(shipped_sub_tasks())
 
 
 @cache

@@ -25,6 +25,7 @@ SUITE = BenchmarkSuite(
     # `bench score` lays its episodes beside AsyncTool's by that suite's verdict; `bench hazards score` gives its own.
     score="asyncguard_benchmark.suites.asynctool.scorers.verdict:score",
     fault_modes=".mode_table:MODES",
+    published={"hazards": ".commands.hazards:published"},
     commands=(".commands.options:add_hazards",),
     closing=True,
 )

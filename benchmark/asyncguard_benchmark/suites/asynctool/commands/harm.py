@@ -1,7 +1,7 @@
 """``bench harm``: right calls that guards refuse to agents that call early, and what the refusals cost."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
@@ -9,6 +9,7 @@ from asyncguard_benchmark.harness.campaign import Cell, key_of, play_all
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.number_format import (
     count,
     difference,
@@ -50,19 +51,40 @@ def execute(options: Namespace) -> int:
         )
         return 0
     out = console()
-    for name, harms in found.items():
-        out.print(table(_BLOCKS, _block_lines(harms), title=f"{name}: right calls refused"))
-        out.print()
-        out.print(
-            table(
-                _PRICE,
-                [_price(each, harms) for each in harms],
-                title=f"{name}: what all guards cost",
-            )
-        )
+    for each in _tables(found):
+        out.print(table(each.heads, each.lines, title=each.title))
         out.print()
     out.print(_READ)
     return 0
+
+
+def published(out: Path) -> list[Table]:
+    """Return the tables of a folder that the command wrote."""
+    found = {
+        path.stem: harm_of([line.episode for line in read_lines(path) if line.episode is not None])
+        for path in sorted(out.glob("*.jsonl"))
+    }
+    return _tables(found)
+
+
+def _tables(found: Mapping[str, Sequence[Harm]]) -> list[Table]:
+    return [
+        made
+        for name, harms in found.items()
+        for made in (
+            Table(
+                title=f"{name}: right calls refused",
+                heads=_BLOCKS,
+                lines=list(_block_lines(harms)),
+                note=_READ,
+            ),
+            Table(
+                title=f"{name}: what all guards cost",
+                heads=_PRICE,
+                lines=[_price(each, harms) for each in harms],
+            ),
+        )
+    ]
 
 
 def _played(file: Path, asked: Sequence[Cell], jobs: int) -> list[Episode]:

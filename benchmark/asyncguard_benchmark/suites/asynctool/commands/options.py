@@ -22,7 +22,7 @@ from asyncguard_benchmark.harness.suites import registry
 DEMO_EVERY = 30
 """Compositions of the suite `lite` for one of the demo."""
 _COMMANDS = "asyncguard_benchmark.suites.asynctool.commands"
-_SETS = ("main", "four", "lite", "independent", "plain")
+_SETS = ("main", "four", "lite", "independent", "plain", "wide")
 EARLY_AGENTS = ("parallel", "heeding", "batch", "foreseeing")
 """Agents that make no mistake and call before all results are there."""
 _HARMED = ("wild", "independent", "plain")

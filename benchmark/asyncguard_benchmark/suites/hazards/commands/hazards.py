@@ -19,6 +19,7 @@ from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.assembly import document_of
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.document import page_of
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scenario import Domain, Regime, Surface
@@ -26,7 +27,7 @@ from asyncguard_benchmark.suites.hazards.analysis import studies_of
 from asyncguard_benchmark.suites.hazards.campaign import Experiment
 from asyncguard_benchmark.suites.hazards.chapter import hazard_document
 from asyncguard_benchmark.suites.hazards.commands.options import ARM_NAMES
-from asyncguard_benchmark.suites.hazards.commands.tables import show_findings
+from asyncguard_benchmark.suites.hazards.commands.tables import show_findings, split_tables
 from asyncguard_benchmark.suites.hazards.findings import (
     FILE,
     HazardFindings,
@@ -207,10 +208,33 @@ def _failure(each: Observed) -> dict[str, Any]:
     }
 
 
+def published(out: Path) -> list[Table]:
+    """Return tables of the file that `hazards run` wrote: the grid, severity, hints, and success against calls."""
+    kept = _observed([out])[0]
+    return [made for study in studies_of(kept) for made in split_tables(study)]
+
+
 def _found(
     options: Namespace, files: Iterable[Path]
 ) -> tuple[HazardFindings, list[Observed], Mapping[str, Tally]]:
     """Return findings, what they were made of, and figures of the compositions that hold no task of the suite."""
+    found, others = _observed(files)
+    settings = HazardSettings(
+        version=__version__,
+        command=shlex.join(["asyncguard", "bench", *without_options(options.argv)]),
+        tasks=len({each.score.task_id for each in found}),
+        instances=len({each.score.composition_id for each in found if each.score.faults}),
+        seeds=tuple(sorted({each.score.run.seed for each in found})),
+    )
+    return HazardFindings(settings=settings, studies=studies_of(found)), found, others
+
+
+def _observed(files: Iterable[Path]) -> tuple[list[Observed], Mapping[str, Tally]]:
+    """Return the episodes of the suite, each once, and figures of the others.
+
+    Raises:
+        NothingToPlayError: the files hold neither.
+    """
     kept: dict[tuple[object, ...], Observed] = {}
     others = {"clean": Tally(), "broken": Tally()}
     tasks = all_tasks()
@@ -233,14 +257,7 @@ def _found(
     found = list(kept.values())
     if not found and not any(tally.figures() for tally in others.values()):
         raise NothingToPlayError(f"{', '.join(map(str, files))}: no episode of the hazard suite")
-    settings = HazardSettings(
-        version=__version__,
-        command=shlex.join(["asyncguard", "bench", *without_options(options.argv)]),
-        tasks=len({each.score.task_id for each in found}),
-        instances=len({each.score.composition_id for each in found if each.score.faults}),
-        seeds=tuple(sorted({each.score.run.seed for each in found})),
-    )
-    return HazardFindings(settings=settings, studies=studies_of(found)), found, others
+    return found, others
 
 
 # -- ablate and report -----------------------------------------------------------------------------------------------

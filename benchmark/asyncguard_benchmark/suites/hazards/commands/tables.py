@@ -1,12 +1,14 @@
 """Findings of the hazard suite as tables on a terminal."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
 from asyncguard_benchmark.commands.output import table
 from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.faults import Hazard
+from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.number_format import (
     NO_DATA,
     difference,
@@ -60,11 +62,9 @@ def show_findings(out: Console, found: HazardFindings) -> None:
         out.print(table(_ARMS, map(_arm, study.arms), title=study.setup.label))
         _show_gains(out, study)
         for facet in (Facet.HAZARD, Facet.WORKFLOW, Facet.SEVERITY):
-            out.print()
-            out.print(_by_facet(study, facet))
-        _show_grid(out, study)
-        _show_budgets(out, study)
-        _show_hints(out, study)
+            _show(out, _by_facet(study, facet))
+        for shown in (_grid(study), _budgets(study), *_hints(study)):
+            _show(out, shown)
         _show_diagnoses(out, study)
 
 
@@ -107,10 +107,11 @@ def _points(gain: Gain | None) -> tuple[str, str]:
     )
 
 
-def _by_facet(study: HazardStudy, facet: Facet) -> object:
+def _by_facet(study: HazardStudy, facet: Facet) -> Table:
     values = sorted({value for arm in study.arms for value in arm.facets[facet]})
     lines = [(arm.arm, *(_success(arm, facet, value) for value in values)) for arm in study.arms]
-    return table((f"success by {facet.value}", *values), lines)
+    title = f"success by {facet.value}"
+    return Table(title=title, heads=(title, *values), lines=lines)
 
 
 def _success(arm: ArmFigures, facet: Facet, value: str) -> str:
@@ -118,7 +119,23 @@ def _success(arm: ArmFigures, facet: Facet, value: str) -> str:
     return NO_DATA if found is None else f"{share(found.success)} ({span(found.success)})"
 
 
-def _show_grid(out: Console, study: HazardStudy) -> None:
+def split_tables(study: HazardStudy) -> list[Table]:
+    """Return what the terminal shows of the splits of a study, for a document."""
+    made = [
+        _grid(study),
+        *(_by_facet(study, facet) for facet in (Facet.WORKFLOW, Facet.SEVERITY)),
+        *_hints(study),
+        _budgets(study),
+    ]
+    return [replace(each, title=f"Hazards, {study.setup.label}: {each.title}") for each in made]
+
+
+def _show(out: Console, shown: Table) -> None:
+    out.print()
+    out.print(table(shown.heads, shown.lines))
+
+
+def _grid(study: HazardStudy) -> Table:
     workflows = [each.value for each in Workflow]
     lines = [
         (f"{arm.arm}: {hazard}", *(_ending(row.get(workflow)) for workflow in workflows))
@@ -126,37 +143,32 @@ def _show_grid(out: Console, study: HazardStudy) -> None:
         if arm.arm in (NONE, ALL) or len(study.arms) == 1
         for hazard, row in arm.grid.items()
     ]
-    out.print()
-    out.print(table(("success by hazard and workflow (runs)", *workflows), lines))
+    title = "success by hazard and workflow (runs)"
+    return Table(title=title, heads=(title, *workflows), lines=lines)
 
 
 def _ending(found: Endings | None) -> str:
     return NO_DATA if found is None else f"{_interval(found.success)} of {found.count}"
 
 
-def _show_hints(out: Console, study: HazardStudy) -> None:
+def _hints(study: HazardStudy) -> list[Table]:
     hinted = [(arm.arm, gain) for arm in study.arms if (gain := arm.to_strict) is not None]
-    if hinted:
-        heads = ("with a hint, to the same without", "pairs", "points", "95 %", "new", "lost", "p")
-        lines = [(arm, str(gain.pairs), *_points(gain), *_changes(gain)) for arm, gain in hinted]
-        out.print()
-        out.print(table(heads, lines))
+    title = "with a hint, to the same without"
+    heads = (title, "pairs", "points", "95 %", "new", "lost", "p")
+    lines = [(arm, str(gain.pairs), *_points(gain), *_changes(gain)) for arm, gain in hinted]
+    return [Table(title=title, heads=heads, lines=lines)] if lines else []
 
 
 def _changes(gain: Gain) -> tuple[str, str, str]:
     return str(gain.newly_recovered), str(gain.regressions), p_value(gain.p)
 
 
-def _show_budgets(out: Console, study: HazardStudy) -> None:
+def _budgets(study: HazardStudy) -> Table:
     factors = [each.factor for each in study.arms[0].budgets]
     lines = [(arm.arm, *(_interval(each.success) for each in arm.budgets)) for arm in study.arms]
-    out.print()
-    out.print(
-        table(
-            ("success with at most", *(f"{factor:g} x the calls needed" for factor in factors)),
-            lines,
-        )
-    )
+    title = "success with at most"
+    heads = (title, *(f"{factor:g} x the calls needed" for factor in factors))
+    return Table(title=title, heads=heads, lines=lines)
 
 
 def _interval(interval: Interval) -> str:
