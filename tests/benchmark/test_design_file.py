@@ -43,7 +43,7 @@ def small(**more: Any) -> dict[str, Any]:
         },
         {"name": "foreign", "why": "other authors", "not_yet": "not yet: issue 18"},
     ]
-    return {**whole, "blocks": blocks, "headlines": headlines, **more}
+    return {**whole, "blocks": blocks, "headlines": headlines, "tables": [], **more}
 
 
 def written(folder: Path, design: dict[str, Any]) -> Path:
