@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.suites.toolbench_x.sandbox import (
+from asyncguard_benchmark.harness.sandbox import (
     ForeignError,
     Load,
     Sandbox,
@@ -210,7 +210,7 @@ def test_limits_are_above_zero() -> None:
 ORPHAN = """
 import sys, threading
 from pathlib import Path
-from asyncguard_benchmark.suites.toolbench_x.sandbox import Load, Sandbox
+from asyncguard_benchmark.harness.sandbox import Load, Sandbox
 with Sandbox(Load(module=Path(sys.argv[1]), names=["loop", "add"])) as sandbox:
     threading.Thread(target=sandbox.call, args=("loop", {}), daemon=True).start()
     print(sandbox._process.pid, sandbox._folder, flush=True)

@@ -10,7 +10,7 @@ from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.play_options import add_arms, add_episodes_file, add_players
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
+    from asyncguard_benchmark.harness.sandbox import SandboxLimits
 
 _EXAMPLES = """\
 examples:
@@ -115,7 +115,7 @@ def _limits(made: Any) -> None:
 
 def limits_of(options: Namespace) -> "SandboxLimits":
     """Return the bounds of the sandbox."""
-    from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
+    from asyncguard_benchmark.harness.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
 
     return SandboxLimits(seconds=options.call_seconds, memory_mb=options.memory_mb)
 
