@@ -63,6 +63,8 @@ class BenchmarkSuite:
     """``(Side) -> Chapter | None``: what a report says of its episodes beside what it says of all."""
     commands: tuple[str, ...] = ()
     """``(subparsers) -> None``: each adds a command of ``asyncguard bench``; loaded for help, so keep it light."""
+    adapters: tuple[str, ...] = ()
+    """The same for ``asyncguard bench adapt``: each adds the format of a download of another benchmark."""
     closing: bool = False
     """True if its tasks end by `submit_answer` or `report_problem`, and its tools raise what goes wrong, as in life."""
 
