@@ -1,0 +1,41 @@
+"""Arguments of ``bench adapt bfcl``; nothing heavy is loaded."""
+
+from pathlib import Path
+from typing import Any
+
+from asyncguard_benchmark.commands.arguments import add_command
+
+_EXAMPLES = """\
+examples:
+  pip download --no-deps bfcl-eval==2026.3.23
+  asyncguard bench adapt bfcl bfcl_eval-2026.3.23-py3-none-any.whl --check     read everything, run nothing
+
+PATH is the wheel, a folder into which it was unpacked, or bfcl-eval for the installed package. Nothing of it is part of
+this package, and nothing of it is imported here.
+"""
+
+
+def add_adapt(formats: Any) -> None:
+    """Add ``bfcl``."""
+    made = add_command(
+        formats,
+        "bfcl",
+        "read or play the multi-turn tasks of a copy of bfcl-eval",
+        "asyncguard_benchmark.suites.bfcl.commands.adapt",
+        _EXAMPLES,
+    )
+    made.add_argument("path", type=Path, metavar="PATH", help="wheel, folder, or bfcl-eval")
+    made.add_argument(
+        "--any-version",
+        action="store_true",
+        help="take versions whose figures are not known; they are compared with nothing",
+    )
+    made.add_argument(
+        "--partial",
+        action="store_true",
+        help="go on with what can be read although other parts are broken",
+    )
+    actions = made.add_mutually_exclusive_group(required=True)
+    actions.add_argument(
+        "--check", action="store_true", help="read everything, run nothing, and say what was found"
+    )
