@@ -1,24 +1,64 @@
-"""``bench adapt bfcl``: says what a copy of bfcl-eval holds."""
+"""``bench adapt bfcl``: says what a copy of bfcl-eval holds, and replays its ground truth."""
 
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.suites.bfcl.figures import static_figures
 from asyncguard_benchmark.suites.bfcl.package import read_package
 from asyncguard_benchmark.suites.bfcl.reading import Source, read_source
+from asyncguard_benchmark.suites.bfcl.replay import dynamic_figures
 from asyncguard_benchmark.suites.bfcl.terms import RELEASES
+from asyncguard_benchmark.suites.bfcl.worlds import worker
 
 _SHOWN = 20
 """Problems that are listed one by one."""
+
+
+class ForeignCodeRefused(BenchmarkError):
+    """The tools would run, and the option that allows it was not given."""
+
+
+class BrokenSourceError(BenchmarkError):
+    """Parts of the package cannot be read, or lack a module that they import."""
 
 
 def execute(options: Namespace) -> int:
     """Run the command."""
     source = read_source(read_package(options.path, any_version=options.any_version))
     release = RELEASES.get(source.package.version)
-    return _say(options, source, static_figures(source), release.static if release else {})
+    if options.check:
+        return _say(options, source, static_figures(source), release.static if release else {})
+    _allowed(options, source)
+    return _say(options, source, _replayed(source), release.dynamic if release else {})
+
+
+def _allowed(options: Namespace, source: Source) -> None:
+    if not options.run_foreign_code:
+        raise ForeignCodeRefused(
+            f"the tools in {source.package.place} are Python code from outside, and this runs it. Look at it, and say "
+            "--run-foreign-code to run it in bounded processes without network (a guard-rail, no security boundary), "
+            "best in a container; --check reads everything and runs nothing"
+        )
+    if source.problems and not options.partial:
+        told = "\n  ".join(map(str, source.problems[:_SHOWN]))
+        raise BrokenSourceError(
+            f"{len(source.problems)} parts of {source.package.place} are broken:\n  {told}\n"
+            "--check lists all; --partial goes on with the others"
+        )
+
+
+def _replayed(source: Source) -> Mapping[str, Any]:
+    with worker(source.package.unpacked()) as sandbox:
+        try:
+            return dynamic_figures(source, sandbox)
+        except ImportError as problem:
+            raise BrokenSourceError(
+                f"a class of {source.package.place} cannot be imported: {problem}; MathAPI needs mpmath: "
+                "`pip install mpmath`"
+            ) from problem
 
 
 def _say(

@@ -9,9 +9,12 @@ _EXAMPLES = """\
 examples:
   pip download --no-deps bfcl-eval==2026.3.23
   asyncguard bench adapt bfcl bfcl_eval-2026.3.23-py3-none-any.whl --check     read everything, run nothing
+  asyncguard bench adapt bfcl bfcl_eval-2026.3.23-py3-none-any.whl --replay --run-foreign-code
 
 PATH is the wheel, a folder into which it was unpacked, or bfcl-eval for the installed package. Nothing of it is part of
-this package, and nothing of it is imported here.
+this package, and nothing of it is imported here. Its tools are Python code: they run only with --run-foreign-code, in
+processes of their own that are bounded in time and memory and have no network. That is a guard-rail and no security
+boundary; run code that you do not trust in a container.
 """
 
 
@@ -38,4 +41,10 @@ def add_adapt(formats: Any) -> None:
     actions = made.add_mutually_exclusive_group(required=True)
     actions.add_argument(
         "--check", action="store_true", help="read everything, run nothing, and say what was found"
+    )
+    actions.add_argument(
+        "--replay", action="store_true", help="run the ground truth on its own executors"
+    )
+    made.add_argument(
+        "--run-foreign-code", action="store_true", help="allow the tools of the package to run"
     )
