@@ -123,7 +123,7 @@ def test_another_version_is_refused_unless_any_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_broken_wheel_says_what_is_missing(tmp_path: Path) -> None:
-    """A file that is no wheel, one without truths, and nothing at all are three messages."""
+    """A file that is not a wheel, one without truths, and nothing at all are three messages."""
     (tmp_path / "cut.whl").write_bytes(wheel(tmp_path).read_bytes()[:100])
     with pytest.raises(BrokenPackageError, match="not a wheel"):
         read_package(tmp_path / "cut.whl")

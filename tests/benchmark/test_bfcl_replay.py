@@ -124,7 +124,7 @@ def test_a_harmless_retry_that_draws_shifts_the_generator(sandbox: Sandbox) -> N
 def test_whatever_a_tool_raises_is_a_result(
     sandbox: Sandbox, tool: str, arguments: dict[str, Any], text: str
 ) -> None:
-    """Wrong types and names reach Python; private methods are no tools; ends and sockets are refusals."""
+    """Wrong types and names reach Python; private methods cannot be called; ends and sockets are refusals."""
     (said,) = _judged(sandbox, TICKETS, [[tool, arguments]], [])["truth"]
     assert said.startswith("Error during execution: ")
     assert text in said
@@ -152,7 +152,7 @@ def test_nothing_runs_without_the_option(
 
 
 def test_a_changed_cache_is_written_again(source: Source) -> None:
-    """Modules that somebody changed in the cache are not what runs."""
+    """A module that was changed in the cache is replaced before it runs."""
     module = source.package.unpacked() / "bfcl_eval" / EXECUTORS / "ticket_api.py"
     module.write_text("raise SystemExit\n", encoding="utf-8")
     with worker(source.package.unpacked()) as sandbox:

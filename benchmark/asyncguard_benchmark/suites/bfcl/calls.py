@@ -82,7 +82,7 @@ def _literal(node: ast.expr, text: str, where: str) -> Any:
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError) as problem:
-        raise DataError(where, f"{text[:60]!r} has an argument that is no literal") from problem
+        raise DataError(where, f"{text[:60]!r} has an argument that is not a literal") from problem
     if not _is_json(value):
         raise DataError(where, f"{text[:60]!r} has an argument that JSON cannot say")
     return value

@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asyncguard_benchmark.harness.sandbox import Sandbox
+from asyncguard_benchmark.suites.bfcl.judgement import judge
 from asyncguard_benchmark.suites.bfcl.projections import Cut, TaskKind, cuts_of
 from asyncguard_benchmark.suites.bfcl.reading import Source
 from asyncguard_benchmark.suites.bfcl.worlds import pairs, replayed, world_of
@@ -67,17 +67,13 @@ def _of_entries(source: Source) -> list[list[tuple[Mapping[str, Any], list[list[
 
 def _own_truth(sandbox: Sandbox, cuts: Sequence[tuple[Mapping[str, Any], list[list[Any]]]]) -> bool:
     """Return True if the truth, taken for an agent's calls, is found to be right."""
-    for world, calls in cuts:
-        judged = sandbox.call("judge", {"world": world, "truth": calls, "made": calls})
-        if judged["differing"] or Counter(judged["truth"]) - Counter(judged["made"]):
-            return False
-    return True
+    return all(judge(sandbox, world, calls, calls).accepted for world, calls in cuts)
 
 
 def _as_in_full(sandbox: Sandbox, cut: Cut, full: Sequence[str]) -> bool:
     """Return True if a single task runs without an error and answers as the same calls do in the whole entry."""
     world, calls = world_of(cut.entry, cut.class_name, cut.setup), pairs(cut.calls)
-    texts = sandbox.call("judge", {"world": world, "truth": calls, "made": []})["truth"]
+    texts = list(judge(sandbox, world, calls, []).truth)
     expected = [
         text
         for call, text in zip(cut.entry.calls, full, strict=True)

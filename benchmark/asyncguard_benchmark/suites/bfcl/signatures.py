@@ -50,7 +50,7 @@ def _method(node: ast.FunctionDef) -> Method:
     for each, default in pairs:
         try:
             defaults[each.arg] = ast.literal_eval(default)
-        except ValueError:  # an expression; whoever leaves the argument out gets what the code says
+        except ValueError:  # an expression: a call without it gets what the code says
             continue
     return Method(
         name=node.name,
