@@ -97,6 +97,7 @@ def test_a_suite_in_a_temporary_folder_is_listed_played_scored_and_reported(
         "asynctool",
         "hazards",
         "missions",
+        "nestful",
         "toolbench_x",
         "toy",
     ]
