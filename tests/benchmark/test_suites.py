@@ -98,6 +98,7 @@ def test_a_suite_in_a_temporary_folder_is_listed_played_scored_and_reported(
         "bfcl",
         "hazards",
         "missions",
+        "nestful",
         "toolbench_x",
         "toy",
     ]
