@@ -16,7 +16,7 @@ from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.episode import FORMAT, Episode, Run
 from asyncguard_benchmark.harness.episode_key import EpisodeKey
-from asyncguard_benchmark.harness.foreign import opened
+from asyncguard_benchmark.harness.foreign import World, opened
 from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.names import FEW_SHOT, PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
@@ -203,10 +203,12 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     )
     with opened(composition) as world:
         episode = player(composition, playing, run)
+        noted = _noted(world, episode)
     if world is not None and world.ended is not None:
         raise SandboxError(world.ended)
     settings = {
         **episode.settings,
+        **noted,
         "arm": condition.arm,
         "declared": condition.declared,
         "agent": dict(condition.agent.settings),
@@ -215,6 +217,14 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     messages = episode.messages if keep_messages else ()
     whole = replace(episode, agent=condition.agent_name, settings=settings, messages=messages)
     return Played(episode=whole, seconds=time.perf_counter() - started)
+
+
+def _noted(world: World | None, episode: Episode) -> dict[str, Any]:
+    """Return what the suite of foreign tasks notes of an episode whose processes all run still."""
+    suite = registry().suite_of(episode.composition.sub_tasks[0].category)
+    if world is None or world.ended is not None or not suite.world_notes:
+        return {}
+    return {"foreign": dict(suite.load(suite.world_notes)(world, episode))}
 
 
 def _example(cell: Cell) -> str:

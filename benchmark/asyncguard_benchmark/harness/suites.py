@@ -68,6 +68,9 @@ class BenchmarkSuite:
     toolsets have none. Called often: keep what it makes."""
     world: str = ""
     """``(Composition) -> World`` of `harness/foreign.py`: what foreign tools run in; needed with `task_tools`."""
+    world_notes: str = ""
+    """``(World, Episode) -> Mapping[str, Any]``: noted in the settings of an episode, under `foreign`, while its world
+    is open; JSON by which the scorer judges without running foreign code."""
     adapters: tuple[str, ...] = ()
     """The same for ``asyncguard bench adapt``: each adds the format of a download of another benchmark."""
     closing: bool = False

@@ -55,8 +55,9 @@ def judge(world: World, truth: list[Call], made: list[Call]) -> dict[str, Any]:
     """Run the ground truth and the calls of an agent on an instance each, and compare.
 
     Returns:
-        ``{"truth": texts, "made": texts, "differing": public attributes, "private": private attributes, "generator":
-        true if a generator of random numbers stands elsewhere}``; no values.
+        ``{"truth": texts, "made": texts, "differing": public attributes, "changed": those that the truth
+        changes, "private": private attributes, "generator": true if a generator of random numbers stands elsewhere}``;
+        no values.
     """
     gold, own = _made(world), _made(world)
     truth_results = [_called(gold, *each) for each in truth]
@@ -66,6 +67,7 @@ def judge(world: World, truth: list[Call], made: list[Call]) -> dict[str, Any]:
         "truth": truth_results,
         "made": made_results,
         "differing": _differing(own, gold),
+        "changed": _differing(_made(world), gold),
         "private": private,
         "generator": any(isinstance(vars(gold).get(name), Random) for name in private),
     }

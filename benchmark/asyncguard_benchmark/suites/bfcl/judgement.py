@@ -25,6 +25,8 @@ class Judgement:
     """Names of the public attributes in which the final states differ."""
     private: tuple[str, ...]
     """Names of the private ones; they count for `state_strict` alone."""
+    changed: tuple[str, ...]
+    """Names of the public attributes that the truth changes."""
     generator: bool
     """True if the generator of random numbers stands elsewhere, so that all later ids are others."""
 
@@ -72,5 +74,6 @@ def judge(
         made=tuple(found["made"]),
         differing=tuple(found["differing"]),
         private=tuple(found["private"]),
+        changed=tuple(found["changed"]),
         generator=bool(found["generator"]),
     )

@@ -9,10 +9,8 @@ from asyncguard_benchmark.harness.sandbox import Sandbox
 from asyncguard_benchmark.suites.bfcl.judgement import judge
 from asyncguard_benchmark.suites.bfcl.projections import Cut, TaskKind, cuts_of
 from asyncguard_benchmark.suites.bfcl.reading import Source
+from asyncguard_benchmark.suites.bfcl.shown import ERROR
 from asyncguard_benchmark.suites.bfcl.worlds import pairs, replayed, world_of
-
-ERROR = "Error during execution: "
-"""Beginning of the text of a call that raised."""
 
 
 def dynamic_figures(source: Source, sandbox: Sandbox) -> dict[str, Any]:

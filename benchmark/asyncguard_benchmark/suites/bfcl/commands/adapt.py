@@ -1,4 +1,4 @@
-"""``bench adapt bfcl``: says what a copy of bfcl-eval holds, and replays its ground truth."""
+"""``bench adapt bfcl``: says what a copy of bfcl-eval holds, replays its ground truth, and plays its tasks."""
 
 from argparse import Namespace
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.suites.bfcl.commands.play import play
 from asyncguard_benchmark.suites.bfcl.figures import static_figures
 from asyncguard_benchmark.suites.bfcl.package import read_package
 from asyncguard_benchmark.suites.bfcl.reading import Source, read_source
@@ -21,6 +22,10 @@ class ForeignCodeRefused(BenchmarkError):
     """The tools would run, and the option that allows it was not given."""
 
 
+class NothingAskedError(BenchmarkError):
+    """The command line says neither to read, nor to replay, nor to play."""
+
+
 class BrokenSourceError(BenchmarkError):
     """Parts of the package cannot be read, or lack a module that they import."""
 
@@ -31,7 +36,13 @@ def execute(options: Namespace) -> int:
     release = RELEASES.get(source.package.version)
     if options.check:
         return _say(options, source, static_figures(source), release.static if release else {})
+    if not options.replay and not options.compose:
+        raise NothingAskedError(
+            "say what to do: --check, --replay, or --compose S2=60,C2=60 to play"
+        )
     _allowed(options, source)
+    if options.compose:
+        return play(options, source)
     return _say(options, source, _replayed(source), release.dynamic if release else {})
 
 
