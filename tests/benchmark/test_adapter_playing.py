@@ -15,6 +15,7 @@ from asyncguard import GuardConfig, Timing
 from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, calls
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.sandbox import SandboxLimits
 from asyncguard_benchmark.harness.scoring.answers import AnswerKind, Ending
 from asyncguard_benchmark.services.common_tools import REPORT, SUBMIT
 from asyncguard_benchmark.suites.toolbench_x.download import Instance, Layout, read_download
@@ -26,7 +27,6 @@ from asyncguard_benchmark.suites.toolbench_x.play import (
     Playing,
     play,
 )
-from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
 from asyncguard_benchmark.suites.toolbench_x.scorer import ending_of, kind_of, summary
 
 SAMPLE = Path(__file__).with_name("toolbench_x_sample")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.suites.toolbench_x.sandbox import (
+from asyncguard_benchmark.harness.sandbox import (
     ForeignError,
     Load,
     Sandbox,
@@ -145,7 +145,8 @@ def test_harmless_things_work(shared: Sandbox) -> None:
     assert shared.call("rename", {"path": "note2"}) is None
     assert shared.call("remove", {"path": "note2"}) is None
     names, folder, ours = shared.call("listing", {})
-    assert set(names) - {"LC_CTYPE"} == {"HOME", "LANG", "PATH", "TMPDIR", "USER_PROMPT"}
+    made = {"HOME", "LANG", "PATH", "PYTHONHASHSEED", "TMPDIR", "USER_PROMPT"}
+    assert set(names) - {"LC_CTYPE"} == made
     assert "asyncguard-sandbox-" in folder
     assert ours is False
 
@@ -201,6 +202,30 @@ def test_a_module_that_cannot_be_loaded_is_named(tmp_path: Path, text: str, expe
         sandbox.__enter__()
 
 
+def test_functions_of_several_files_are_called_by_keyword_and_by_position(tmp_path: Path) -> None:
+    """Each file keeps its own state; one that cannot be loaded fails its own calls only; sets have one order."""
+    files = {
+        "one": "n = 0\ndef one(a, b):\n    global n; n += 1; return [a, b, n]",
+        "two": "n = 10\ndef two(*, a): return a + n",
+        "broken": "1 / 0\ndef broken(): pass",
+        "order": "def order(): return str({'a', 'b', 'c', 'd', 'e'})",
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    load = Load(functions={name: tmp_path / f"{name}.py" for name in files})
+    with Sandbox(load, QUICK) as sandbox:
+        assert sandbox.call("one", {"b": 2}, [1]) == [1, 2, 1]
+        assert sandbox.call("one", {"b": 1, "a": 2}) == [2, 1, 2]
+        assert sandbox.call("two", {"a": 1}) == 11
+        with pytest.raises(ZeroDivisionError):
+            sandbox.call("broken", {})
+        with pytest.raises(TypeError, match="positional"):
+            sandbox.call("two", {}, [1])
+        first = sandbox.call("order", {})
+    with Sandbox(load, QUICK) as sandbox:
+        assert sandbox.call("order", {}) == first
+
+
 def test_limits_are_above_zero() -> None:
     """A limit of nothing would end every worker."""
     with pytest.raises(ValueError, match="memory_mb"):
@@ -210,7 +235,7 @@ def test_limits_are_above_zero() -> None:
 ORPHAN = """
 import sys, threading
 from pathlib import Path
-from asyncguard_benchmark.suites.toolbench_x.sandbox import Load, Sandbox
+from asyncguard_benchmark.harness.sandbox import Load, Sandbox
 with Sandbox(Load(module=Path(sys.argv[1]), names=["loop", "add"])) as sandbox:
     threading.Thread(target=sandbox.call, args=("loop", {}), daemon=True).start()
     print(sandbox._process.pid, sandbox._folder, flush=True)

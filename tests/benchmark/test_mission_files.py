@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main
-from asyncguard_benchmark.suites.missions.json_lines import LONGEST_TEXT
+from asyncguard_benchmark.harness.json_lines import LONGEST_TEXT
 from asyncguard_benchmark.suites.missions.result_rows import read_results
 from asyncguard_benchmark.suites.missions.scorers.summary import summary
 from asyncguard_benchmark.suites.missions.scorers.verdict import judge

@@ -11,9 +11,9 @@ from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.harness.scoring.canonical import canonical, freeze, same
 from asyncguard_benchmark.harness.scoring.checks import state
 from asyncguard_benchmark.harness.scoring.evidence import evidence_of
+from asyncguard_benchmark.harness.scoring.explain import Finding, FindingKind, findings
 from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore, score
 from asyncguard_benchmark.services.catalogue import tools_of
-from asyncguard_benchmark.suites.asynctool.scorers.explain import Finding, FindingKind, findings
 from tests.benchmark.builders import SUB_TASKS, Call, compose, gold, played
 
 PAIR = compose("fs-07", "tb-07")

@@ -95,8 +95,10 @@ def test_a_suite_in_a_temporary_folder_is_listed_played_scored_and_reported(
     suites = json.loads(said["list suites"])["suites"]
     assert [each["name"] for each in suites] == [
         "asynctool",
+        "bfcl",
         "hazards",
         "missions",
+        "nestful",
         "toolbench_x",
         "toy",
     ]
@@ -175,7 +177,7 @@ def test_two_suites_with_one_name_are_refused(
 
 def test_unknown_names_are_answered_by_those_there_are() -> None:
     """Of suites, categories, sets and agents."""
-    with pytest.raises(UnknownNameError, match="no suite 'x'; there are asynctool, hazards, miss"):
+    with pytest.raises(UnknownNameError, match="no suite 'x'; there are asynctool, bfcl, "):
         registry().suite("x")
     with pytest.raises(UnknownNameError, match="no category 'XX'; there are DM, FS"):
         toolset_of("XX")

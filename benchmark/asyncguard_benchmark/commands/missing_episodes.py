@@ -9,9 +9,9 @@ from asyncguard_benchmark.commands.model_options import asking_of
 from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.commands.worker_options import worker_pool_of
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.campaign import Cell, Played, key_of, play_all
+from asyncguard_benchmark.harness.campaign import Cell, Failed, Played, key_of, play_each
 from asyncguard_benchmark.harness.journal import Journal, place_of
-from asyncguard_benchmark.harness.models.play import Failed, play_models
+from asyncguard_benchmark.harness.models.play import play_models
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -120,6 +120,6 @@ def _outcomes(
     if pool is not None:
         yield from pool.play_all(others, keep_messages=messages)
     else:
-        yield from play_all(others, options.jobs, keep_messages=messages)
+        yield from play_each(others, options.jobs, keep_messages=messages)
     if models:
         yield from play_models(models, asking_of(options, spent), options.jobs)

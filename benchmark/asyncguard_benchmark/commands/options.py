@@ -107,6 +107,12 @@ played if agents, tasks or compositions are not those that the design was frozen
 
 """
 
+_ADAPT_EXAMPLES = """\
+examples:
+  asyncguard bench adapt toolbench-x --help               the formats have options of their own
+  asyncguard bench adapt toolbench-x DIR --check          what is there, what is missing, what is broken
+"""
+
 
 def parser() -> argparse.ArgumentParser:
     """Return the whole command line."""
@@ -128,6 +134,7 @@ def parser() -> argparse.ArgumentParser:
     for suite in registry().suites.values():
         for add in suite.commands:
             suite.load(add)(commands)
+    _adapt(commands)
     return top
 
 
@@ -355,6 +362,15 @@ def _results(commands: Any) -> None:
     add_jobs(made)
     _add_resamples(made)
     add_out(made, "RESULTS.md", "where it goes; a picture goes beside it")
+
+
+def _adapt(commands: Any) -> None:
+    text = "read or play a download of another benchmark"
+    top = commands.add_parser("adapt", help=text, **described(text, _ADAPT_EXAMPLES))
+    formats = top.add_subparsers(title="formats", metavar="FORMAT", required=True)
+    for suite in registry().suites.values():
+        for add in suite.adapters:
+            suite.load(add)(formats)
 
 
 def _export(commands: Any) -> None:

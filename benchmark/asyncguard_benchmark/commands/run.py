@@ -14,9 +14,8 @@ from asyncguard_benchmark.commands.output import console, print_json, table
 from asyncguard_benchmark.commands.worker_options import without_options
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import ALL, with_rules
-from asyncguard_benchmark.harness.campaign import Cell, Contestant, Grid
+from asyncguard_benchmark.harness.campaign import Cell, Contestant, Failed, Grid
 from asyncguard_benchmark.harness.journal import read_lines
-from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import AgentSpec, agent_class, rule_at
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells

@@ -3,11 +3,11 @@
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -16,12 +16,16 @@ from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.harness.arms import NONE, arm_of
 from asyncguard_benchmark.harness.episode import FORMAT, Episode, Run
 from asyncguard_benchmark.harness.episode_key import EpisodeKey
+from asyncguard_benchmark.harness.foreign import World, opened
 from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.names import FEW_SHOT, PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.registry import player_of
+from asyncguard_benchmark.harness.sandbox import SandboxError
 from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
 from asyncguard_benchmark.harness.suites import registry
+
+_T = TypeVar("_T")
 
 
 class Contestant(Protocol):
@@ -80,6 +84,14 @@ class Played:
 
     episode: Episode
     seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """An episode that the infrastructure ended; it is left out of every figure, and counted."""
+
+    key: EpisodeKey
+    error: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +179,9 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
         cell: The episode to play.
         agent: Agent that plays it, if not the one that the condition's contestant makes.
         keep_messages: True if the episode keeps its conversation; no score needs it, and it is most of the size.
+
+    Raises:
+        SandboxError: a process that ran foreign code has ended; what the agent did then is no sample of it.
     """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
@@ -186,9 +201,14 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
         seed=condition.seed,
         contract=condition.contract,
     )
-    episode = player(composition, playing, run)
+    with opened(composition) as world:
+        episode = player(composition, playing, run)
+        noted = _noted(world, episode)
+    if world is not None and world.ended is not None:
+        raise SandboxError(world.ended)
     settings = {
         **episode.settings,
+        **noted,
         "arm": condition.arm,
         "declared": condition.declared,
         "agent": dict(condition.agent.settings),
@@ -197,6 +217,14 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
     messages = episode.messages if keep_messages else ()
     whole = replace(episode, agent=condition.agent_name, settings=settings, messages=messages)
     return Played(episode=whole, seconds=time.perf_counter() - started)
+
+
+def _noted(world: World | None, episode: Episode) -> dict[str, Any]:
+    """Return what the suite of foreign tasks notes of an episode whose processes all run still."""
+    suite = registry().suite_of(episode.composition.sub_tasks[0].category)
+    if world is None or world.ended is not None or not suite.world_notes:
+        return {}
+    return {"foreign": dict(suite.load(suite.world_notes)(world, episode))}
 
 
 def _example(cell: Cell) -> str:
@@ -220,8 +248,30 @@ def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) ->
         jobs: Processes; with 1 everything happens in this one.
         keep_messages: True if episodes keep their conversations.
     """
-    cells = list(cells)
-    playing = partial(play, keep_messages=keep_messages)
+    yield from _mapped(partial(play, keep_messages=keep_messages), list(cells), jobs)
+
+
+def play_each(
+    cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True
+) -> Iterator[Played | Failed]:
+    """Play episodes in the order given, and go on where the sandbox of one has ended.
+
+    Args:
+        cells: Episodes to play.
+        jobs: Processes; with 1 everything happens in this one.
+        keep_messages: True if episodes keep their conversations.
+    """
+    yield from _mapped(partial(_tried, keep_messages=keep_messages), list(cells), jobs)
+
+
+def _tried(cell: Cell, *, keep_messages: bool) -> Played | Failed:
+    try:
+        return play(cell, keep_messages=keep_messages)
+    except SandboxError as problem:
+        return Failed(key=key_of(cell), error=str(problem))
+
+
+def _mapped(playing: Callable[[Cell], _T], cells: Sequence[Cell], jobs: int) -> Iterator[_T]:
     if jobs == 1 or len(cells) < 2:
         yield from map(playing, cells)
         return

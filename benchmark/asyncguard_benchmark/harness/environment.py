@@ -19,6 +19,7 @@ from typing import Any
 from asyncguard_benchmark.errors import UnknownSubTaskError
 from asyncguard_benchmark.harness.fault_pipeline import Pipeline
 from asyncguard_benchmark.harness.faults import Firing
+from asyncguard_benchmark.harness.foreign import foreign_tools
 from asyncguard_benchmark.harness.saved_form import Count, Truth, saved_form
 from asyncguard_benchmark.harness.scenario import Composition, Regime
 from asyncguard_benchmark.services.service import copy_json
@@ -92,8 +93,10 @@ class Environment:
         self.composition = composition
         self.regime = regime
         self._seed = seed
+        foreign = foreign_tools()
         self._tools = {
-            task.id: Pipeline(task, composition.faults) for task in composition.sub_tasks
+            task.id: Pipeline(task, composition.faults, foreign.get(task.id))
+            for task in composition.sub_tasks
         }
         self._issued: Counter[str] = Counter()
         self._records: list[CallRecord] = []

@@ -28,7 +28,7 @@ from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.common_tools import DESCRIBE, describe_tool
 from asyncguard_benchmark.services.contracts import Contract, declared
-from asyncguard_benchmark.services.declarations import State
+from asyncguard_benchmark.services.declarations import State, Tool
 from asyncguard_benchmark.services.service import Executor, error, refusal, serialise
 
 
@@ -66,12 +66,15 @@ class _Broken(Exception):
 class Pipeline:
     """The tools of one sub-task, with the faults that were put on them."""
 
-    def __init__(self, task: SubTask, faults: Sequence[Fault] = ()) -> None:
+    def __init__(
+        self, task: SubTask, faults: Sequence[Fault] = (), own: Mapping[str, Tool] | None = None
+    ) -> None:
         """Set the faults.
 
         Args:
             task: The sub-task.
             faults: Those of the composition; the ones that are put on other sub-tasks are left out.
+            own: The tools of a foreign task, which can be called.
 
         Raises:
             ValueError: a fault cannot be put where it is put.
@@ -81,7 +84,7 @@ class Pipeline:
             injection(task, fault) for fault in faults if fault.task == task.id
         )
         self._drifted = _drifted(self._injections)
-        tools = dict(tools_of(task))
+        tools = dict(tools_of(task) if own is None else own)
         self._live = {name: declared(tool) for name, tool in tools.items()}
         self._live |= {name: each.mode.live(each.spot) for name, each in self._drifted.items()}
         self._validators = {

@@ -19,6 +19,7 @@ from asyncguard_benchmark.harness.scenario import (
     SubTask,
     Suite,
 )
+from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import names_of, toolset_of
 
 _SUB_TASK = TypeAdapter(SubTask)
@@ -62,15 +63,26 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
             except UnknownNameError as problem:
                 raise DataError(f"{where}.category", str(problem)) from problem
     task = parse(_SUB_TASK, value, where)
-    unknown = sorted(set(task.tools) - names_of(task.category))
+    foreign = bool(registry().suite_of(task.category).task_tools)
+    if foreign != (task.origin is not None):
+        has = "lacks the" if foreign else "may not have an"
+        raise DataError(f"{where}.origin", f"a task of category {task.category} {has} origin")
+    if not foreign:
+        _check_tools(task, where)
+    wrong = toolset_of(task.category).state_problem(task.initial_state)
+    if wrong is not None:
+        raise DataError(f"{where}.initial_state{wrong.json_path[1:]}", wrong.message[:300])
+    if foreign:  # its state describes its tools
+        _check_tools(task, where)
+    return task
+
+
+def _check_tools(task: SubTask, where: str) -> None:
+    unknown = sorted(set(task.tools) - names_of(task))
     if unknown:
         raise DataError(where, f"category {task.category} has no tools {unknown}")
     if len(set(task.tools)) != len(task.tools):
         raise DataError(f"{where}.tools", "names a tool twice")
-    wrong = toolset_of(task.category).state_problem(task.initial_state)
-    if wrong is not None:
-        raise DataError(f"{where}.initial_state{wrong.json_path[1:]}", wrong.message[:300])
-    return task
 
 
 def _place(value: Any, where: str) -> str:
@@ -81,7 +93,7 @@ def _place(value: Any, where: str) -> str:
 
 def sub_task_to_json(task: SubTask) -> dict[str, Any]:
     """Return the inverse of `sub_task_from_json`."""
-    return dict(_SUB_TASK.dump_python(task))
+    return dict(_SUB_TASK.dump_python(task, exclude=set() if task.origin else {"origin"}))
 
 
 def composition_from_json(value: Any, where: str) -> Composition:
@@ -113,7 +125,9 @@ def _sub_task(text: str) -> SubTask:
 
 def composition_to_json(composition: Composition) -> dict[str, Any]:
     """Return the inverse of `composition_from_json`; a clean composition has the form that it had before faults."""
-    left_out = set() if composition.faults else {"faults"}
+    left_out: dict[str, Any] = {} if composition.faults else {"faults": True}
+    if composition.sub_tasks[0].origin is None:
+        left_out["sub_tasks"] = {"__all__": {"origin"}}
     return dict(_COMPOSITION.dump_python(composition, exclude=left_out))
 
 

@@ -234,6 +234,23 @@ def _member(category: Any) -> StrEnum:
 
 @saved_form()
 @dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Place of a task from another benchmark. The code of its tools is foreign, and runs by permission only."""
+
+    source: Text
+    """Name of the benchmark."""
+    version: Text
+    """Version or digest of the data."""
+    id: Text
+    """Id of the task there."""
+    kind: Text
+    """Part of the data that the task is."""
+    results: tuple[str, ...]
+    """Results of the gold calls as an agent sees them, recomputed when the task was made."""
+
+
+@saved_form("origin")
+@dataclass(frozen=True, kw_only=True)
 class SubTask:
     """One user goal with its own hidden state."""
 
@@ -249,10 +266,14 @@ class SubTask:
     """JSON; never changed: executors copy it."""
     gold: tuple[GoldCall, ...]
     """Strictly ordered, at least two."""
+    origin: Origin | None = None
+    """Place of a task that was not written for this benchmark."""
 
     def __post_init__(self) -> None:
         if len(self.gold) < 2:
             raise ValueError("a sub-task needs at least two gold calls")
+        if self.origin is not None and len(self.origin.results) != len(self.gold):
+            raise ValueError("the origin must have one result for each gold call")
         for position, call in enumerate(self.gold):
             if call.tool not in self.tools:
                 raise ValueError(
@@ -283,6 +304,8 @@ class Composition:
             raise ValueError(f"{self.kind} needs {self.kind.size} sub-tasks, not {len(ids)}")
         if (len({task.category for task in self.sub_tasks}) > 1) != self.kind.cross:
             raise ValueError(f"the categories do not fit {self.kind}")
+        if len({task.origin is None for task in self.sub_tasks}) > 1:
+            raise ValueError("tasks of this benchmark and of others are mixed")
         if len(set(self.faults)) != len(self.faults):
             raise ValueError("a fault is named twice; its severity says how often it strikes")
         for fault in self.faults:

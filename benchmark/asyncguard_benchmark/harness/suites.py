@@ -66,6 +66,16 @@ class BenchmarkSuite:
     the command wrote to its `--out`."""
     commands: tuple[str, ...] = ()
     """``(subparsers) -> None``: each adds a command of ``asyncguard bench``; loaded for help, so keep it light."""
+    task_tools: str = ""
+    """``(SubTask) -> Mapping[str, Tool]``: the tools of a task that brings its own, for a suite of foreign tasks; its
+    toolsets have none. Called often: keep what it makes."""
+    world: str = ""
+    """``(Composition) -> World`` of `harness/foreign.py`: what foreign tools run in; needed with `task_tools`."""
+    world_notes: str = ""
+    """``(World, Episode) -> Mapping[str, Any]``: noted in the settings of an episode, under `foreign`, while its world
+    is open; JSON by which the scorer judges without running foreign code."""
+    adapters: tuple[str, ...] = ()
+    """The same for ``asyncguard bench adapt``: each adds the format of a download of another benchmark."""
     closing: bool = False
     """True if its tasks end by `submit_answer` or `report_problem`, and its tools raise what goes wrong, as in life."""
 
@@ -216,7 +226,7 @@ def _found() -> Iterator[BenchmarkSuite]:
 
 
 def _check(name: str, suite: BenchmarkSuite) -> None:
-    for given, needed in (("sets", "compositions"), ("toolsets", "score")):
+    for given, needed in (("sets", "compositions"), ("toolsets", "score"), ("task_tools", "world")):
         if getattr(suite, given) and not getattr(suite, needed):
             raise BrokenSuiteError(f"the suite {name} has {given} and no {needed}")
 

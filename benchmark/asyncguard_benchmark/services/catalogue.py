@@ -29,14 +29,20 @@ def toolsets() -> dict[StrEnum, Toolset]:
     return {each.category: each for each in map(toolset_of, registry().categories)}
 
 
-def names_of(category: str) -> set[str]:
-    """Return the tools that may be on an API list, those that all tasks of the suite have among them."""
-    common = COMMON_NAMES if registry().suite_of(category).closing else ()
-    return {*toolset_of(category).tools, *common}
+def names_of(task: SubTask) -> set[str]:
+    """Return the tools that may be on the API list of a task, those that all tasks of the suite have among them."""
+    suite = registry().suite_of(task.category)
+    if suite.task_tools:
+        return set(suite.load(suite.task_tools)(task))
+    return {*toolset_of(task.category).tools, *(COMMON_NAMES if suite.closing else ())}
 
 
 def tools_of(task: SubTask) -> Mapping[str, Tool]:
-    """Return the tools on the API list of a sub-task."""
+    """Return the tools on the API list of a sub-task; those of a foreign task can be described and not be called."""
+    suite = registry().suite_of(task.category)
+    if suite.task_tools:
+        made: Mapping[str, Tool] = suite.load(suite.task_tools)(task)
+        return made
     return tools_named(task.category, task.tools)
 
 

@@ -103,6 +103,8 @@ class Tool:
     """``run(state, **arguments)`` gives a JSON value or None, or raises ToolFailure before it changes anything."""
     remedies: Remedies = NO_REMEDIES
     """Declarations for faults; none, for a tool that has none."""
+    foreign: bool = False
+    """True if its code is not ours: it takes numbers as they are written, and no agent computes it in its head."""
 
     def __post_init__(self) -> None:
         if TASK_ARGUMENT in self._arguments:
@@ -176,6 +178,28 @@ class Tool:
             "description": self.description,
             "parameters": dict(self.parameters),
         }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForeignTool(Tool):
+    """A tool of a task from another benchmark: its description is data, and its code judges the arguments itself."""
+
+    schema: Mapping[str, Any]
+    """JSON schema of the arguments."""
+    foreign: bool = True
+
+    def __post_init__(self) -> None:
+        if TASK_ARGUMENT in self.schema["properties"]:
+            raise ValueError(f"{self.name}: {TASK_ARGUMENT!r} is reserved")
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the JSON schema of the arguments."""
+        return self.schema
+
+    def problem(self, arguments: Mapping[str, Any]) -> ValidationError | None:
+        """Return None: published code answers wrong arguments in its own way."""
+        return None
 
 
 def tool(

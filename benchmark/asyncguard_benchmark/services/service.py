@@ -91,7 +91,8 @@ class Executor:
         # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
         state = copy_json(self._state) if tool.writes else self._state
         try:
-            result = tool.run(state, **{**tool.defaults, **plain_numbers(dict(arguments))})
+            given = dict(arguments) if tool.foreign else plain_numbers(dict(arguments))
+            result = tool.run(state, **{**({} if tool.foreign else tool.defaults), **given})
         except OverflowError as problem:
             raise ToolFailure(f"A number is too large for {tool_name}.") from problem
         self._state = state

@@ -51,7 +51,7 @@ class PlanStep:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """JSON schema of the arguments, as the API list shows it."""
     head: Tool | None = None
-    """The tool itself if it is a pure function without state, which one may compute in one's head; None otherwise."""
+    """The tool itself if it is a pure function of ours without state, which an agent may compute in its head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def _step(task: SubTask, call: GoldCall) -> PlanStep:
         operands=operands,
         derivations=derivations,
         parameters=schema,
-        head=None if tool.reads or tool.writes else tool,
+        head=None if tool.reads or tool.writes or tool.foreign else tool,
     )
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.campaign import Cell, Played, key_of, play
-from asyncguard_benchmark.harness.episode_key import EpisodeKey
+from asyncguard_benchmark.harness.campaign import Cell, Failed, Played, key_of, play
 from asyncguard_benchmark.harness.models.metered import (
     Budget,
     BudgetExhaustedError,
@@ -16,6 +15,7 @@ from asyncguard_benchmark.harness.models.metered import (
     Record,
 )
 from asyncguard_benchmark.harness.models.quota import Quota
+from asyncguard_benchmark.harness.sandbox import SandboxError
 
 MOST_FAILURES = 5
 """Failures in a row after which a run stops: a wrong key or address fails every time."""
@@ -23,14 +23,6 @@ MOST_FAILURES = 5
 
 class ModelUnreachableError(BenchmarkError):
     """So many episodes failed in a row that the next ones would, too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failed:
-    """An episode that the infrastructure ended; it is left out of every figure, and counted."""
-
-    key: EpisodeKey
-    error: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +40,7 @@ class Asking:
         """
         try:
             return self.played(cell)
-        except InfrastructureError as problem:
+        except (InfrastructureError, SandboxError) as problem:
             return Failed(key=key_of(cell), error=str(problem))
 
     def played(self, cell: Cell) -> Played:

@@ -30,7 +30,22 @@ def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
     mode = mode_of(composition)
     if not declared:
         return [ToolSpec(name=name, mode=mode) for name in composition_tools(composition)]
+    if any(task.origin is not None for task in composition.sub_tasks):
+        return _foreign_specs(composition, mode)
     return list(_specs(tuple((t.id, t.category, t.tools) for t in composition.sub_tasks), mode))
+
+
+def _foreign_specs(composition: Composition, mode: Mode) -> list[ToolSpec]:
+    """Return the declarations of tools that tasks bring with them; not kept, as tasks with one list may differ."""
+    return [
+        _spec(
+            tool,
+            {task.id: task.tools for task in composition.sub_tasks if name in task.tools},
+            mode,
+            None,
+        )
+        for name, tool in composition_tools(composition).items()
+    ]
 
 
 def mode_of(composition: Composition) -> Mode:

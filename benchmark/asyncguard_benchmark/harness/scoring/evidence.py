@@ -1,10 +1,12 @@
 """Evidence for the scorers of one sub-task: ground truth and trajectory, both executed afresh.
 
-The responses in a saved trajectory are not believed: everything is executed again, on executors of its own. The same
+The responses in a saved trajectory are not believed: everything is executed again, on executors of its own; only of
+tasks whose code is foreign they are taken as they were noted. The same
 calls on the same sub-task under the same faults are executed once in a process, as executors are deterministic:
 thousands of episodes share the ground truth, and many of them their calls.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,6 +19,7 @@ from asyncguard_benchmark.harness.faults import Fault
 from asyncguard_benchmark.harness.scenario import GoldCall, SubTask
 from asyncguard_benchmark.harness.scoring.canonical import CanonicalCall, canonical
 from asyncguard_benchmark.services.catalogue import tools_of
+from asyncguard_benchmark.services.service import plain_numbers, serialise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,14 +77,39 @@ def _replayed(key: _Calls) -> Replay:
 
 
 def _made(task: SubTask, calls: Sequence[CallRecord], faults: Sequence[Fault]) -> Replay:
+    if task.origin is not None:
+        return _recorded(task, calls, [call.response for call in calls])
     text = repr([(call.tool, call.arguments) for call in calls])
     placed = tuple(fault for fault in faults if fault.task == task.id)
     key = _Calls(identity=id(task), faults=placed, text=text, task=task, calls=calls)
     return _replayed(key)
 
 
-def _gold(task: SubTask) -> Replay:
+def gold_replay(task: SubTask) -> Replay:
+    """Return the ground truth after its execution; of a foreign task with the results that were noted."""
+    if task.origin is not None:
+        return _recorded(task, task.gold, task.origin.results)
     return _replayed(_Calls(identity=id(task), faults=(), text="", task=task, calls=task.gold))
+
+
+def _recorded(
+    task: SubTask, calls: Sequence[GoldCall | CallRecord], results: Sequence[str]
+) -> Replay:
+    """Return calls of a foreign task with the results that were noted: to score a file must not run foreign code."""
+    tools = tools_of(task)
+    return Replay(
+        calls=tuple(canonical(call.tool, call.arguments, tools) for call in calls),
+        results=tuple(map(_comparable, results)),
+        state=task.initial_state,
+    )
+
+
+def _comparable(text: str) -> str:
+    """Return a result in which 10.0 is 10: calls are the same for both, and the code may answer in kind."""
+    try:
+        return serialise(plain_numbers(json.loads(text)))
+    except ValueError:
+        return text
 
 
 def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
@@ -90,5 +118,5 @@ def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
     for task in episode.composition.sub_tasks:
         records = episode.calls_of(task.id)
         made = _made(task, records, episode.composition.faults)
-        found.append(Evidence(task=task, records=records, gold=_gold(task), made=made))
+        found.append(Evidence(task=task, records=records, gold=gold_replay(task), made=made))
     return tuple(found)

@@ -12,17 +12,17 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.harness.saved_form import Whole, json_value, parse
-from asyncguard_benchmark.suites.missions.dialogues import Dialogue, Mission
-from asyncguard_benchmark.suites.missions.gold_form import graph_of, schema_breaches, tools_of
-from asyncguard_benchmark.suites.missions.gold_graph import late_dependencies
-from asyncguard_benchmark.suites.missions.json_lines import (
+from asyncguard_benchmark.harness.json_lines import (
     LONGEST_LINE,
     Reading,
     check_size,
     gathered,
     named,
 )
+from asyncguard_benchmark.harness.saved_form import Whole, json_value, parse
+from asyncguard_benchmark.suites.missions.dialogues import Dialogue, Mission
+from asyncguard_benchmark.suites.missions.gold_form import graph_of, schema_breaches, tools_of
+from asyncguard_benchmark.suites.missions.gold_graph import late_dependencies
 from asyncguard_benchmark.suites.missions.terms import Subtype, letters_of, relations_of
 
 Language = Literal["en", "zh"]

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import TypeAdapter
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.json_lines import Reading, gathered
 from asyncguard_benchmark.harness.saved_form import Count, parse
 from asyncguard_benchmark.suites.missions.entries import Entry, EntryKey
 from asyncguard_benchmark.suites.missions.gold_form import graph_of, schema_breaches, tools_of
 from asyncguard_benchmark.suites.missions.gold_graph import late_dependencies
-from asyncguard_benchmark.suites.missions.json_lines import Reading, gathered
 from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
 from asyncguard_benchmark.suites.missions.terms import (
     Letter,

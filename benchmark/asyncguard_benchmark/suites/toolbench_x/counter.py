@@ -6,9 +6,9 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 
+from asyncguard_benchmark.harness.sandbox import Sandbox, SandboxError
 from asyncguard_benchmark.suites.toolbench_x.decision_rule import Injector, Visit
 from asyncguard_benchmark.suites.toolbench_x.hazards import Control, Hint
-from asyncguard_benchmark.suites.toolbench_x.sandbox import Sandbox, SandboxError
 from asyncguard_benchmark.suites.toolbench_x.tool_modules import ForeignModule
 
 

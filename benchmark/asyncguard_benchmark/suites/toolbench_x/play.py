@@ -15,12 +15,12 @@ from langchain_core.tools import BaseTool
 
 from asyncguard import AsyncGuardMiddleware, EffectClass, GuardConfig, ToolSpec, build_agent
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.sandbox import Load, Sandbox, SandboxLimits
 from asyncguard_benchmark.services.common_tools import REPORT, SUBMIT
 from asyncguard_benchmark.suites.toolbench_x.answer_desk import Desk
 from asyncguard_benchmark.suites.toolbench_x.counter import Counter
 from asyncguard_benchmark.suites.toolbench_x.decision_rule import Fired
 from asyncguard_benchmark.suites.toolbench_x.download import Instance
-from asyncguard_benchmark.suites.toolbench_x.sandbox import Load, Sandbox, SandboxLimits
 from asyncguard_benchmark.suites.toolbench_x.tool_modules import (
     DEFAULT_INJECTION,
     STRICT,

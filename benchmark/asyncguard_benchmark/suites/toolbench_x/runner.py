@@ -17,9 +17,9 @@ from asyncguard_benchmark.harness.models.metered import (
 )
 from asyncguard_benchmark.harness.models.play import Asking
 from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.sandbox import SandboxError
 from asyncguard_benchmark.suites.toolbench_x.download import Instance
 from asyncguard_benchmark.suites.toolbench_x.play import Outcome, Playing, play
-from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxError
 from asyncguard_benchmark.suites.toolbench_x.scorer import KEY
 
 

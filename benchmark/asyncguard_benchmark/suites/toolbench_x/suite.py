@@ -4,5 +4,5 @@ from asyncguard_benchmark.harness.suites import BenchmarkSuite
 
 SUITE = BenchmarkSuite(
     summary="tasks and tools of a download of ToolBench-X, in a sandbox; played by `bench adapt`",
-    commands=(".commands.options:add_adapt",),
+    adapters=(".commands.options:add_adapt",),
 )

@@ -15,9 +15,9 @@ from asyncguard_benchmark.harness.scoring import checks
 from asyncguard_benchmark.harness.scoring.call_labels import CallLabels
 from asyncguard_benchmark.harness.scoring.canonical import canonical
 from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, replay
+from asyncguard_benchmark.harness.scoring.labels import labels
 from asyncguard_benchmark.services.catalogue import fresh_executor, tools_of
 from asyncguard_benchmark.services.service import Executor, copy_json
-from asyncguard_benchmark.suites.asynctool.scorers.labels import labels
 
 
 @dataclass(frozen=True, kw_only=True)

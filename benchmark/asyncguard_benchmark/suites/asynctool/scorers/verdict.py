@@ -4,12 +4,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.harness.scoring import checks
+from asyncguard_benchmark.harness.scoring import checks, conduct
 from asyncguard_benchmark.harness.scoring.evidence import Evidence, Replay, evidence_of
+from asyncguard_benchmark.harness.scoring.explain import findings
+from asyncguard_benchmark.harness.scoring.labels import labels
 from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore
-from asyncguard_benchmark.suites.asynctool.scorers import conduct
-from asyncguard_benchmark.suites.asynctool.scorers.explain import findings
-from asyncguard_benchmark.suites.asynctool.scorers.labels import labels
 
 
 def score(episode: Episode) -> Score:

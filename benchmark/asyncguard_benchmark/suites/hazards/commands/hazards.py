@@ -13,10 +13,9 @@ from asyncguard_benchmark.commands.output import console, notice, print_json, ta
 from asyncguard_benchmark.commands.report import side_of
 from asyncguard_benchmark.commands.run import NothingToPlayError, estimated
 from asyncguard_benchmark.commands.worker_options import without_options
-from asyncguard_benchmark.harness.campaign import Cell, Contestant
+from asyncguard_benchmark.harness.campaign import Cell, Contestant, Failed
 from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.journal import read_lines
-from asyncguard_benchmark.harness.models.play import Failed
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.assembly import document_of
 from asyncguard_benchmark.harness.report.blocks import Table

@@ -16,9 +16,9 @@ from asyncguard_benchmark.commands.output import (
     with_progress,
 )
 from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.json_lines import Reading
 from asyncguard_benchmark.harness.report.number_format import NO_DATA, number
 from asyncguard_benchmark.suites.missions.entries import Entry
-from asyncguard_benchmark.suites.missions.json_lines import Reading
 from asyncguard_benchmark.suites.missions.published_exceptions import left_out, without_end
 from asyncguard_benchmark.suites.missions.result_rows import read_results
 from asyncguard_benchmark.suites.missions.scorers.metrics import Scorer, judged_by, passed

@@ -1,4 +1,4 @@
-"""``bench adapt``: says what a download of another benchmark holds, and plays it."""
+"""``bench adapt toolbench-x``: says what a download holds, and plays it."""
 
 import json
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""Arguments of ``bench adapt``; nothing heavy is loaded."""
+"""Arguments of ``bench adapt toolbench-x``; nothing heavy is loaded."""
 
 import argparse
 from argparse import Namespace
@@ -10,7 +10,7 @@ from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.play_options import add_arms, add_episodes_file, add_players
 
 if TYPE_CHECKING:
-    from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits
+    from asyncguard_benchmark.harness.sandbox import SandboxLimits
 
 _EXAMPLES = """\
 examples:
@@ -27,12 +27,12 @@ FAULTS = ("none", "own", "rule")
 FRONTS = ("graph", "middleware")
 
 
-def add_adapt(commands: Any) -> None:
-    """Add ``adapt``."""
+def add_adapt(formats: Any) -> None:
+    """Add ``toolbench-x``."""
     made = add_command(
-        commands,
-        "adapt",
-        "read or play a download of another benchmark",
+        formats,
+        "toolbench-x",
+        "read or play a download of ToolBench-X",
         "asyncguard_benchmark.suites.toolbench_x.commands.adapt",
         _EXAMPLES,
     )
@@ -47,7 +47,6 @@ def add_adapt(commands: Any) -> None:
 
 
 def _download(made: Any) -> None:
-    made.add_argument("format", choices=("toolbench-x",), help="whose download it is")
     made.add_argument("folder", type=Path, metavar="DIR", help="the download")
     made.add_argument(
         "--check", action="store_true", help="read everything, run nothing, and say what was found"
@@ -115,7 +114,7 @@ def _limits(made: Any) -> None:
 
 def limits_of(options: Namespace) -> "SandboxLimits":
     """Return the bounds of the sandbox."""
-    from asyncguard_benchmark.suites.toolbench_x.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
+    from asyncguard_benchmark.harness.sandbox import SandboxLimits  # noqa: PLC0415 - help needs no sandbox
 
     return SandboxLimits(seconds=options.call_seconds, memory_mb=options.memory_mb)
 

@@ -77,9 +77,13 @@ class SandboxLimits:
 class Load:
     """Program of a worker."""
 
-    module: Path
-    names: Sequence[str]
-    """Functions that may be called."""
+    module: Path | None = None
+    """File that is loaded when the worker starts; the worker is not ready before."""
+    names: Sequence[str] = ()
+    """Functions of it that may be called."""
+    functions: Mapping[str, Path] = field(default_factory=dict)
+    """Further functions, each with its file, which is loaded when the first of its functions is called: what goes wrong
+    then is the result of that call. Files do not see each other."""
     profile: str | None = None
     """Profile of faults that the module is told to use; None tells it nothing."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -135,12 +139,13 @@ class Sandbox:
         """End the worker."""
         self.close()
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+    def call(self, tool: str, arguments: Mapping[str, Any], positional: Sequence[Any] = ()) -> Any:
         """Call a function.
 
         Args:
             tool: One of the names.
-            arguments: JSON values.
+            arguments: JSON values, passed by keyword.
+            positional: JSON values, passed before them by position.
 
         Returns:
             Its result, a JSON value.
@@ -152,7 +157,8 @@ class Sandbox:
         with self._lock:
             if self.ended is not None or self._process is None or self._process.stdin is None:
                 raise SandboxError(self.ended or "the sandbox is not open")
-            line = json.dumps({"tool": tool, "arguments": dict(arguments)}) + "\n"
+            asked = {"tool": tool, "arguments": dict(arguments), "positional": list(positional)}
+            line = json.dumps(asked) + "\n"
             try:
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
@@ -174,16 +180,20 @@ class Sandbox:
         self.ended = self.ended or "the sandbox is closed"
 
     def _start(self) -> None:
-        limits = asdict(self._limits)
+        load = self._load
         told = {
-            **limits,
-            "module": str(self._load.module.resolve()),
-            "names": list(self._load.names),
+            **asdict(self._limits),
+            "module": None if load.module is None else str(load.module.resolve()),
+            "names": list(load.names),
+            "functions": {name: str(path.resolve()) for name, path in load.functions.items()},
+            "profile": load.profile,
         }
-        told["profile"] = self._load.profile
-        # -I: neither variables, nor the user's packages, nor the folder; -B: nothing is written beside the modules.
-        command = [sys.executable, "-I", "-B", str(_WORKER), json.dumps(told)]
+        # Neither the user's packages (-s) nor the folder (-P), and nothing is written beside the
+        # modules (-B). Not -I, which would drop the seed of the hashes: results that list a set are
+        # the same in each run.
+        command = [sys.executable, "-s", "-P", "-B", str(_WORKER), json.dumps(told)]
         basic = {
+            "PYTHONHASHSEED": "0",
             "PATH": "/usr/bin:/bin",
             "HOME": self._folder,
             "TMPDIR": self._folder,

@@ -1,4 +1,4 @@
-"""Worker for functions of a foreign Python file, a process of its own; started by ``sandbox.py``, never imported.
+"""Worker for functions of foreign Python files, a process of its own; started by ``sandbox.py``, never imported.
 
 It speaks JSON lines over two pipes that it takes away from the foreign code, so that printing cannot disturb them.
 What foreign code may do is bounded by resource limits and by an audit hook, which Python code cannot take off again.
@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, ClassVar, NoReturn, TextIO
 
 _PROFILES = ("strict_no_hint_profile", "guided_with_hint_profile")
 _REFUSED = (
@@ -64,10 +64,11 @@ def main() -> None:
         target=_listen, args=(requests, inbox, Path.cwd()), name="listen", daemon=True
     ).start()
     _limit(settings)
-    _guard(settings["module"])
+    _guard([*filter(None, [settings["module"]]), *settings["functions"].values()])
     most = settings["answer_bytes"]
     try:
         functions, profiled = _functions(settings)
+        functions |= {name: _Lazy(path, name) for name, path in settings["functions"].items()}
     except BaseException as problem:  # noqa: BLE001 - foreign code may raise anything, SystemExit included
         _say(answers, _error(problem), most)
         return
@@ -75,7 +76,10 @@ def main() -> None:
     while True:
         request = json.loads(inbox.get())
         try:
-            answer: dict[str, Any] = {"result": functions[request["tool"]](**request["arguments"])}
+            called = functions[request["tool"]]
+            answer: dict[str, Any] = {
+                "result": called(*request["positional"], **request["arguments"])
+            }
         except BaseException as problem:  # noqa: BLE001 - as above
             answer = _error(problem)
         _say(answers, answer, most)
@@ -112,12 +116,12 @@ def _limit(settings: dict[str, Any]) -> None:
         resource.setrlimit(limit, (value, value))
 
 
-def _guard(module: str) -> None:
+def _guard(files: list[str]) -> None:
     home = os.path.realpath(Path.cwd())
     python = (sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(os.__file__).parent))
     readable = tuple(
         os.path.realpath(each)
-        for each in (*python, *_READABLE, *filter(None, sys.path), module, home)
+        for each in (*python, *_READABLE, *filter(None, sys.path), *files, home)
     )
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -160,14 +164,36 @@ def _check_change(event: str, arguments: tuple[Any, ...], home: str) -> None:
 
 
 def _functions(settings: dict[str, Any]) -> tuple[dict[str, Callable[..., Any]], bool]:
-    spec = importlib.util.spec_from_file_location("foreign_tools", settings["module"])
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{settings['module']} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    if settings["module"] is None:
+        return {}, False
+    module = _loaded(settings["module"], "foreign_tools")
     profiled = bool(settings["profile"]) and _activate(module, settings["profile"])
     return {name: getattr(module, name) for name in settings["names"]}, profiled
+
+
+class _Lazy:
+    """Function of a file that is loaded at the first call of one of its functions."""
+
+    _modules: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, path: str, name: str) -> None:
+        self._path, self._name = path, name
+
+    def __call__(self, *positional: Any, **arguments: Any) -> Any:
+        if self._path not in self._modules:
+            name = f"foreign_tools_{len(self._modules)}"
+            self._modules[self._path] = _loaded(self._path, name)
+        return getattr(self._modules[self._path], self._name)(*positional, **arguments)
+
+
+def _loaded(path: str, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def _activate(module: Any, profile: str) -> bool:

@@ -63,9 +63,9 @@ def _value(line: bytes, where: str) -> Any:
     return value
 
 
-def named(where: str, value: dict[str, Any]) -> str:
-    """Return the place with the id of what stands there."""
-    name = value.get("id")
+def named(where: str, value: dict[str, Any], key: str = "id") -> str:
+    """Return the place with the id of what stands there, which is the value of a key."""
+    name = value.get(key)
     parts = name if isinstance(name, list) else [name]
     return where if name is None else f"{where} ({''.join(map(str, parts))[:60]})"
 
@@ -92,9 +92,15 @@ def check_size(value: dict[str, Any], where: str) -> None:
 
 
 def gathered(
-    path: Path, read: Callable[[str, dict[str, Any]], T]
+    path: Path, read: Callable[[str, dict[str, Any]], T], key: str = "id"
 ) -> tuple[list[T], list[DataError]]:
-    """Read each line of a file by a function that raises `DataError` for what it cannot read."""
+    """Read each line of a file by a function that raises `DataError` for what it cannot read.
+
+    Args:
+        path: The file.
+        read: Makes a value of the place of a line and its object.
+        key: Key of the id, for places.
+    """
     found: list[T] = []
     problems: list[DataError] = []
     for where, value in read_lines(path):
@@ -102,7 +108,7 @@ def gathered(
             problems.append(value)
             continue
         try:
-            place = named(where, value)
+            place = named(where, value, key)
             check_size(value, place)
             found.append(read(place, value))
         except DataError as problem:

@@ -1,0 +1,113 @@
+"""``bench adapt bfcl``: says what a copy of bfcl-eval holds, replays its ground truth, and plays its tasks."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.suites.bfcl.commands.play import play
+from asyncguard_benchmark.suites.bfcl.figures import static_figures
+from asyncguard_benchmark.suites.bfcl.package import read_package
+from asyncguard_benchmark.suites.bfcl.reading import Source, read_source
+from asyncguard_benchmark.suites.bfcl.replay import dynamic_figures
+from asyncguard_benchmark.suites.bfcl.terms import RELEASES
+from asyncguard_benchmark.suites.bfcl.worlds import worker
+
+_SHOWN = 20
+"""Problems that are listed one by one."""
+
+
+class ForeignCodeRefused(BenchmarkError):
+    """The tools would run, and the option that allows it was not given."""
+
+
+class NothingAskedError(BenchmarkError):
+    """The command line says neither to read, nor to replay, nor to play."""
+
+
+class BrokenSourceError(BenchmarkError):
+    """Parts of the package cannot be read, or lack a module that they import."""
+
+
+def execute(options: Namespace) -> int:
+    """Run the command."""
+    source = read_source(read_package(options.path, any_version=options.any_version))
+    release = RELEASES.get(source.package.version)
+    if options.check:
+        return _say(options, source, static_figures(source), release.static if release else {})
+    if not options.replay and not options.compose:
+        raise NothingAskedError(
+            "say what to do: --check, --replay, or --compose S2=60,C2=60 to play"
+        )
+    _allowed(options, source)
+    if options.compose:
+        return play(options, source)
+    return _say(options, source, _replayed(source), release.dynamic if release else {})
+
+
+def _allowed(options: Namespace, source: Source) -> None:
+    if not options.run_foreign_code:
+        raise ForeignCodeRefused(
+            f"the tools in {source.package.place} are Python code from outside, and this runs it. Look at it, and say "
+            "--run-foreign-code to run it in bounded processes without network (a guard-rail, no security boundary), "
+            "best in a container; --check reads everything and runs nothing"
+        )
+    if source.problems and not options.partial:
+        told = "\n  ".join(map(str, source.problems[:_SHOWN]))
+        raise BrokenSourceError(
+            f"{len(source.problems)} parts of {source.package.place} are broken:\n  {told}\n"
+            "--check lists all; --partial goes on with the others"
+        )
+
+
+def _replayed(source: Source) -> Mapping[str, Any]:
+    with worker(source.package.unpacked()) as sandbox:
+        try:
+            return dynamic_figures(source, sandbox)
+        except ImportError as problem:
+            raise BrokenSourceError(
+                f"a class of {source.package.place} cannot be imported: {problem}; MathAPI needs mpmath: "
+                "`pip install mpmath`"
+            ) from problem
+
+
+def _say(
+    options: Namespace, source: Source, found: Mapping[str, Any], expected: Mapping[str, Any]
+) -> int:
+    """Print figures beside the expected ones; return 1 if they differ or parts are broken.
+
+    With --partial broken parts are told and not held against the source, and neither are figures, which they change.
+    """
+    differing = [name for name in expected if found.get(name) != expected[name]]
+    problems = list(map(str, source.problems))
+    failed = bool(differing or problems) and not (options.partial and problems)
+    if options.json:
+        print_json(
+            {
+                "path": source.package.place,
+                "version": source.package.version,
+                "figures": dict(found),
+                "expected": dict(expected),
+                "differing": differing,
+                "problems": problems,
+            }
+        )
+        return int(failed)
+    out = console()
+    lines = [
+        (
+            name,
+            str(value),
+            str(expected.get(name, "not known")),
+            "differs" if name in differing else "",
+        )
+        for name, value in found.items()
+    ]
+    title = f"bfcl-eval {source.package.version}, {source.package.place}"
+    out.print(table(("figure", "found", "expected", ""), lines, title=title))
+    for problem in problems[:_SHOWN]:
+        out.print(f"problem: {problem}")
+    if len(problems) > _SHOWN:
+        out.print(f"... and {len(problems) - _SHOWN} more; --json lists all")
+    return int(failed)
