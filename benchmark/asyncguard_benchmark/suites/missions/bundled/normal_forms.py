@@ -57,7 +57,7 @@ _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _NOT_A_NUMBER = re.compile(
     r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}:\d\d\b|\b[A-Z]{1,5}[- ]\d+\b|\b[A-Za-z]+\d\w*"
 )
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 _UNITS = (100.0, 1000.0)
 """Factors between units of one quantity, as euros and cents, or bar and kilopascals."""
 

@@ -12,7 +12,7 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import Kind
 _CALL = re.compile(r"([a-z]\w*) = ([a-z_]+)(?: (.*))?$")
 _ASKED = re.compile(r"([a-z_]+)\.([a-z_]+) ?\(([^)]+)\)\s*")
 _RESULT = re.compile(r"([a-z]\w*):((?:/[\w-]+)*)")
-_HISTORY = re.compile(r"@([1-9])(?:\.([a-z]\w*):((?:/[\w-]+)*))?")
+_HISTORY = re.compile(r"@([1-9])(?:\.([a-z]\w*):((?:/[\w-]+)*)| ?)")
 _MARKS = {"!": Kind.REPLY, "#": Kind.SCHEMA, "^": Kind.COMMON, "~": Kind.DERIVED}
 _JSON = json.JSONDecoder()
 
