@@ -86,11 +86,12 @@ def hidden_values(bundle: Bundle, dialogue: BundledDialogue, at: int) -> list[An
 
 
 def told_in(dialogue: BundledDialogue, at: int, value: Any, *, results: bool = True) -> bool:
-    """Return True if a mission tells a value, in a text or, unless `results` is False, in a result."""
+    """Return True if a mission tells a value, in a text or, unless `results` is False, in a call or its result."""
     mission, today = dialogue.missions[at], today_of(dialogue)
     said = " ; ".join(text for _, text in mission.texts())
     if results:
-        said += " ; " + " ; ".join(as_text(mission.nodes[n].observation) for n in mission.calls)
+        nodes = [mission.nodes[n] for n in mission.calls]
+        said += " ; " + as_text([[node.arguments, node.observation] for node in nodes])
     return stands(value, said, today)
 
 
