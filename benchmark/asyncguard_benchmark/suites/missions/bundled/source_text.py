@@ -142,7 +142,8 @@ def _mission_line(mission: DraftMission, line: str, where: str, number: int) -> 
             raise DataError(where, "a reply must stand after its question")
         mission.nodes[-1].reply = line[2:]
     elif found := _CALL.match(line):
-        mission.nodes.append(_call(*found.groups(default=""), where, number))
+        label, tool, rest = found.groups(default="")
+        mission.nodes.append(_call(label, tool, rest, where, number))
     elif mission.nodes:
         raise DataError(
             where, f"expected a call, a question, a reply or a summary, found {line[:60]!r}"
