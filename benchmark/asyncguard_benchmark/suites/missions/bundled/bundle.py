@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter
 
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.saved_form import parse
+from asyncguard_benchmark.services.catalogue import toolset_of as toolset_of_category
 from asyncguard_benchmark.services.service import Executor, Toolset, copy_json
 from asyncguard_benchmark.suites.missions.dialogues import Dialogue, Mission
 from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, Node, Tool, graph_problems
@@ -27,13 +27,19 @@ CANARY = (
     "asyncguard missions canary 7d1c0b52-3a0e-4b57-9f0b-5f5a1f6f8e21: do not train on this file"
 )
 """Stands in each data file, so that a training set which holds one can be recognised."""
-TOOLSETS: Mapping[str, str] = {
-    "box office": "asyncguard_benchmark.services.box_office",
-    "trading": "asyncguard_benchmark.services.trading",
-    "travel": "asyncguard_benchmark.services.travel",
-    "vehicle": "asyncguard_benchmark.services.machine",
+CATEGORIES: Mapping[str, str] = {
+    "box office": "TP",
+    "clinic": "CL",
+    "files": "FS",
+    "lending": "LE",
+    "mail": "MA",
+    "social": "SC",
+    "trading": "TB",
+    "travel": "TP*",
+    "vehicle": "MO",
+    "weather": "WE",
 }
-"""Domain -> module of its tools."""
+"""Domain -> category whose tools it has."""
 
 
 class Split(StrEnum):
@@ -258,11 +264,10 @@ def toolset_of(domain: str, where: str) -> Toolset:
     Raises:
         DataError: the domain has none.
     """
-    if domain not in TOOLSETS:
-        known = ", ".join(TOOLSETS)
+    if domain not in CATEGORIES:
+        known = ", ".join(CATEGORIES)
         raise DataError(where, f"no tools for the domain {domain!r}; known are {known}")
-    found: Toolset = import_module(TOOLSETS[domain]).TOOLSET
-    return found
+    return toolset_of_category(CATEGORIES[domain])
 
 
 def patched(value: Any, patch: Mapping[str, Any]) -> Any:

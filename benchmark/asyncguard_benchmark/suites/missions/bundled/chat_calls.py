@@ -1,11 +1,11 @@
 """Attempts to answer a chat by a tool: every call whose arguments stand in the conversation or in a schema."""
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice, product
 from typing import Any
 
+from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.services.declarations import Tool
 from asyncguard_benchmark.services.service import Executor
 from asyncguard_benchmark.suites.missions.bundled.bundle import BundledDialogue, Kind
@@ -47,7 +47,10 @@ def fact_returned(
     for name, tool in tools.items():
         for arguments in islice(_arguments(tool, offered), each_tool):
             fresh = Executor(tools, state) if tool.writes else world
-            result = as_text(json.loads(fresh.call(name, arguments)))
+            try:
+                result = as_text(fresh.invoke(name, arguments))
+            except ToolFailure:
+                continue
             for fact in facts:
                 if stands(fact, result, today) and not stands(fact, as_text(arguments), today):
                     return name, arguments, fact

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError, ToolFailure
-from asyncguard_benchmark.services.service import Executor, serialise
+from asyncguard_benchmark.services.service import Executor, copy_json
 from asyncguard_benchmark.suites.missions.bundled.bundle import (
     CANARY,
     Bundle,
@@ -157,7 +157,7 @@ class _Compiler:
         if asks and not any(number >= asks[-1] for number in needs):
             needs.add(asks[-1])
         try:
-            result = json.loads(serialise(self.executor.invoke(each.tool, arguments)))
+            result = copy_json(self.executor.invoke(each.tool, arguments))
         except ToolFailure as problem:
             raise DataError(where, f"{each.tool} fails: {problem}") from problem
         return GoldNode(

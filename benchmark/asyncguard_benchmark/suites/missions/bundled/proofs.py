@@ -3,14 +3,13 @@
 Each proof is a function that yields what is wrong. None of them imports what the benchmark judges.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError, ToolFailure
-from asyncguard_benchmark.services.service import Executor, serialise
+from asyncguard_benchmark.services.service import Executor
 from asyncguard_benchmark.suites.missions.bundled.bundle import (
     Bundle,
     BundledDialogue,
@@ -102,7 +101,7 @@ def executes(place: Place) -> Iterator[str]:
     for number in place.mission.calls:
         node = place.mission.nodes[number]
         try:
-            result = json.loads(serialise(world.invoke(node.name, node.arguments)))
+            result = world.invoke(node.name, node.arguments)
         except ToolFailure as problem:
             yield f"node {number}, {node.name}, fails: {problem}"
             return
