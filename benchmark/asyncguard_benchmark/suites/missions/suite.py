@@ -1,4 +1,4 @@
-"""The missions: so far their scorers, for result files in the published shape."""
+"""The missions: a bundled suite that is being written, and scorers for result files in the published shape."""
 
 from asyncguard_benchmark.harness.suites import BenchmarkSuite
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_names, described
+from asyncguard_benchmark.commands.arguments import add_command, add_names, described, words
 
 SCORERS = ("strict", "compat")
 EXCEPTIONS = ("relabel", "leave-out")
@@ -11,6 +11,31 @@ _EXAMPLES = """\
 examples:
   asyncguard bench missions score gpt.jsonl               every figure, by both scorers
   asyncguard bench missions score ua.jsonl --trajectories upta.jsonl --json | jq '.trajectories'
+  asyncguard bench missions list --json | jq '.missing_held_out'
+  asyncguard bench missions validate --domains travel
+"""
+_LIST_EXAMPLES = """\
+examples:
+  asyncguard bench missions list                          counts beside the plan
+  asyncguard bench missions list --held-out --dialogues   every message that is held out
+
+The bundled suite is being written: the table says what is there of what is planned.
+"""
+_VALIDATE_EXAMPLES = """\
+examples:
+  asyncguard bench missions validate
+  asyncguard bench missions validate --domains travel,trading
+
+Every proof runs on every mission: the gold is executed, each edge is needed and the rest commutes; each value stands
+where its source says; later missions cannot be solved without the history nor asked values be known before the reply;
+no call answers a chat; messages are written freely and not to be solved by copying words. Exit status 1 if one fails.
+"""
+_EXPORT_EXAMPLES = """\
+examples:
+  asyncguard bench missions export missions.jsonl
+  asyncguard bench missions export held-out.jsonl --held-out
+
+One dialogue a line in the form of Multi-Mission Tool Bench, which `bench adapt` and other harnesses read.
 """
 _SCORE_EXAMPLES = """\
 examples:
@@ -32,7 +57,9 @@ DeepSeek-R1 and V3) leaves out time-outs, empty last steps and refusals of the p
 
 def add_missions(commands: Any) -> None:
     """Add ``missions`` and its commands."""
-    text = "score missions of one dialogue after each other, as published and strictly"
+    text = (
+        "missions of one dialogue after each other: a suite of our own, and scores of result files"
+    )
     top = commands.add_parser("missions", help=text, **described(text, _EXAMPLES))
     inner = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     made = add_command(
@@ -67,3 +94,35 @@ def add_missions(commands: Any) -> None:
         action="store_true",
         help="take the stored labels of names where they differ, instead of those of the published rule",
     )
+    _add_bundled(inner)
+
+
+def _add_bundled(inner: Any) -> None:
+    """Add the commands of the bundled suite."""
+    listed = _command(inner, "list", "count what the bundled suite holds", "census", _LIST_EXAMPLES)
+    _add_split(listed)
+    listed.add_argument(
+        "--dialogues", action="store_true", help="also print the messages of every dialogue"
+    )
+    proved = _command(
+        inner, "validate", "prove that the bundled missions hold", "validate", _VALIDATE_EXAMPLES
+    )
+    proved.add_argument("--domains", type=words, metavar="A,B", help="only these")
+    written = _command(
+        inner,
+        "export",
+        "write the bundled missions in the published form",
+        "export",
+        _EXPORT_EXAMPLES,
+    )
+    written.add_argument("file", type=Path, metavar="FILE", help="JSON lines to write")
+    _add_split(written)
+
+
+def _add_split(made: Any) -> None:
+    made.add_argument("--held-out", action="store_true", help="only dialogues that are held out")
+
+
+def _command(inner: Any, name: str, text: str, module: str, examples: str) -> Any:
+    where = f"asyncguard_benchmark.suites.missions.commands.{module}"
+    return add_command(inner, name, text, where, examples)

@@ -1,0 +1,83 @@
+"""Attempts to answer a chat by a tool: every call whose arguments stand in the conversation or in a schema."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import Any
+
+from asyncguard_benchmark.errors import ToolFailure
+from asyncguard_benchmark.services.declarations import Tool
+from asyncguard_benchmark.services.service import Executor
+from asyncguard_benchmark.suites.missions.bundled.bundle import BundledDialogue, Kind
+from asyncguard_benchmark.suites.missions.bundled.history import today_of
+from asyncguard_benchmark.suites.missions.bundled.normal_forms import as_text, leaves, stands
+
+MOST_CALLS = 10_000
+"""Calls that are tried for one mission, shared evenly by its tools."""
+_NAMED = re.compile(r"[A-Z][\w&'-]*(?: [A-Z][\w&'-]*){0,2}|\b\w+@[\w.]+|\b\d+(?:\.\d+)?\b")
+
+
+def literals(dialogue: BundledDialogue, at: int) -> list[Any]:
+    """Return the values that the talk up to a mission offers as arguments: those of calls, then names and numbers."""
+    found: dict[str, Any] = {}
+    for mission in dialogue.missions[:at]:
+        for number in mission.calls:
+            for _, value in leaves(mission.nodes[number].arguments):
+                found.setdefault(repr(value), value)
+            for _, value in leaves(mission.nodes[number].observation):
+                if any(stands(value, text, today_of(dialogue)) for _, text in mission.texts()):
+                    found.setdefault(repr(value), value)
+    said = [text for mission in dialogue.missions[:at] for _, text in mission.texts()]
+    for text in (dialogue.missions[at].text, *said):
+        for word in _NAMED.findall(text):
+            value = float(word) if re.fullmatch(r"[\d.]+", word) else word
+            found.setdefault(repr(value), value)
+    return list(found.values())
+
+
+def fact_returned(
+    dialogue: BundledDialogue, at: int, world: Executor
+) -> tuple[str, dict[str, Any], Any] | None:
+    """Return the first call that returns a fact which the answer needs, with its arguments and the fact, or None."""
+    today = today_of(dialogue)
+    facts = [fact.value for fact in dialogue.missions[at].facts if fact.kind is not Kind.MESSAGE]
+    offered = literals(dialogue, at)
+    each_tool = MOST_CALLS // len(dialogue.tools)
+    state, tools = world.public_state(), {name: world.tool(name) for name in dialogue.tools}
+    for name, tool in tools.items():
+        for arguments in islice(_arguments(tool, offered), each_tool):
+            fresh = Executor(tools, state) if tool.writes else world
+            try:
+                result = as_text(fresh.invoke(name, arguments))
+            except ToolFailure:
+                continue
+            for fact in facts:
+                if stands(fact, result, today) and not stands(fact, as_text(arguments), today):
+                    return name, arguments, fact
+    return None
+
+
+def _arguments(tool: Tool, offered: list[Any]) -> Iterator[dict[str, Any]]:
+    parameters = tool.parameters
+    names = parameters["required"]
+    columns = [_values(parameters["properties"][name], offered) for name in names]
+    for values in product(*columns):
+        yield dict(zip(names, values, strict=True))
+
+
+def _values(schema: dict[str, Any], offered: list[Any]) -> list[Any]:
+    if "enum" in schema:
+        return list(schema["enum"])
+    match schema["type"]:
+        case "array":
+            return [[each] for each in _values(schema["items"], offered)]
+        case "integer":
+            return [int(each) for each in offered if _number(each) and float(each).is_integer()]
+        case "number":
+            return [each for each in offered if _number(each)]
+        case _:
+            return [each for each in offered if isinstance(each, str)]
+
+
+def _number(each: Any) -> bool:
+    return isinstance(each, int | float) and not isinstance(each, bool)
