@@ -127,8 +127,9 @@ class Threads:
         """
         if not state.get("asyncguard"):
             raise CallerError(
-                "The thread was not begun: its state holds nothing of asyncguard. Begin it with an "
-                'input, {"tasks": [...]} or {"messages": [...]}, before you change its state.'
+                f"Thread {thread_of(config)!r} was not begun: its state holds nothing of "
+                'asyncguard. Begin it with an input, {"tasks": [...]} or {"messages": [...]}, '
+                "before you change its state."
             )
         return Run(self._sessions, self._conversations, state, config)
 
@@ -224,6 +225,7 @@ class Run:
             JournalError: The journal cannot be read or written.
         """
         session, state = self._session, self._state
+        session.thread_id = thread_of(self.config)
         refolded = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
         # A ledger that was folded again may belong to another branch: the journal is asked again.

@@ -32,11 +32,13 @@ class Details:
     event: ev.Event
     """The event."""
     thread: str
-    """Id of the conversation."""
+    """Id of the conversation, minted by the runtime; copies of a thread share it."""
     run: str
     """Id of the run within the thread."""
     agent: str = ""
     """Namespace of the agent, empty if it has none."""
+    thread_id: str = ""
+    """The caller's ``thread_id`` in LangGraph's configuration, empty if the run has none."""
     record: CallRecord | None = None
     """The call of a call event, after the event was folded in.
 
@@ -55,7 +57,9 @@ class Details:
     """
 
     @classmethod
-    def from_event(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
+    def from_event(
+        cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "", thread_id: str = ""
+    ) -> Self:
         """Return the details of an event that the ledger has just folded in.
 
         Args:
@@ -63,6 +67,7 @@ class Details:
             ledger: The thread's ledger, after the event.
             thread: Id of the conversation.
             agent: Namespace of the agent.
+            thread_id: The caller's id of the thread.
         """
         key = ""
         if isinstance(event, ev.CallProposed):
@@ -78,6 +83,7 @@ class Details:
             thread=thread,
             run=ledger.run,
             agent=agent,
+            thread_id=thread_id,
             record=record,
             task=task,
             tool=record.tool if record is not None else "",

@@ -17,7 +17,7 @@ from asyncguard.observability.observer import Details, Observer
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-_AT_START = ("agent", "thread", "run", "task", "label", "key", "epoch")
+_AT_START = ("agent", "thread", "thread_id", "run", "task", "label", "key", "epoch")
 _AT_END = ("outcome", "error", "content_bytes", "attempts")
 _OF_RECOVERY = ("action", "attempt", "error", "aim", "delay", "next_tool", "change_count")
 _OF_DIAGNOSIS = ("attempt", "symptom", "hazard", "rule", "confidence")
