@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from asyncguard.adapters.graph.builder import build_agent
     from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
     from asyncguard.adapters.middleware.order import guard_middleware
+    from asyncguard.adapters.middleware.state_schema import AgentInput
     from asyncguard.adapters.state import GuardedState
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
@@ -73,6 +74,7 @@ _HOMES = {
     "adapters.tools.declare": ("guarded", "mcp_spec"),
     "adapters.middleware.middleware": ("AsyncGuardMiddleware",),
     "adapters.middleware.order": ("guard_middleware",),
+    "adapters.middleware.state_schema": ("AgentInput",),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
     "observability.observer": ("Details", "Observer"),
@@ -86,6 +88,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Admit",
+    "AgentInput",
     "Anomaly",
     "AsyncGuardMiddleware",
     "AsyncguardError",

@@ -274,7 +274,7 @@ class MessageRenderer:
                     for block in blocks
                 ]
             )
-        data = {"kind": "results", "calls": [record.key for record in records]}
+        data = {"kind": "results", **_identified(records)}
         return add_notification_metadata(message, source=SOURCE, data=data)
 
     def _pairs(self, records: Sequence[CallRecord]) -> list[AnyMessage]:
@@ -297,7 +297,7 @@ class MessageRenderer:
             )
         kwargs = {
             "lc_source": SOURCE,
-            "lc_data": {"kind": "pair", "calls": [record.key for record in records]},
+            "lc_data": {"kind": "pair", **_identified(records)},
         }
         return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
 
@@ -314,6 +314,18 @@ class MessageRenderer:
         # In this order: the replacement character that plain_content writes leaves ink, so it would
         # hide a nonce with a lone surrogate in it.
         return plain_content(without(self._nonce, content))
+
+
+def _identified(records: Sequence[CallRecord]) -> dict[str, list[str]]:
+    """Return the calls whose results a message holds, in its order, for programs that read it.
+
+    ``tool_call_ids`` are those of the model's own calls: a user interface knows its cards by them.
+    """
+    return {
+        "calls": [record.key for record in records],
+        "tool_call_ids": [record.call.call_id for record in records],
+        "states": [record.state.value for record in records],
+    }
 
 
 def text_of(content: Any) -> str:

@@ -89,7 +89,7 @@ def _without_wrappers(run: Run) -> list[CallRecord]:
 class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     """Guard of an agent made by ``create_agent``.
 
-    The agent accepts several tasks as ``{"tasks": [...], "messages": []}``. Use
+    The agent accepts several tasks as ``{"tasks": [...]}``, typed as :class:`AgentInput`. Use
     :func:`guard_middleware` to put the guard in the right place among other middleware.
     """
 

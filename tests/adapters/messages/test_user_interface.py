@@ -1,0 +1,64 @@
+"""What a user interface reads: the markers of the runtime's messages, and what it can do by them."""
+
+import re
+from typing import Any
+
+import pytest
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from asyncguard import GuardConfig, NewsStyle
+from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from tests.adapters.harness import AgentOf, Outcome, pure
+
+TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y and z."}]
+
+
+def look(name: str, latency: float) -> Any:
+    """A lookup that says what it was asked, in a form that looks like the runtime's own."""
+    return scripted_tool(name, lambda a: f"<{name}>\n{a['q']}", args={"q": str}, latency=latency)
+
+
+def several(agent_of: AgentOf, **options: Any) -> Outcome:
+    """Two results of one task come late and together, the other task's answer is there at once."""
+    slow = [("slow", {"q": q, "task_id": "b"}) for q in "yz"]
+    model = ScriptedChatModel(
+        [calls(("quick", {"q": "x", "task_id": "a"}), *slow), "I wait.", "Both are done."]
+    )
+    tools = [look("quick", 0.0), look("slow", 5.0)]
+    agent = agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
+    return agent.run(tasks=TASKS)
+
+
+def marked(messages: list[AnyMessage], kind: str) -> list[tuple[AnyMessage, dict[str, Any]]]:
+    """Messages of the runtime of one kind, with their data."""
+    told = [(each, each.additional_kwargs.get("lc_data")) for each in messages]
+    return [(each, data) for each, data in told if data and data["kind"] == kind]
+
+
+def test_a_notification_names_the_calls_that_it_completes(agent_of: AgentOf) -> None:
+    """The cards of the model's own calls can be completed, each with its own part of the text."""
+    outcome = several(agent_of)
+    ((message, data),) = marked(outcome.messages, "results")
+    assert message.additional_kwargs["lc_source"] == "asyncguard"
+    assert data["tool_call_ids"] == ["call_1_2", "call_1_3"]
+    assert data["states"] == ["done", "done"]
+    assert len(data["calls"]) == 2
+    assert isinstance(message, HumanMessage)
+    parts = re.findall(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", message.text, re.DOTALL)
+    assert [text for _, text in parts] == ["<slow>\ny", "<slow>\nz"]
+
+
+def test_the_pair_style_names_the_models_own_calls(agent_of: AgentOf) -> None:
+    """The synthetic call has an id of its own, which belongs to no card."""
+    outcome = several(agent_of, config=GuardConfig(news_style=NewsStyle.PAIR))
+    ((_, data),) = marked(outcome.messages, "pair")
+    assert data["tool_call_ids"] == ["call_1_2", "call_1_3"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"tasks": ["Say hello."]}, {"tasks": ["Say hello."], "messages": []}]
+)
+def test_an_input_of_tasks_needs_no_messages(agent_of: AgentOf, given: dict[str, Any]) -> None:
+    """The key may be left out with both adapters."""
+    agent = agent_of(ScriptedChatModel(["Hello.", "task-1: no tool needed. Hello."]), [])
+    assert agent.go_sync(given).report["reason"] == "complete"
