@@ -30,8 +30,9 @@ from asyncguard.adapters.messages.history import (
     unknown_call,
 )
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
+from asyncguard.adapters.messages.markers import note_for_model
 from asyncguard.adapters.messages.parse import parse_calls
-from asyncguard.adapters.messages.render import note_for_model, text_of
+from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.run_input import (
     cancellation,

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from asyncguard import GuardConfig, NewsStyle
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
@@ -62,3 +62,26 @@ def test_an_input_of_tasks_needs_no_messages(agent_of: AgentOf, given: dict[str,
     """The key may be left out with both adapters."""
     agent = agent_of(ScriptedChatModel(["Hello.", "task-1: no tool needed. Hello."]), [])
     assert agent.go_sync(given).report["reason"] == "complete"
+
+
+def test_a_call_that_was_held_back_is_told_from_a_failed_tool(agent_of: AgentOf) -> None:
+    """Both answers are errors for the model; the marker names the guard of the one."""
+
+    def broken(_: Any) -> str:
+        raise ValueError("no such topic")
+
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), calls(("look", {})), "I gave up."])
+    tools = [scripted_tool("look", broken, args={"q": str})]
+    outcome = agent_of(model, tools, specs=[pure("look")]).run("Look up x.")
+    answers = [each for each in outcome.messages if isinstance(each, ToolMessage)]
+    assert [each.status for each in answers] == ["error", "error"]
+    ((message, data),) = marked(outcome.messages, "not_run")
+    assert message is answers[1]
+    assert data == {"kind": "not_run", "state": "rejected", "guard": "clarification"}
+    assert message.additional_kwargs["lc_source"] == "asyncguard"
+
+
+def test_a_placeholder_says_what_its_call_waits_for(agent_of: AgentOf) -> None:
+    """A card can show that the call runs, or that it has not begun."""
+    ((_, first), (_, second)) = marked(several(agent_of).messages, "placeholder")
+    assert first == second == {"kind": "placeholder", "state": "pending"}
