@@ -410,6 +410,10 @@ class Run:
             return Turn(messages=[nudge], verdict=completion.verdict)
         return Turn(messages=[message], verdict=completion.verdict)
 
+    def on_unfit_answer(self, message: AIMessage) -> None:
+        """Count the turn of a message that gave an unusable structured answer and no calls."""
+        proposals.propose_calls(self._session, str(message.id), [])
+
     # -- calls --------------------------------------------------
 
     @property
