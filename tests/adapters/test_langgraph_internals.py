@@ -30,6 +30,7 @@ from asyncguard.adapters.langgraph_internals import (
     input_of,
     namespace_of_run,
     newest_of,
+    nodes_of,
     run_of,
     saver_of,
     scratchpad_of,
@@ -195,6 +196,7 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
         run = run_of(config)
         assert run is not None
         inputs.append(input_of(config))
+        assert nodes_of(config) == ["__start__", "node", "after"]
         bases.append(base_of(run))
 
     graph = graph_of(look, InMemorySaver())

@@ -1,7 +1,7 @@
 """Structured answers of ``build_agent``: what the model is offered, and what it answered.
 
-The strategies are LangChain's own. A call of the format's tool is not a call for the guards: it is the
-model's way to end, so the completion guard judges it as it judges a final text.
+The strategies are LangChain's own. A call of the format's tool is not a call for the guards: it is
+the model's way to end, so the completion guard judges it as it judges a final text.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
