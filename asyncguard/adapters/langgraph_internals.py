@@ -235,6 +235,18 @@ def when_over(run: Run, act: Callable[..., object], *arguments: Any) -> None:
     run.stack.callback(act, *arguments)  # type: ignore[attr-defined]
 
 
+def when_over_with(run: Run, act: Callable[[BaseException | None], object]) -> None:
+    """Call a function with the exception that ended a run, ``None`` for any other end.
+
+    Why: see :func:`when_over`.
+    """
+
+    def ended(_: object, error: BaseException | None, __: object) -> None:
+        act(error)
+
+    run.stack.push(ended)  # type: ignore[attr-defined]
+
+
 def store_nothing(config: RunnableConfig) -> None:
     """Prevent that a refused run stores its state at its end.
 

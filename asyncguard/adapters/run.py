@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
+from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
@@ -227,6 +229,7 @@ class Run:
         """
         session, state = self._session, self._state
         session.thread_id = thread_of(self.config)
+        follow_run(session, self.config)
         refolded = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
         # A ledger that was folded again may belong to another branch: the journal is asked again.
@@ -409,6 +412,12 @@ class Run:
             nudge = note_for_model(completion.reason, "nudge", message_id=message.id)
             return Turn(messages=[nudge], verdict=completion.verdict)
         return Turn(messages=[message], verdict=completion.verdict)
+
+    def asking(
+        self, model: BaseChatModel, provider: str, messages: Sequence[AnyMessage]
+    ) -> AbstractContextManager["Asked"]:
+        """Tell observers of a request to the model that is made inside the block."""
+        return asking(self._session, model, provider, messages)
 
     def on_unfit_answer(self, message: AIMessage) -> None:
         """Count the turn of a message that gave an unusable structured answer and no calls."""

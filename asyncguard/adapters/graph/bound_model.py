@@ -53,7 +53,7 @@ class ModelBinding:
                 ``parallel_tool_calls``.
             structured: Form of the answer, ``None`` for text.
         """
-        self._model = model
+        self.chat = model
         self._tools = tools
         self._specs = specs
         self._provider_tools = list(provider_tools)
@@ -107,10 +107,10 @@ class ModelBinding:
         )
         answers = self.structured.tools if self.structured else []
         everything = [*shown, *self._provider_tools, *answers]
-        bound: Any = self._model
+        bound: Any = self.chat
         arguments: Mapping[str, Any] = {}
         if everything or self.structured:
-            bound = self._model.bind_tools(everything, **self._options)
+            bound = self.chat.bind_tools(everything, **self._options)
         plain = (
             isinstance(bound, RunnableBinding) and type(bound).ainvoke is RunnableBinding.ainvoke
         )

@@ -119,11 +119,11 @@ class Nodes:
         sent = conversation.request(view_message(run.board))
         tasks = [task.task.id for task in run.ledger.tasks()]
         try:
+            whole = [self.system, *sent] if self.system else sent
             with run.inside():
                 await run.ensure_written()
-                said = await self.binding.ask(
-                    [self.system, *sent] if self.system else sent, tasks, run.config
-                )
+                with run.asking(self.binding.chat, self.binding.provider, whole) as asked:
+                    asked.answer = said = await self.binding.ask(whole, tasks, run.config)
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)

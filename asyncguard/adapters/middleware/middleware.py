@@ -14,6 +14,7 @@ import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.adapters.caller_answers import refuse_answers
+from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import CachedHistory
@@ -244,7 +246,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with run.leaving_on_error(), run.inside():
                 self._portal.run(run.ensure_written())
-                response = handler(prepared)
+                with self._asking(run, prepared) as asked:
+                    response = handler(prepared)
+                    asked.answer = response.result[0]
                 self._portal.run(run.keep())
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
@@ -261,11 +265,17 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with run.leaving_on_error(), run.inside():
                 await run.ensure_written()
-                response = await handler(prepared)
+                with self._asking(run, prepared) as asked:
+                    response = await handler(prepared)
+                    asked.answer = response.result[0]
                 await run.keep()
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
+
+    def _asking(self, run: Run, request: ModelRequest[Any]) -> AbstractContextManager[Asked]:
+        sent = [request.system_message] if request.system_message else []
+        return run.asking(request.model, self._provider[1], [*sent, *request.messages])
 
     async def _met(self, request: ModelRequest[Any]) -> tuple[Run, list[AnyMessage]]:
         """Register the tools, then make up the wait that had to be postponed without them.

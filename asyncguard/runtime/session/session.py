@@ -61,6 +61,8 @@ class Session:
         self.namespace = namespace
         # The caller's name of the thread, known once a run has joined; for people only.
         self.thread_id = ""
+        # Number of the LangGraph run whose end observers are going to be told, 0 if there is none.
+        self.followed = 0
         self.board = self._new_board()
         self.record = Recorder(engine, self.ledger, recorded=self._recorded)
         self.live = LiveCalls()
