@@ -33,6 +33,7 @@ from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.tools.invoke import ToolRunner
+from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.lifecycle import TaskState
@@ -133,20 +134,22 @@ class Nodes:
         """Propose the calls of a message, or judge whether the run may end with it."""
         form = self.binding.structured
         reading = form.read(message) if form else Reading(judged=message)
-        whole = [message, *reading.answers]
+        whole: list[AnyMessage] = [message, *reading.answers]
         if reading.unfit:
             run.on_unfit_answer(reading.judged)
             return _to("model", run, whole)
-        turn = run.on_model_message(reading.judged, self.binding.task_argument)
+        turn = run.on_model_message(
+            reading.judged, self.binding.task_argument, structured=bool(reading.answers)
+        )
+        emit(turn.event)
         match turn.verdict:
             case ev.CompletionVerdict.END:
                 answer = {"structured_response": form.final(reading)} if form else {}
                 return _ended(run, "complete", whole, **answer)
             case ev.CompletionVerdict.NUDGE:
                 return _to("model", run, turn.messages)
-            case ev.CompletionVerdict.WAIT if reading.answers:
-                # An interim text may stay in the history; an answer to a call that counts may not.
-                return _to("execute", run, [])
+            case ev.CompletionVerdict.WAIT:
+                return _to("execute", run, turn.messages)
             case _:
                 return _to("execute", run, whole)
 

@@ -67,6 +67,7 @@ from asyncguard.adapters.tools.declare import (
     as_tools,
     by_name,
 )
+from asyncguard.adapters.ui_events import emit
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -347,9 +348,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
                 "jump_to": "model",
             }
-        turn = run.on_model_message(said, self._tools.task_argument)
+        turn = run.on_model_message(said, self._tools.task_argument, structured=bool(answered))
         if heard_before:
             await run.ask_journal_again()
+        emit(turn.event)
         update: dict[str, Any] = {}
         identity = run.identity_update()
         match turn.verdict:
@@ -357,9 +359,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 update = self._refusals(run, said)
             case ev.CompletionVerdict.END:
                 update["report"] = run.end("complete")
-            case ev.CompletionVerdict.WAIT:
-                update = undone(state["messages"], place, answered) | {"jump_to": "model"}
-            case ev.CompletionVerdict.NUDGE:
+            case ev.CompletionVerdict.WAIT | ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {
                     "jump_to": "model"
                 }

@@ -60,6 +60,10 @@ def test_a_premature_answer_is_taken_back(agent_of: AgentOf) -> None:
     assert outcome.state["structured_response"].city == "Roma"
     assert "'?'" not in outcome.text
     assert outcome.elapsed >= 5.0
+    assert [each.type for each in outcome.messages] == [
+        *["human", "ai", "tool", "tool", "human"],
+        *["ai", "tool"],
+    ]
 
 
 def test_an_answer_that_does_not_fit_is_asked_for_again(agent_of: AgentOf) -> None:

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from asyncguard import GuardConfig, NewsStyle
-from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
-from tests.adapters.harness import AgentOf, Outcome, pure
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from tests.adapters.harness import Agent, AgentOf, Outcome, pure
 
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y and z."}]
 
@@ -85,3 +85,64 @@ def test_a_placeholder_says_what_its_call_waits_for(agent_of: AgentOf) -> None:
     """A card can show that the call runs, or that it has not begun."""
     ((_, first), (_, second)) = marked(several(agent_of).messages, "placeholder")
     assert first == second == {"kind": "placeholder", "state": "pending"}
+
+
+EARLY = "All done: the hotel is Roma."
+
+
+def streamed(agent: Agent, given: dict[str, Any], modes: list[str]) -> list[tuple[str, Any]]:
+    """What one run streams, in virtual time."""
+
+    async def main() -> list[tuple[str, Any]]:
+        return [item async for item in agent.graph.astream(given, stream_mode=modes)]
+
+    found: list[tuple[str, Any]] = run_virtual(main()).result
+    return found
+
+
+def early(agent_of: AgentOf, **options: Any) -> Agent:
+    """A model that says that all is done while the call of one task is open."""
+    first = calls(("quick", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel([first, EARLY, "Now it is."])
+    tools = [look("quick", 0.0), look("slow", 5.0)]
+    return agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
+
+
+def test_a_text_said_too_early_is_reported_and_marked(agent_of: AgentOf) -> None:
+    """The event names the message that was streamed; the message in the state has a marker."""
+    agent = early(agent_of)
+    told = streamed(agent, {"tasks": TASKS, "messages": []}, ["messages", "custom", "values"])
+    (event,) = [value for mode, value in told if mode == "custom"]
+    said = [value[0] for mode, value in told if mode == "messages"]
+    assert event == {
+        "type": "asyncguard.text",
+        "version": 1,
+        "message_id": next(each.id for each in said if each.text and each.text in EARLY),
+        "status": "interim",
+        "tool_call_ids": ["call_1_2"],
+    }
+    final = told[-1][1]["messages"]
+    ((message, data),) = marked(final, "interim")
+    assert (message.text, message.id) == (EARLY, event["message_id"])
+    assert data["tool_call_ids"] == ["call_1_2"]
+    assert final[-1].text == "Now it is."
+    assert not final[-1].additional_kwargs
+
+
+def test_a_text_that_is_replaced_is_reported(agent_of: AgentOf) -> None:
+    """It was streamed and stands in no state: an interface removes it."""
+    model = ScriptedChatModel(["All done.", "a: no tool needed\nb: no tool needed"])
+    told = streamed(agent_of(model, []), {"tasks": TASKS, "messages": []}, ["custom", "values"])
+    (event,) = [value for mode, value in told if mode == "custom"]
+    assert (event["status"], event["tool_call_ids"]) == ("replaced", [])
+    final = told[-1][1]["messages"]
+    ((nudge, _),) = marked(final, "nudge")
+    assert nudge.id == event["message_id"]
+    assert isinstance(nudge, HumanMessage)
+
+
+def test_shadow_mode_reports_nothing(agent_of: AgentOf) -> None:
+    """The run ends with the text, as it would without guards."""
+    agent = early(agent_of, config=GuardConfig(shadow=True, completion=True))
+    told = streamed(agent, {"tasks": TASKS, "messages": []}, ["custom"])
+    assert told == []
