@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from asyncguard.adapters.graph.builder import build_agent
     from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
     from asyncguard.adapters.middleware.order import guard_middleware
+    from asyncguard.adapters.middleware.state_schema import AgentInput
     from asyncguard.adapters.state import GuardedState
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
+    from asyncguard.adapters.ui_events import TextEvent
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Siblings, Timing
     from asyncguard.core.admission import Admit, Defer, Proposal, Reject, Verdict
     from asyncguard.core.board_view import BoardView, CallView
@@ -73,8 +75,10 @@ _HOMES = {
     "adapters.tools.declare": ("guarded", "mcp_spec"),
     "adapters.middleware.middleware": ("AsyncGuardMiddleware",),
     "adapters.middleware.order": ("guard_middleware",),
+    "adapters.middleware.state_schema": ("AgentInput",),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
+    "adapters.ui_events": ("TextEvent",),
     "observability.observer": ("Details", "Observer"),
     "observability.log": ("console_logger", "log_events"),
     "observability.trace_file": ("TraceFile",),
@@ -86,6 +90,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Admit",
+    "AgentInput",
     "Anomaly",
     "AsyncGuardMiddleware",
     "AsyncguardError",
@@ -122,6 +127,7 @@ __all__ = [
     "SignalKind",
     "Source",
     "Symptom",
+    "TextEvent",
     "ThreadBusyError",
     "Timing",
     "ToolFault",

@@ -5,12 +5,11 @@ number before the search has answered. For a real one, pass its name to ``create
 """
 
 import asyncio
-from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware
 
-from asyncguard import guard_middleware
+from asyncguard import AgentInput, guard_middleware
 from asyncguard.testing import ScriptedChatModel, calls
 
 
@@ -54,8 +53,7 @@ tasks = [
     {"id": "trip", "goal": "Book the cheapest flight to Lisbon."},
     {"id": "clock", "goal": "What time is it in Rome?"},
 ]
-given: Any = {"messages": [], "tasks": tasks}  # create_agent's own type knows of messages only
-result = asyncio.run(agent.ainvoke(given))
+result = asyncio.run(agent.ainvoke(AgentInput(messages=[], tasks=tasks)))
 
 for message in result["messages"]:
     if message.type == "tool" and message.status == "error":

@@ -162,6 +162,18 @@ def input_of(config: RunnableConfig) -> Any:
     return getattr(run_of(config), "input", None)
 
 
+def nodes_of(config: RunnableConfig) -> list[str]:
+    """Return the names of the nodes of the graph that a node belongs to, in the order of the graph.
+
+    Why: ``create_agent`` shows a middleware nothing of the others, and their order decides what the
+    guard protects. Without the names a wrong order is not reported.
+
+    Args:
+        config: Of a node.
+    """
+    return list(getattr(run_of(config), "nodes", ()))
+
+
 def base_of(run: Run) -> str:
     """Return the checkpoint that a run has read, empty if the thread had none.
 
@@ -221,6 +233,18 @@ def when_over(run: Run, act: Callable[..., object], *arguments: Any) -> None:
     outlive its run; an ``AttributeError`` comes first.
     """
     run.stack.callback(act, *arguments)  # type: ignore[attr-defined]
+
+
+def when_over_with(run: Run, act: Callable[[BaseException | None], object]) -> None:
+    """Call a function with the exception that ended a run, ``None`` for any other end.
+
+    Why: see :func:`when_over`.
+    """
+
+    def ended(_: object, error: BaseException | None, __: object) -> None:
+        act(error)
+
+    run.stack.push(ended)  # type: ignore[attr-defined]
 
 
 def store_nothing(config: RunnableConfig) -> None:

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
+from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
@@ -30,8 +32,9 @@ from asyncguard.adapters.messages.history import (
     unknown_call,
 )
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
+from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.parse import parse_calls
-from asyncguard.adapters.messages.render import note_for_model, text_of
+from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.run_input import (
     cancellation,
@@ -56,6 +59,7 @@ from asyncguard.adapters.threads.checkpoint_fence import (
 )
 from asyncguard.adapters.threads.claims import claim_thread
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
+from asyncguard.adapters.ui_events import TextEvent, text_event
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
@@ -127,8 +131,9 @@ class Threads:
         """
         if not state.get("asyncguard"):
             raise CallerError(
-                "The thread was not begun: its state holds nothing of asyncguard. Begin it with an "
-                'input, {"tasks": [...]} or {"messages": [...]}, before you change its state.'
+                f"Thread {thread_of(config)!r} was not begun: its state holds nothing of "
+                'asyncguard. Begin it with an input, {"tasks": [...]} or {"messages": [...]}, '
+                "before you change its state."
             )
         return Run(self._sessions, self._conversations, state, config)
 
@@ -145,6 +150,8 @@ class Turn:
     """Messages to write: the model's own, or its replacement."""
     verdict: ev.CompletionVerdict | None
     """Verdict on a message without calls; ``None`` if it made calls."""
+    event: TextEvent | None = None
+    """What user interfaces are told of the message's text, ``None`` if it may be shown as it is."""
 
 
 class Run:
@@ -224,6 +231,8 @@ class Run:
             JournalError: The journal cannot be read or written.
         """
         session, state = self._session, self._state
+        session.thread_id = thread_of(self.config)
+        follow_run(session, self.config)
         refolded = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
         # A ledger that was folded again may belong to another branch: the journal is asked again.
@@ -387,12 +396,16 @@ class Run:
         """
         await ensure_written(self._session)
 
-    def on_model_message(self, message: AIMessage, task_argument: str) -> Turn:
+    def on_model_message(
+        self, message: AIMessage, task_argument: str, *, structured: bool = False
+    ) -> Turn:
         """Propose the calls of a model message, or judge whether the run may end with it.
 
         Args:
             message: With usable ids.
             task_argument: Name of the task argument.
+            structured: True if the message held a structured answer, which counts for its caller:
+                a premature one is taken out, while a text stays and is marked.
         """
         calls = parse_calls(message, self.board, task_argument)
         proposals.propose_calls(self._session, str(message.id), calls)
@@ -404,8 +417,35 @@ class Run:
         if completion.verdict is ev.CompletionVerdict.NUDGE:
             # Same id: the reason stands in the history where "all done" stood.
             nudge = note_for_model(completion.reason, "nudge", message_id=message.id)
-            return Turn(messages=[nudge], verdict=completion.verdict)
+            event = text_event(str(message.id), "replaced", ())
+            return Turn(messages=[nudge], verdict=completion.verdict, event=event)
+        if completion.verdict is ev.CompletionVerdict.WAIT:
+            return self._interim(message, structured=structured)
         return Turn(messages=[message], verdict=completion.verdict)
+
+    def _interim(self, message: AIMessage, *, structured: bool) -> Turn:
+        """Return the consequence of a message that claims an end while the run waits for calls."""
+        ledger = self.ledger
+        waiting = [*(record for record in ledger.calls() if record.open), *ledger.news()]
+        verdict = ev.CompletionVerdict.WAIT
+        if structured:
+            event = text_event(str(message.id), "replaced", waiting)
+            return Turn(messages=[], verdict=verdict, event=event)
+        event = text_event(str(message.id), "interim", waiting)
+        marker = mark("interim", tool_call_ids=event["tool_call_ids"])
+        kept = {**message.additional_kwargs, **marker}
+        marked = message.model_copy(update={"additional_kwargs": kept})
+        return Turn(messages=[marked], verdict=verdict, event=event)
+
+    def asking(
+        self, model: BaseChatModel, provider: str, messages: Sequence[AnyMessage]
+    ) -> AbstractContextManager["Asked"]:
+        """Tell observers of a request to the model that is made inside the block."""
+        return asking(self._session, model, provider, messages)
+
+    def on_unfit_answer(self, message: AIMessage) -> None:
+        """Count the turn of a message that gave an unusable structured answer and no calls."""
+        proposals.propose_calls(self._session, str(message.id), [])
 
     # -- calls --------------------------------------------------
 

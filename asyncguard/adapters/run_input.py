@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from asyncguard.adapters.messages.render import is_ours, note_for_model
+from asyncguard.adapters.messages.markers import is_ours, note_for_model
 from asyncguard.adapters.messages.sanitize import is_plain_text, plain_text
 from asyncguard.core.lifecycle import Task
 from asyncguard.core.scheduling import deliverable

@@ -156,6 +156,8 @@ class GuardedState(TypedDict, total=False):
     """Events of the thread, as :func:`asyncguard.core.event_codec.to_json` writes them."""
     report: dict[str, Any]
     """Report of the run's end."""
+    structured_response: Any
+    """Structured answer of the last run, ``None`` if it gave none; only with a response format."""
 
 
 class GuardedInput(TypedDict, total=False):
@@ -176,3 +178,5 @@ class GuardedOutput(TypedDict, total=False):
     """The conversation."""
     report: dict[str, Any]
     """``reason``, ``turns``, and per task its state and calls."""
+    structured_response: Any
+    """Structured answer; only with a response format."""

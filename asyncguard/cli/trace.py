@@ -100,6 +100,7 @@ def _as_json(trace: Trace) -> dict[str, Any]:
         {
             "agent": run.agent,
             "thread": run.thread,
+            "thread_id": run.thread_id,
             "run": run.run,
             "totals": dataclasses.asdict(run.totals),
         }

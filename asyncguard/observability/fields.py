@@ -82,7 +82,7 @@ class Field:
     """Meaning, for the reader of a log."""
     read: Callable[[Details], Any]
     """Function that reads the value from the details."""
-    added: bool | tuple[()] | None = None
+    added: bool | str | tuple[()] | None = None
     """Default for lines of older releases without the field; ``None`` if all releases have it.
 
     A new field of an existing event must have one: without it, each older trace becomes unreadable.
@@ -148,7 +148,17 @@ ENVELOPE: tuple[Field, ...] = (
         read=lambda d: d.agent,
     ),
     Field(
-        name="thread", unit=Unit.NAME, meaning="Id of the conversation.", read=lambda d: d.thread
+        name="thread",
+        unit=Unit.NAME,
+        meaning="Id of the conversation, minted by the runtime.",
+        read=lambda d: d.thread,
+    ),
+    Field(
+        name="thread_id",
+        unit=Unit.NAME,
+        meaning="The caller's thread_id in LangGraph, or empty.",
+        read=lambda d: d.thread_id,
+        added="",
     ),
     Field(name="run", unit=Unit.NAME, meaning="Id of the run.", read=lambda d: d.run),
 )

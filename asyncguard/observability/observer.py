@@ -15,7 +15,7 @@ import inspect
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -32,11 +32,13 @@ class Details:
     event: ev.Event
     """The event."""
     thread: str
-    """Id of the conversation."""
+    """Id of the conversation, minted by the runtime; copies of a thread share it."""
     run: str
     """Id of the run within the thread."""
     agent: str = ""
     """Namespace of the agent, empty if it has none."""
+    thread_id: str = ""
+    """The caller's ``thread_id`` in LangGraph's configuration, empty if the run has none."""
     record: CallRecord | None = None
     """The call of a call event, after the event was folded in.
 
@@ -55,7 +57,9 @@ class Details:
     """
 
     @classmethod
-    def from_event(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
+    def from_event(
+        cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "", thread_id: str = ""
+    ) -> Self:
         """Return the details of an event that the ledger has just folded in.
 
         Args:
@@ -63,6 +67,7 @@ class Details:
             ledger: The thread's ledger, after the event.
             thread: Id of the conversation.
             agent: Namespace of the agent.
+            thread_id: The caller's id of the thread.
         """
         key = ""
         if isinstance(event, ev.CallProposed):
@@ -78,6 +83,7 @@ class Details:
             thread=thread,
             run=ledger.run,
             agent=agent,
+            thread_id=thread_id,
             record=record,
             task=task,
             tool=record.tool if record is not None else "",
@@ -96,6 +102,49 @@ class AcceptsHeader(Protocol):
 
     def write_head(self, config: Mapping[str, Any] | None = None, *, version: str = "") -> None:
         """Accept the whole configuration as JSON values, and the version of asyncguard."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCall:
+    """One request to the model, which no event tells of: events are stored, and it need not be."""
+
+    thread: str
+    """Id of the conversation."""
+    run: str
+    """Id of the run within the thread."""
+    agent: str
+    """Namespace of the agent, empty if it has none."""
+    thread_id: str
+    """The caller's ``thread_id``, empty if the run has none."""
+    model: str
+    """Name of the model, empty if it is not known."""
+    provider: str
+    """Name of the provider as LangChain knows it, empty if it is not known."""
+    messages: Sequence[Any]
+    """The messages that are sent: a payload."""
+
+
+@runtime_checkable
+class FollowsModel(Protocol):
+    """An observer that is told of requests to the model, too, and of the end of runs.
+
+    As with events, it must not wait, and it is removed if it raises.
+    """
+
+    def model_asked(self, call: ModelCall) -> None:
+        """Accept the beginning of a request."""
+
+    def model_answered(self, call: ModelCall, answer: Any, error: BaseException | None) -> None:
+        """Accept the end of a request: the model's message, or the error that it failed with."""
+
+    def run_over(self, agent: str, thread: str, error: BaseException | None) -> None:
+        """Accept that LangGraph ended a run, or a part of one, in whatever way.
+
+        Args:
+            agent: Namespace of the agent.
+            thread: Id of the conversation.
+            error: The exception that ended it, if any.
+        """
 
 
 class ObserverSet:
@@ -168,6 +217,25 @@ class ObserverSet:
                 observer(details)
             except Exception as error:  # noqa: BLE001 - an observer must not end the run
                 self._remove(observer, error)
+
+    @property
+    def follow_model(self) -> bool:
+        """True if an observer is to be told of requests to the model."""
+        return any(isinstance(observer, FollowsModel) for observer in self._observers)
+
+    def follow(self, tell: Callable[[FollowsModel], None]) -> None:
+        """Tell the observers that follow the model something; as safe as :meth:`notify`.
+
+        Args:
+            tell: Calls one method of an observer.
+        """
+        observers: tuple[object, ...] = self._observers
+        for observer in observers:
+            if isinstance(observer, FollowsModel):
+                try:
+                    tell(observer)
+                except Exception as error:  # noqa: BLE001 - as in `notify`
+                    self._remove(observer, error)
 
     def _remove(self, observer: object, error: Exception) -> None:
         with self._lock:

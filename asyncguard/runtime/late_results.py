@@ -41,9 +41,10 @@ def record_late_end(session: Session, tool: str, completion: Completion) -> None
         return
     if session.board.spec(tool).effect.renewable:
         _log.warning(
-            "Attempt %d of %s ended after its timeout; the result is ignored.",
+            "Attempt %d of %s in thread %r ended after its timeout; the result is ignored.",
             completion.attempt,
             tool,
+            session.thread_id or session.thread,
         )
         return
     session.engine.begun.ended_late(completion)

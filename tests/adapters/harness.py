@@ -20,7 +20,8 @@ from asyncguard import (
     build_agent,
     guard_middleware,
 )
-from asyncguard.adapters.messages.render import is_ours, text_of
+from asyncguard.adapters.messages.markers import is_ours
+from asyncguard.adapters.messages.render import text_of
 from asyncguard.testing import ScriptedChatModel, Step, StepFunction, check_history_all, run_virtual
 from tests.support.histories import check_next_request
 

@@ -10,6 +10,7 @@ from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import InjectedState, ToolNode
@@ -30,6 +31,7 @@ from asyncguard.adapters.langgraph_internals import (
     input_of,
     namespace_of_run,
     newest_of,
+    nodes_of,
     run_of,
     saver_of,
     scratchpad_of,
@@ -38,6 +40,7 @@ from asyncguard.adapters.langgraph_internals import (
     storing_error,
     update_of,
     when_over,
+    when_over_with,
 )
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -195,6 +198,7 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
         run = run_of(config)
         assert run is not None
         inputs.append(input_of(config))
+        assert nodes_of(config) == ["__start__", "node", "after"]
         bases.append(base_of(run))
 
     graph = graph_of(look, InMemorySaver())
@@ -235,11 +239,13 @@ def test_a_checkpoint_that_could_not_be_stored_shows_its_error() -> None:
 def test_the_end_of_a_run_is_reported_however_it_comes(how: str) -> None:
     """Once, and not before it."""
     over: list[str] = []
+    errors: list[BaseException | None] = []
 
     def look(config: RunnableConfig) -> None:
         run = run_of(config)
         assert run is not None
         when_over(run, over.append, how)
+        when_over_with(run, errors.append)
         assert over == []
         if how == "error":
             raise LookupError
@@ -258,6 +264,8 @@ def test_the_end_of_a_run_is_reported_however_it_comes(how: str) -> None:
     else:
         list(steps)
     assert over == [how]
+    kind = {"error": LookupError, "closed": GeneratorExit, "interrupt": GraphInterrupt}.get(how)
+    assert [type(error) for error in errors] == [kind or type(None)]
 
 
 @pytest.mark.parametrize("refused", [True, False], ids=["refused", "as-langgraph-is"])

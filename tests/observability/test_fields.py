@@ -128,6 +128,7 @@ def test_a_proposal_is_described_without_its_arguments() -> None:
         "at": 100.0,
         "agent": "",
         "thread": "t1",
+        "thread_id": "",
         "run": "r1",
         "key": row["key"],
         "task": "trip",

@@ -1,9 +1,13 @@
+import re
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from asyncguard.core import events as ev
 from asyncguard.errors import CallerError
+from asyncguard.observability import chat_attributes
 from asyncguard.observability.otel import otel_spans
 from tests.observability.story import Story, every_kind, trip
 
@@ -22,16 +26,26 @@ class Spans:
 
     def finished(self) -> dict[str, object]:
         return {
-            span.attributes["asyncguard.label"]: span for span in self.exporter.get_finished_spans()
+            span.attributes["asyncguard.label"]: span
+            for span in self.exporter.get_finished_spans()
+            if span.name.startswith("execute_tool")
         }
+
+    def named(self, name: str) -> list[Any]:
+        """Finished spans whose names begin so."""
+        return [each for each in self.exporter.get_finished_spans() if each.name.startswith(name)]
 
 
 def test_each_started_call_is_one_span() -> None:
-    """Rejected and squashed calls have none."""
+    """Rejected and squashed calls have none; the run is one, and so is the attempt of a retry."""
     spans = Spans()
     story = trip(Story(otel_spans(spans.tracer), agent="travel"))
     assert len(story.observers) == 1
-    assert len(spans.exporter.get_finished_spans()) == 4
+    assert sorted(span.name.split()[0] for span in spans.exporter.get_finished_spans()) == [
+        *["attempt"] * 2,
+        *["execute_tool"] * 4,
+        "invoke_agent",
+    ]
     assert set(spans.finished()) == {
         "search_flights#1",
         "book_flight#1",
@@ -50,6 +64,11 @@ def test_a_span_says_what_was_called_and_how_it_ended() -> None:
     assert dict(span.attributes) == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "search_flights",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": "call_0",
+        "gen_ai.conversation.id": "t1",
+        "gen_ai.agent.name": "asyncguard",
+        "gen_ai.agent.id": "travel",
         "asyncguard.agent": "travel",
         "asyncguard.thread": "t1",
         "asyncguard.run": "r1",
@@ -75,7 +94,40 @@ def test_recovery_is_inside_the_span_and_failure_is_its_status() -> None:
     assert failed.attributes["asyncguard.attempts"] == 2
     assert not failed.status.is_ok
     assert failed.status.description == "failed: ValueError"
+    assert failed.attributes["error.type"] == "ValueError"
+    (attempt,) = [
+        each for each in spans.named("attempt 2") if each.parent.span_id == failed.context.span_id
+    ]
+    assert attempt.attributes["asyncguard.action"] == "retry"
     assert spans.finished()["ask_desk#1"].status.description == "in_doubt: ValueError"
+
+
+def test_a_rejected_call_is_an_event_of_the_run() -> None:
+    """Its guard and its call stand there; the reason, a payload, only if content is asked for."""
+    for content in (False, True):
+        spans = Spans()
+        every_kind(Story(otel_spans(spans.tracer, content=content)))
+        told = [event for span in spans.named("invoke_agent") for event in span.events]
+        rejected = next(event for event in told if event.name == "asyncguard.call_rejected")
+        assert rejected.attributes["asyncguard.guard"]
+        assert rejected.attributes["gen_ai.tool.call.id"].startswith("call_")
+        assert ("asyncguard.reason" in rejected.attributes) is content
+        kinds = {event.name.partition(".")[2] for event in told}
+        assert {"call_deferred", "call_held", "call_objected", "call_squashed"} <= kinds
+        assert "completion_judged" in kinds
+
+
+def test_attribute_names_are_those_of_the_conventions() -> None:
+    """The package of the conventions is needed by no user; it is asked here."""
+    known = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
+    names = {value for name, value in vars(known).items() if name.startswith("GEN_AI_")}
+    folder = Path(chat_attributes.__file__).parent
+    text = "".join((folder / name).read_text() for name in ("otel.py", "chat_attributes.py"))
+    used = set(re.findall(r"\bgen_ai\.[a-z_.]+[a-z]", text))
+    assert len(used) > 15
+    assert used <= names
+    operations = {each.value for each in known.GenAiOperationNameValues}
+    assert {"invoke_agent", "chat", "execute_tool"} <= operations
 
 
 def test_a_cancelled_call_ends_its_span() -> None:

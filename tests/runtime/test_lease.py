@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from asyncguard import GuardConfig, JournalError, ThreadBusyError, ToolSpec
+from asyncguard import CallerError, GuardConfig, JournalError, ThreadBusyError, ToolSpec
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
@@ -46,7 +46,7 @@ class Tenant:
     """A lease's session, which records everything that the lease reports."""
 
     def __init__(self, thread: str, namespace: str) -> None:
-        self.thread, self.namespace = thread, namespace
+        self.thread, self.namespace, self.thread_id = thread, namespace, ""
         self.ledger = Ledger()
         self.mail: list[Signal] = []
         self.heard: list[str] = []
@@ -294,3 +294,13 @@ async def test_without_a_journal_no_thread_is_taken() -> None:
         assert not wanted
     await process.lease.ensure_held()
     assert (process.lease.acquired, process.tenant.heard) == (False, [])
+
+
+async def test_messages_name_the_thread_as_its_caller_does(journal_of: JournalOf) -> None:
+    """The minted id stands in a message only where the caller gave none."""
+    process = Process(journal_of(), "minted")
+    await process.lease.acquire("order-7")
+    for thread_id, named in (("order-7", "order-7"), ("", "minted")):
+        process.tenant.thread_id = thread_id
+        with process.lease.inside(), pytest.raises(CallerError, match=f"thread '{named}'"):
+            process.lease.claim()

@@ -14,6 +14,7 @@ from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
+from asyncguard.adapters.graph.structured import StructuredFormat
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.tools.schemas import shown_tools, task_argument
 from asyncguard.adapters.tools.sync_async import answers_sync
@@ -29,7 +30,7 @@ def as_model(model: BaseChatModel | str) -> BaseChatModel:
 class ModelBinding:
     """Chat model with the tools that it is shown."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one keyword for each part of a request
         self,
         model: BaseChatModel,
         tools: Sequence[BaseTool],
@@ -38,6 +39,7 @@ class ModelBinding:
         provider_tools: Sequence[dict[str, Any]] = (),
         references: bool,
         options: Mapping[str, Any],
+        structured: StructuredFormat | None = None,
     ) -> None:
         """Store the parts; tools are bound at the first turn with a set of tasks.
 
@@ -49,13 +51,16 @@ class ModelBinding:
             references: True to offer operand references.
             options: Further arguments of ``bind_tools``, such as ``strict`` or
                 ``parallel_tool_calls``.
+            structured: Form of the answer, ``None`` for text.
         """
-        self._model = model
+        self.chat = model
         self._tools = tools
         self._specs = specs
         self._provider_tools = list(provider_tools)
         self._references = references
-        self._options = dict(options)
+        self.structured = structured
+        # What the caller says has priority over what the form of the answer would need.
+        self._options = {**(structured.options if structured else {}), **options}
         # By the ids of the tasks, which are an enum in the schemas; empty for a single task.
         self._bound: dict[tuple[str, ...], tuple[Any, Mapping[str, Any]]] = {}
         self._answers_sync = answers_sync(model)
@@ -100,11 +105,12 @@ class ModelBinding:
         shown = shown_tools(
             self._tools, self._specs, key, references=self._references, strict=strict
         )
-        everything = [*shown, *self._provider_tools]
-        bound: Any = self._model
+        answers = self.structured.tools if self.structured else []
+        everything = [*shown, *self._provider_tools, *answers]
+        bound: Any = self.chat
         arguments: Mapping[str, Any] = {}
-        if everything:
-            bound = self._model.bind_tools(everything, **self._options)
+        if everything or self.structured:
+            bound = self.chat.bind_tools(everything, **self._options)
         plain = (
             isinstance(bound, RunnableBinding) and type(bound).ainvoke is RunnableBinding.ainvoke
         )

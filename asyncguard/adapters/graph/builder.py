@@ -20,6 +20,7 @@ from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
 from asyncguard.adapters.graph.compiled_graph import GuardedGraph
 from asyncguard.adapters.graph.input_channel import InputChannel
 from asyncguard.adapters.graph.nodes import NodeFunction, Nodes
+from asyncguard.adapters.graph.structured import StructuredFormat
 from asyncguard.adapters.langgraph_internals import DURABILITY
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.state import GuardedInput, GuardedOutput, GuardedState
@@ -98,6 +99,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     store: BaseStore | None = None,
     state_schema: type[GuardedState] = GuardedState,
     context_schema: type[Any] | None = None,
+    response_format: Any = None,
     bind_options: Mapping[str, Any] | None = None,
     ports: Ports | None = None,
     diagnose: UserDiagnosis | None = None,
@@ -123,6 +125,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         store: LangGraph store, for tools that ask for it.
         state_schema: ``GuardedState`` or a subclass with further channels.
         context_schema: Run-scoped context, for tools that ask for it.
+        response_format: Form of the answer, as in ``create_agent``: a schema or a strategy of
+            ``langchain.agents.structured_output``. The state's ``structured_response`` holds it.
         bind_options: Further arguments of the model's ``bind_tools``.
         ports: Clock, executor, inbox, observers and ids; the real ones by default.
         diagnose: Rule of the caller that maps a failure case to a diagnosis, or to ``None`` to use
@@ -145,13 +149,19 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     own = as_tools(tools)
     engine = Engine(config, specs_of(own, specs), Ports() if ports is None else ports, diagnose)
     check_suited(engine.executor, own, engine.specs)
+    chat = as_model(model)
     binding = ModelBinding(
-        as_model(model),
+        chat,
         own,
         specs=engine.specs,
         provider_tools=[tool for tool in tools or () if isinstance(tool, dict)],
         references=config.offers_references,
         options=bind_options or {},
+        structured=(
+            None
+            if response_format is None
+            else StructuredFormat(response_format, chat, [tool.name for tool in own])
+        ),
     )
     portal = Portal()
     system = (

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Command, interrupt
@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.graph.bound_model import ModelBinding
+from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.run_messages import (
@@ -32,6 +33,7 @@ from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.tools.invoke import ToolRunner
+from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.lifecycle import TaskState
@@ -105,6 +107,8 @@ class Nodes:
             run.has_news or stopping or has_news(run.board) or only_cancelled(update["messages"])
         )
         goto = "execute" if waits else "model"
+        if self.binding.structured:  # that of an earlier run answered something else
+            update["structured_response"] = None
         return Command(update=update, goto=goto)
 
     async def model(self, run: Run) -> Any:
@@ -116,25 +120,38 @@ class Nodes:
         sent = conversation.request(view_message(run.board))
         tasks = [task.task.id for task in run.ledger.tasks()]
         try:
+            whole = [self.system, *sent] if self.system else sent
             with run.inside():
                 await run.ensure_written()
-                said = await self.binding.ask(
-                    [self.system, *sent] if self.system else sent, tasks, run.config
-                )
+                with run.asking(self.binding.chat, self.binding.provider, whole) as asked:
+                    asked.answer = said = await self.binding.ask(whole, tasks, run.config)
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
-        turn = run.on_model_message(message, self.binding.task_argument)
+        return self._answered(run, message)
+
+    def _answered(self, run: Run, message: AIMessage) -> Any:
+        """Propose the calls of a message, or judge whether the run may end with it."""
+        form = self.binding.structured
+        reading = form.read(message) if form else Reading(judged=message)
+        whole: list[AnyMessage] = [message, *reading.answers]
+        if reading.unfit:
+            run.on_unfit_answer(reading.judged)
+            return _to("model", run, whole)
+        turn = run.on_model_message(
+            reading.judged, self.binding.task_argument, structured=bool(reading.answers)
+        )
+        emit(turn.event)
         match turn.verdict:
             case ev.CompletionVerdict.END:
-                return _ended(run, "complete", turn.messages)
+                answer = {"structured_response": form.final(reading)} if form else {}
+                return _ended(run, "complete", whole, **answer)
             case ev.CompletionVerdict.NUDGE:
-                goto = "model"
+                return _to("model", run, turn.messages)
+            case ev.CompletionVerdict.WAIT:
+                return _to("execute", run, turn.messages)
             case _:
-                goto = "execute"
-        return Command(
-            update={"messages": list(turn.messages), "ledger": run.drain_events()}, goto=goto
-        )
+                return _to("execute", run, whole)
 
     async def execute(self, run: Run) -> Any:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
@@ -215,11 +232,15 @@ class Nodes:
         return [*updates, own] if updates else own
 
 
-def _ended(run: Run, reason: str, messages: Sequence[AnyMessage]) -> Any:
+def _to(node: str, run: Run, messages: Sequence[AnyMessage]) -> Any:
+    return Command(update={"messages": list(messages), "ledger": run.drain_events()}, goto=node)
+
+
+def _ended(run: Run, reason: str, messages: Sequence[AnyMessage], **answer: Any) -> Any:
     report = run.end(reason)
+    ledger = run.drain_events()
     return Command(
-        update={"messages": list(messages), "ledger": run.drain_events(), "report": report},
-        goto=END,
+        update={"messages": list(messages), "ledger": ledger, "report": report, **answer}, goto=END
     )
 
 

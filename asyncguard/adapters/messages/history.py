@@ -18,7 +18,8 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from asyncguard.adapters.messages.render import Delivery, is_ours, is_pair, text_of
+from asyncguard.adapters.messages.markers import is_ours, is_pair
+from asyncguard.adapters.messages.render import Delivery, text_of
 from asyncguard.core.calls import CallState
 from asyncguard.core.scoreboard import Scoreboard
 

@@ -12,8 +12,8 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from asyncguard.adapters.messages.markers import is_pair, is_results
 from asyncguard.adapters.messages.parse import call_id_of, names_call
-from asyncguard.adapters.messages.render import is_pair, is_results
 from asyncguard.adapters.messages.sanitize import plain_content
 from asyncguard.adapters.messages.tags import without
 

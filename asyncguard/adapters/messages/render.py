@@ -16,15 +16,18 @@ from typing import Any
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
-    BaseMessage,
     HumanMessage,
     ToolMessage,
-    add_notification_metadata,
-    get_notification_metadata,
 )
 from langgraph.types import Command
 
-from asyncguard.adapters.messages.sanitize import limited, plain_content, plain_text
+from asyncguard.adapters.messages.markers import (
+    as_a_tools,
+    identified,
+    mark,
+    note_for_model,
+)
+from asyncguard.adapters.messages.sanitize import limited, plain_content
 from asyncguard.adapters.messages.tags import MARK, without
 from asyncguard.adapters.state import read_messages
 from asyncguard.config import NewsStyle
@@ -35,10 +38,7 @@ from asyncguard.core.scheduling import deliverable, held_back
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
 
-SOURCE = "asyncguard"
-"""``lc_source`` of every message that the runtime adds."""
-_OURS = frozenset({"lc_source", "lc_data"})
-"""Keys by which a message claims to be the runtime's; they are removed from a tool's message."""
+_NOT_RUN = (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED)
 
 
 @dataclass(kw_only=True)
@@ -114,7 +114,7 @@ class MessageRenderer:
         delivery.told += [record.key for record in late]
 
     def _held_together(self, record: CallRecord) -> bool:
-        if record.state in (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED):
+        if record.state in _NOT_RUN:
             return False  # it has no result to hold back, and the model should know at once
         return held_back(record, self._board)
 
@@ -133,10 +133,13 @@ class MessageRenderer:
             if record.state is CallState.IN_DOUBT:
                 # A process that finds the answer without its event must not read it as a failure of
                 # the tool: the runtime wrote it, and the doubt remains.
-                rendered.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "in_doubt"}}
+                rendered.additional_kwargs = mark("in_doubt")
+            elif record.state in _NOT_RUN:
+                guard = {"guard": record.guard} if record.state is CallState.REJECTED else {}
+                rendered.additional_kwargs = mark("not_run", state=record.state.value, **guard)
             return rendered
         content = self._shown(record, message.content)
-        answer: ToolMessage = _as_a_tools(message)
+        answer: ToolMessage = as_a_tools(message)
         # A tool may have written any name or id into its message.
         own = {"name": record.call.tool, "tool_call_id": record.call.call_id}
         unchanged = all(getattr(message, name) == value for name, value in own.items())
@@ -165,7 +168,7 @@ class MessageRenderer:
                     f"and do not repeat the call. {self._meanwhile(record.call.tool)}"
                 )
         message = self._tool_message(record, text, failed=False)
-        message.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "placeholder"}}
+        message.additional_kwargs = mark("placeholder", state=record.state.value)
         return message
 
     def _meanwhile(self, tool: str) -> str:
@@ -234,7 +237,7 @@ class MessageRenderer:
         messages: list[AnyMessage] = []
         try:
             for said in read_messages(command.update["messages"]):
-                own, content = _as_a_tools(said), self._shown(record, said.content)
+                own, content = as_a_tools(said), self._shown(record, said.content)
                 same = content is said.content
                 messages.append(own if same else own.model_copy(update={"content": content}))
         except CallerError:
@@ -274,8 +277,8 @@ class MessageRenderer:
                     for block in blocks
                 ]
             )
-        data = {"kind": "results", "calls": [record.key for record in records]}
-        return add_notification_metadata(message, source=SOURCE, data=data)
+        message.additional_kwargs = mark("results", **identified(records))
+        return message
 
     def _pairs(self, records: Sequence[CallRecord]) -> list[AnyMessage]:
         calls: list[Any] = []
@@ -295,10 +298,7 @@ class MessageRenderer:
             answers.append(
                 ToolMessage(content=self.outcome_text(record), tool_call_id=call_id, name=name)
             )
-        kwargs = {
-            "lc_source": SOURCE,
-            "lc_data": {"kind": "pair", "calls": [record.key for record in records]},
-        }
+        kwargs = mark("pair", **identified(records))
         return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
 
     # -- text --------------------------------------------------
@@ -326,43 +326,6 @@ def text_of(content: Any) -> str:
             for block in content
         )
     return str(content)
-
-
-def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
-    """Return a message of the runtime that holds no result: a reason, a reminder, a view."""
-    said = plain_text(without("", text))  # a reason may quote a tool
-    return add_notification_metadata(
-        HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind}
-    )
-
-
-def is_ours(message: BaseMessage) -> bool:
-    """Return True if a message claims to be written by the runtime.
-
-    Any caller may set the mark, so it decides about wording only, never about trust.
-    """
-    found = get_notification_metadata(message)
-    return found is not None and found["source"] == SOURCE
-
-
-def is_results(message: BaseMessage) -> bool:
-    """Return True for the runtime's message with late results; see :func:`is_ours`."""
-    data = message.additional_kwargs.get("lc_data")
-    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "results"
-
-
-def is_pair(message: BaseMessage) -> bool:
-    """Return True if the message is the synthetic call of the pair style."""
-    data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None
-    return isinstance(data, dict) and data.get("kind") == "pair"
-
-
-def _as_a_tools(message: Any) -> Any:
-    """Return a tool's message without the runtime's mark; the same object if it has none."""
-    if _OURS.isdisjoint(message.additional_kwargs):
-        return message
-    kept = {name: value for name, value in message.additional_kwargs.items() if name not in _OURS}
-    return message.model_copy(update={"additional_kwargs": kept})
 
 
 def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
-from asyncguard.adapters.messages.render import note_for_model
+from asyncguard.adapters.messages.markers import note_for_model
 from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard, task_view

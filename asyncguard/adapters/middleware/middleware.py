@@ -14,6 +14,7 @@ import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.adapters.caller_answers import refuse_answers
+from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import CachedHistory
@@ -46,6 +48,7 @@ from asyncguard.adapters.messages.run_messages import (
 from asyncguard.adapters.middleware.handlers import GuardedThreads
 from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHandlers
+from asyncguard.adapters.middleware.placement import GuardName, report_early_place
 from asyncguard.adapters.middleware.reconcile import (
     drop_answered,
     last_said,
@@ -64,6 +67,7 @@ from asyncguard.adapters.tools.declare import (
     as_tools,
     by_name,
 )
+from asyncguard.adapters.ui_events import emit
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -89,7 +93,7 @@ def _without_wrappers(run: Run) -> list[CallRecord]:
 class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     """Guard of an agent made by ``create_agent``.
 
-    The agent accepts several tasks as ``{"tasks": [...], "messages": []}``. Use
+    The agent accepts several tasks as ``{"tasks": [...]}``, typed as :class:`AgentInput`. Use
     :func:`guard_middleware` to put the guard in the right place among other middleware.
     """
 
@@ -144,8 +148,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool"
         )
         weakref.finalize(self, self._pool.shutdown, wait=False)
+        self._name = GuardName(type(self).__name__)
+        self._placed = False
         if tools:
             self._tools.learn(as_tools(tools))
+
+    @property
+    def name(self) -> str:
+        """Name of the class, as of any middleware; see :class:`GuardName`."""
+        return self._name
 
     # -- entering --------------------------------------------------
 
@@ -156,6 +167,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Apply the input, and reconcile the calls that an earlier run has left."""
         config = get_config()
+        if not self._placed:
+            self._placed = True
+            report_early_place(config, self._name)
         await refuse_answers(state, config)
         run, handlers = await self._threads.joined(
             self._threads.identified(state), config, begins=True
@@ -233,7 +247,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with run.leaving_on_error(), run.inside():
                 self._portal.run(run.ensure_written())
-                response = handler(prepared)
+                with self._asking(run, prepared) as asked:
+                    response = handler(prepared)
+                    asked.answer = response.result[0]
                 self._portal.run(run.keep())
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
@@ -250,11 +266,17 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with run.leaving_on_error(), run.inside():
                 await run.ensure_written()
-                response = await handler(prepared)
+                with self._asking(run, prepared) as asked:
+                    response = await handler(prepared)
+                    asked.answer = response.result[0]
                 await run.keep()
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
+
+    def _asking(self, run: Run, request: ModelRequest[Any]) -> AbstractContextManager[Asked]:
+        sent = [request.system_message] if request.system_message else []
+        return run.asking(request.model, self._provider[1], [*sent, *request.messages])
 
     async def _met(self, request: ModelRequest[Any]) -> tuple[Run, list[AnyMessage]]:
         """Register the tools, then make up the wait that had to be postponed without them.
@@ -326,9 +348,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
                 "jump_to": "model",
             }
-        turn = run.on_model_message(said, self._tools.task_argument)
+        turn = run.on_model_message(said, self._tools.task_argument, structured=bool(answered))
         if heard_before:
             await run.ask_journal_again()
+        emit(turn.event)
         update: dict[str, Any] = {}
         identity = run.identity_update()
         match turn.verdict:
@@ -336,9 +359,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 update = self._refusals(run, said)
             case ev.CompletionVerdict.END:
                 update["report"] = run.end("complete")
-            case ev.CompletionVerdict.WAIT:
-                update = undone(state["messages"], place, answered) | {"jump_to": "model"}
-            case ev.CompletionVerdict.NUDGE:
+            case ev.CompletionVerdict.WAIT | ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {
                     "jump_to": "model"
                 }

@@ -14,6 +14,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
+from asyncguard.adapters.middleware.placement import ONE_GUARD
 from asyncguard.errors import CallerError
 from asyncguard.validation import check_arguments
 
@@ -47,10 +48,7 @@ def guard_middleware(
     if guard is not None and guard not in found:
         found.append(guard)
     if len(found) > 1:
-        raise CallerError(
-            "middleware must hold at most one AsyncGuardMiddleware, as one guards all tools; "
-            "remove the others."
-        )
+        raise CallerError(ONE_GUARD)
     # create_agent refuses equal names, too, but does not say which.
     names = [item.name for item in given]
     if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
-from asyncguard.adapters.messages.render import is_ours, text_of
+from asyncguard.adapters.messages.markers import is_ours, stands_for_result
+from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
@@ -82,7 +83,7 @@ def note_answers(run: Run) -> None:
             or (record := waiting.get(message.tool_call_id)) is None
         ):
             continue
-        if is_ours(message):
+        if stands_for_result(message):
             run.teller.placeholder_stands(record)
         elif not record.open:
             run.teller.answered_elsewhere(record, text_of(message.content))

@@ -1,9 +1,15 @@
 """State channels of an agent of ``create_agent`` with the guard."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, Required
 
 from langchain.agents.middleware import AgentState
-from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
+from langchain.agents.middleware.types import (
+    InputAgentState,
+    OmitFromInput,
+    OmitFromOutput,
+    PrivateStateAttr,
+)
 from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel, EphemeralValue
 
@@ -32,3 +38,17 @@ class GuardState(AgentState[Any]):
         ]
     ]
     report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+
+
+class AgentInput(InputAgentState):
+    """Input of a guarded agent, for type checkers: ``agent.invoke(AgentInput(...))``.
+
+    A graph of ``create_agent`` is typed to take ``messages`` alone, so a checker refuses a plain
+    dictionary with tasks; this type it accepts, and both adapters do. At run time a plain
+    dictionary serves as well, and ``messages`` may be left out.
+    """
+
+    tasks: NotRequired[Sequence[Mapping[str, str] | str]]
+    """Tasks as ``{"id": ..., "goal": ...}`` or plain text."""
+    cancel: NotRequired[Sequence[str]]
+    """Ids of tasks to cancel."""

@@ -25,6 +25,7 @@ from asyncguard.adapters.langgraph_internals import (
     storing_error,
 )
 from asyncguard.adapters.threads.checkpoints import stored
+from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff
@@ -179,12 +180,12 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
                     return
                 if (error := storing_error(config)) is not None:
                     raise JournalError(
-                        f"The checkpoint before the call could not be stored "
-                        f"({type(error).__name__}: {error}); nothing was issued. Check that the "
+                        f"The checkpoint of thread {thread_of(place)!r} before the call could not "
+                        f"be stored ({type(error).__name__}: {error}); nothing was issued. Check that the "
                         "checkpointer's database can be written."
                     ) from error
     except TimeoutError as error:
         raise JournalError(
-            f"The checkpoint before the call was not stored within {_PATIENCE:g} s; nothing was "
-            "issued. Check that the checkpointer's database can be written."
+            f"The checkpoint of thread {thread_of(place)!r} before the call was not stored within "
+            f"{_PATIENCE:g} s; nothing was issued. Check that the checkpointer's database can be written."
         ) from error

@@ -135,7 +135,8 @@ async def _repair_head(place: "_Place", grant: LeaseGrant, *, known: int, ours: 
     )
     if carried_on:
         raise ThreadBusyError(
-            "Another run has continued the thread since this one read its state; run it again."
+            f"Another run has continued thread {place.thread!r} since this one read its state; "
+            "run it again."
         )
     # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
     # starts it from its beginning under another thread name.
@@ -145,8 +146,8 @@ async def _repair_head(place: "_Place", grant: LeaseGrant, *, known: int, ours: 
         and await _fork_for_takeover(place, newest, grant.fencing_token)
     ):
         raise ThreadBusyError(
-            "The process that held the thread stopped renewing its lease and may still be "
-            "alive: the thread was taken over; run it again."
+            f"The process that held thread {place.thread!r} stopped renewing its lease and may "
+            "still be alive: the thread was taken over; run it again."
         )
 
 
@@ -202,6 +203,11 @@ class _Place:
     """True if the run continues from a checkpoint that it has not put itself."""
     begins: bool
     """True if the run is in its first node, after an input of its own."""
+
+    @property
+    def thread(self) -> str:
+        """The caller's id of the thread."""
+        return thread_of(self.of_thread)
 
     async def newest(self, limit: int) -> list[CheckpointTuple]:
         """Return the newest checkpoints, the newest first; their ids rise with time."""

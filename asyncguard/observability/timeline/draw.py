@@ -110,7 +110,9 @@ class _Chart:
         self.scale = Scale(start=run.start, end=run.end, columns=self.columns - _SPARE)
 
     def lines(self) -> list[Text]:
-        names = [("run", self.run.run), ("thread", self.run.thread), ("agent", self.run.agent)]
+        # The caller's own id; the minted one tells only that two drawings are of one thread.
+        thread = self.run.thread_id or self.run.thread
+        names = [("run", self.run.run), ("thread", thread), ("agent", self.run.agent)]
         title = " · ".join(f"{what} {printable(name)}" for what, name in names if name)
         return [
             Text(fit(title, self.width).rstrip(), style=Ink.HEADING.value),

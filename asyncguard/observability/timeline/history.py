@@ -128,6 +128,8 @@ class RunHistory:
 
     agent: str
     thread: str
+    thread_id: str
+    """The caller's id of the thread, empty if the run had none."""
     run: str
     start: float
     """Time of its first event."""
@@ -240,6 +242,7 @@ def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:
     return RunHistory(
         agent=rows[0]["agent"],
         thread=rows[0]["thread"],
+        thread_id=rows[0]["thread_id"],
         run=rows[0]["run"],
         start=start,
         end=end,

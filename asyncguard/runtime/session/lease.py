@@ -22,6 +22,11 @@ class Tenant(Protocol):
         ...
 
     @property
+    def thread_id(self) -> str:
+        """The caller's id of the thread, empty if there is none; for messages to people."""
+        ...
+
+    @property
     def namespace(self) -> str:
         """Path of the agent among agents, without task ids."""
         ...
@@ -97,6 +102,11 @@ class Lease:
     def acquired(self) -> bool:
         """True if this process holds the thread."""
         return self._acquired
+
+    @property
+    def _named(self) -> str:
+        """Name of the thread in messages: the caller's, as only that one is known outside."""
+        return self._tenant.thread_id or self.thread
 
     @property
     def fencing_token(self) -> int:
@@ -195,8 +205,8 @@ class Lease:
             return
         if not await self.journal.holds(self.thread):
             raise ThreadBusyError(
-                "Another process acquired the thread because this one did not renew its lease in "
-                "time; the calls made here since are in the journal. Run the thread again to "
+                f"Another process acquired thread {self._named!r} because this one did not renew "
+                "its lease in time; the calls made here since are in the journal. Run the thread again to "
                 "continue from the other process's state."
             )
         self._confirmed_at = now
@@ -243,6 +253,6 @@ class Lease:
         """
         if self._inside.count:
             raise CallerError(
-                f"Another run of thread {self.thread!r} is under way in this process; "
+                f"Another run of thread {self._named!r} is under way in this process; "
                 "wait for it, or cancel it first."
             )

@@ -59,6 +59,10 @@ class Session:
         self.engine = engine
         self.thread = thread
         self.namespace = namespace
+        # The caller's name of the thread, known once a run has joined; for people only.
+        self.thread_id = ""
+        # Number of the LangGraph run whose end observers are going to be told, 0 if there is none.
+        self.followed = 0
         self.board = self._new_board()
         self.record = Recorder(engine, self.ledger, recorded=self._recorded)
         self.live = LiveCalls()
@@ -105,7 +109,11 @@ class Session:
             self._record_end(self.ledger.record(event.key))
         if self._observers:
             details = Details.from_event(
-                event, self.ledger, thread=self.thread, agent=self.namespace
+                event,
+                self.ledger,
+                thread=self.thread,
+                agent=self.namespace,
+                thread_id=self.thread_id,
             )
             self._observers.notify(details)
 

@@ -14,7 +14,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Timing, guard_middleware
+from asyncguard import (
+    AsyncGuardMiddleware,
+    CallerError,
+    GuardConfig,
+    Timing,
+    guard_middleware,
+)
 from asyncguard.testing import (
     ScriptedChatModel,
     calls,
@@ -143,3 +149,28 @@ def test_a_structured_answer_of_one_task_is_that_of_create_agent() -> None:
     assert state["structured_response"] == Answer(text="found x")
     assert state["report"]["reason"] == "complete"
     assert len(model.requests) == 2
+
+
+def test_a_guard_outside_human_approval_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A person is then asked about calls that the guard would reject; the other order says nothing."""
+    approval = HumanInTheLoopMiddleware({"book": True})
+    guard = AsyncGuardMiddleware(config=CONFIG)
+    agent = create_agent(ScriptedChatModel(["hello"] * 2), [], middleware=[guard, approval])
+    for _ in range(2):
+        agent.invoke({"messages": [("user", "Hello.")]})
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "guard_middleware" in record.getMessage()
+    caplog.clear()
+    agent_with(ScriptedChatModel(["hello"]), [], approval).invoke({"messages": [("user", "Hi.")]})
+    assert caplog.records == []
+
+
+def test_two_guards_in_one_agent_are_an_error_of_the_caller() -> None:
+    """LangChain's own refusal does not say which middleware it means; one guard in two agents is fine."""
+    first, second = AsyncGuardMiddleware(), AsyncGuardMiddleware()
+    with pytest.raises(CallerError, match="one guards all tools"):
+        create_agent(ScriptedChatModel([]), [], middleware=[first, second])
+    for _ in range(2):
+        create_agent(ScriptedChatModel([]), [], middleware=[first])
+    assert first.name == "AsyncGuardMiddleware"

@@ -1,0 +1,81 @@
+"""What observers may follow beside events: requests to the model, and how LangGraph ended a run."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphBubbleUp
+
+from asyncguard.adapters.langgraph_internals import run_of, when_over_with
+from asyncguard.observability.observer import ModelCall
+from asyncguard.runtime.session.session import Session
+
+
+@dataclass(kw_only=True, slots=True)
+class Asked:
+    """One request to the model, to be given its answer."""
+
+    answer: Any = None
+    """The model's message, ``None`` until it is there."""
+
+
+def follow_run(session: Session, config: RunnableConfig) -> None:
+    """Have observers told when LangGraph ends the run of a node; the first node of a run does it.
+
+    Args:
+        session: Session of the thread.
+        config: Of the node, hook or wrapper.
+    """
+    observers, run = session.engine.observers, run_of(config)
+    if not observers.follow_model or run is None or session.followed == id(run):
+        return
+    # The number and not the run, which the session would keep alive; it is forgotten at the end.
+    session.followed = id(run)
+
+    def ended(error: BaseException | None) -> None:
+        session.followed = 0
+        # A question to a person ends the run by an exception that is none for its caller.
+        failure = None if isinstance(error, GraphBubbleUp) else error
+        observers.follow(lambda each: each.run_over(session.namespace, session.thread, failure))
+
+    when_over_with(run, ended)
+
+
+@contextmanager
+def asking(
+    session: Session, model: BaseChatModel, provider: str, messages: Sequence[AnyMessage]
+) -> Iterator[Asked]:
+    """Tell observers that the model is asked, and of its answer or error.
+
+    Args:
+        session: Session of the thread.
+        model: The chat model.
+        provider: Its provider as LangChain knows it.
+        messages: The messages that are sent.
+    """
+    asked, observers = Asked(), session.engine.observers
+    if not observers.follow_model:
+        yield asked
+        return
+    names = (getattr(model, name, None) for name in ("model_name", "model"))
+    call = ModelCall(
+        thread=session.thread,
+        run=session.ledger.run,
+        agent=session.namespace,
+        thread_id=session.thread_id,
+        model=next((name for name in names if isinstance(name, str)), ""),
+        provider=provider,
+        messages=messages,
+    )
+    observers.follow(lambda each: each.model_asked(call))
+    try:
+        yield asked
+    except BaseException as error:
+        failure = error
+        observers.follow(lambda each: each.model_answered(call, None, failure))
+        raise
+    observers.follow(lambda each: each.model_answered(call, asked.answer, None))

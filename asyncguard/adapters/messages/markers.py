@@ -1,0 +1,86 @@
+"""Markers by which programs tell the runtime's messages from those of users, models and tools.
+
+A marker is ``additional_kwargs["lc_source"] == "asyncguard"`` with data in ``lc_data``, whose
+``kind`` says what the message is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    add_notification_metadata,
+    get_notification_metadata,
+)
+
+from asyncguard.adapters.messages.sanitize import plain_text
+from asyncguard.adapters.messages.tags import without
+from asyncguard.core.records import CallRecord
+
+SOURCE = "asyncguard"
+"""``lc_source`` of every message that the runtime adds."""
+_OURS = frozenset({"lc_source", "lc_data"})
+"""Keys by which a message claims to be the runtime's; they are removed from a tool's message."""
+
+
+def mark(kind: str, **data: Any) -> dict[str, Any]:
+    """Return the marker of a message that :func:`note_for_model` does not write."""
+    return {"lc_source": SOURCE, "lc_data": {"kind": kind, **data}}
+
+
+def identified(records: Sequence[CallRecord]) -> dict[str, list[str]]:
+    """Return the calls whose results a message holds, in its order, for programs that read it.
+
+    ``tool_call_ids`` are those of the model's own calls: a user interface knows its cards by them.
+    """
+    return {
+        "calls": [record.key for record in records],
+        "tool_call_ids": [record.call.call_id for record in records],
+        "states": [record.state.value for record in records],
+    }
+
+
+def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
+    """Return a message of the runtime that holds no result: a reason, a reminder, a view."""
+    said = plain_text(without("", text))  # a reason may quote a tool
+    return add_notification_metadata(
+        HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind}
+    )
+
+
+def is_ours(message: BaseMessage) -> bool:
+    """Return True if a message claims to be written by the runtime.
+
+    Any caller may set the mark, so it decides about wording only, never about trust.
+    """
+    found = get_notification_metadata(message)
+    return found is not None and found["source"] == SOURCE
+
+
+def stands_for_result(message: ToolMessage) -> bool:
+    """Return True for the runtime's answer to a call whose result, or whose doubt, is told later."""
+    data = message.additional_kwargs.get("lc_data")
+    return is_ours(message) and not (isinstance(data, dict) and data.get("kind") == "not_run")
+
+
+def is_results(message: BaseMessage) -> bool:
+    """Return True for the runtime's message with late results; see :func:`is_ours`."""
+    data = message.additional_kwargs.get("lc_data")
+    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "results"
+
+
+def is_pair(message: BaseMessage) -> bool:
+    """Return True if the message is the synthetic call of the pair style."""
+    data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None
+    return isinstance(data, dict) and data.get("kind") == "pair"
+
+
+def as_a_tools(message: Any) -> Any:
+    """Return a tool's message without the runtime's mark; the same object if it has none."""
+    if _OURS.isdisjoint(message.additional_kwargs):
+        return message
+    kept = {name: value for name, value in message.additional_kwargs.items() if name not in _OURS}
+    return message.model_copy(update={"additional_kwargs": kept})

@@ -1,0 +1,148 @@
+"""What a user interface reads: the markers of the runtime's messages, and what it can do by them."""
+
+import re
+from typing import Any
+
+import pytest
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from asyncguard import GuardConfig, NewsStyle
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from tests.adapters.harness import Agent, AgentOf, Outcome, pure
+
+TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y and z."}]
+
+
+def look(name: str, latency: float) -> Any:
+    """A lookup that says what it was asked, in a form that looks like the runtime's own."""
+    return scripted_tool(name, lambda a: f"<{name}>\n{a['q']}", args={"q": str}, latency=latency)
+
+
+def several(agent_of: AgentOf, **options: Any) -> Outcome:
+    """Two results of one task come late and together, the other task's answer is there at once."""
+    slow = [("slow", {"q": q, "task_id": "b"}) for q in "yz"]
+    model = ScriptedChatModel(
+        [calls(("quick", {"q": "x", "task_id": "a"}), *slow), "I wait.", "Both are done."]
+    )
+    tools = [look("quick", 0.0), look("slow", 5.0)]
+    agent = agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
+    return agent.run(tasks=TASKS)
+
+
+def marked(messages: list[AnyMessage], kind: str) -> list[tuple[AnyMessage, dict[str, Any]]]:
+    """Messages of the runtime of one kind, with their data."""
+    told = [(each, each.additional_kwargs.get("lc_data")) for each in messages]
+    return [(each, data) for each, data in told if data and data["kind"] == kind]
+
+
+def test_a_notification_names_the_calls_that_it_completes(agent_of: AgentOf) -> None:
+    """The cards of the model's own calls can be completed, each with its own part of the text."""
+    outcome = several(agent_of)
+    ((message, data),) = marked(outcome.messages, "results")
+    assert message.additional_kwargs["lc_source"] == "asyncguard"
+    assert data["tool_call_ids"] == ["call_1_2", "call_1_3"]
+    assert data["states"] == ["done", "done"]
+    assert len(data["calls"]) == 2
+    assert isinstance(message, HumanMessage)
+    parts = re.findall(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", message.text, re.DOTALL)
+    assert [text for _, text in parts] == ["<slow>\ny", "<slow>\nz"]
+
+
+def test_the_pair_style_names_the_models_own_calls(agent_of: AgentOf) -> None:
+    """The synthetic call has an id of its own, which belongs to no card."""
+    outcome = several(agent_of, config=GuardConfig(news_style=NewsStyle.PAIR))
+    ((_, data),) = marked(outcome.messages, "pair")
+    assert data["tool_call_ids"] == ["call_1_2", "call_1_3"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"tasks": ["Say hello."]}, {"tasks": ["Say hello."], "messages": []}]
+)
+def test_an_input_of_tasks_needs_no_messages(agent_of: AgentOf, given: dict[str, Any]) -> None:
+    """The key may be left out with both adapters."""
+    agent = agent_of(ScriptedChatModel(["Hello.", "task-1: no tool needed. Hello."]), [])
+    assert agent.go_sync(given).report["reason"] == "complete"
+
+
+def test_a_call_that_was_held_back_is_told_from_a_failed_tool(agent_of: AgentOf) -> None:
+    """Both answers are errors for the model; the marker names the guard of the one."""
+
+    def broken(_: Any) -> str:
+        raise ValueError("no such topic")
+
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), calls(("look", {})), "I gave up."])
+    tools = [scripted_tool("look", broken, args={"q": str})]
+    outcome = agent_of(model, tools, specs=[pure("look")]).run("Look up x.")
+    answers = [each for each in outcome.messages if isinstance(each, ToolMessage)]
+    assert [each.status for each in answers] == ["error", "error"]
+    ((message, data),) = marked(outcome.messages, "not_run")
+    assert message is answers[1]
+    assert data == {"kind": "not_run", "state": "rejected", "guard": "clarification"}
+    assert message.additional_kwargs["lc_source"] == "asyncguard"
+
+
+def test_a_placeholder_says_what_its_call_waits_for(agent_of: AgentOf) -> None:
+    """A card can show that the call runs, or that it has not begun."""
+    ((_, first), (_, second)) = marked(several(agent_of).messages, "placeholder")
+    assert first == second == {"kind": "placeholder", "state": "pending"}
+
+
+EARLY = "All done: the hotel is Roma."
+
+
+def streamed(agent: Agent, given: dict[str, Any], modes: list[str]) -> list[tuple[str, Any]]:
+    """What one run streams, in virtual time."""
+
+    async def main() -> list[tuple[str, Any]]:
+        return [item async for item in agent.graph.astream(given, stream_mode=modes)]
+
+    found: list[tuple[str, Any]] = run_virtual(main()).result
+    return found
+
+
+def early(agent_of: AgentOf, **options: Any) -> Agent:
+    """A model that says that all is done while the call of one task is open."""
+    first = calls(("quick", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel([first, EARLY, "Now it is."])
+    tools = [look("quick", 0.0), look("slow", 5.0)]
+    return agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
+
+
+def test_a_text_said_too_early_is_reported_and_marked(agent_of: AgentOf) -> None:
+    """The event names the message that was streamed; the message in the state has a marker."""
+    agent = early(agent_of)
+    told = streamed(agent, {"tasks": TASKS, "messages": []}, ["messages", "custom", "values"])
+    (event,) = [value for mode, value in told if mode == "custom"]
+    said = [value[0] for mode, value in told if mode == "messages"]
+    assert event == {
+        "type": "asyncguard.text",
+        "version": 1,
+        "message_id": next(each.id for each in said if each.text and each.text in EARLY),
+        "status": "interim",
+        "tool_call_ids": ["call_1_2"],
+    }
+    final = told[-1][1]["messages"]
+    ((message, data),) = marked(final, "interim")
+    assert (message.text, message.id) == (EARLY, event["message_id"])
+    assert data["tool_call_ids"] == ["call_1_2"]
+    assert final[-1].text == "Now it is."
+    assert not final[-1].additional_kwargs
+
+
+def test_a_text_that_is_replaced_is_reported(agent_of: AgentOf) -> None:
+    """It was streamed and stands in no state: an interface removes it."""
+    model = ScriptedChatModel(["All done.", "a: no tool needed\nb: no tool needed"])
+    told = streamed(agent_of(model, []), {"tasks": TASKS, "messages": []}, ["custom", "values"])
+    (event,) = [value for mode, value in told if mode == "custom"]
+    assert (event["status"], event["tool_call_ids"]) == ("replaced", [])
+    final = told[-1][1]["messages"]
+    ((nudge, _),) = marked(final, "nudge")
+    assert nudge.id == event["message_id"]
+    assert isinstance(nudge, HumanMessage)
+
+
+def test_shadow_mode_reports_nothing(agent_of: AgentOf) -> None:
+    """The run ends with the text, as it would without guards."""
+    agent = early(agent_of, config=GuardConfig(shadow=True, completion=True))
+    told = streamed(agent, {"tasks": TASKS, "messages": []}, ["custom"])
+    assert told == []
