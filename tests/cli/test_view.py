@@ -271,7 +271,7 @@ def test_what_the_file_says_is_never_markup(tmp_path: Path) -> None:
     path = tmp_path / f"{HOSTILE.replace('/', '')}.jsonl"
     with TraceFile(path, wall=story.wall, payloads=True) as trace:
         story.observers = ObserverSet([trace])
-        story.begin(t=HOSTILE)
+        story.begin(HOSTILE, t=HOSTILE)
         (key,) = story.turn(("t", "pay", {HOSTILE: HOSTILE}))
         story.reject(key)
     assert main(["view", str(path)]) == 0
