@@ -97,7 +97,7 @@ def test_the_skip_link_comes_first(tab: Tab) -> None:
     tab.press("Tab")
     assert tab.focused() == "To the report"
     tab.press("Tab")
-    assert tab.focused() == "In brief"
+    assert tab.focused() == "In one figure"
     assert tab.value("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
@@ -159,6 +159,37 @@ def test_a_timeline_shows_what_was_played(tab: Tab) -> None:
     assert full.locator(".chain .missing").count() == 0
     rows = full.locator("details tbody tr").count()
     assert rows >= full.locator(".call").count()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_table_that_is_cut_off_says_so(browser: Any, file: Path, width: int) -> None:
+    """Exactly the boxes that scroll have the hint; the names of lines stay in sight while they scroll."""
+    tab = Tab(browser, file.as_uri(), viewport={"width": width, "height": 800})
+    boxes = tab.value(
+        """[...document.querySelectorAll('.wide')].map((box) => [box.scrollWidth > box.clientWidth + 1,
+        getComputedStyle(box, '::before').content.includes('scroll sideways')])"""
+    )
+    assert all(each is hinted for each, hinted in boxes)
+    # Of the tables that are not folded, most fit on a desk and most do not on a telephone.
+    cut = sum(each for each, _ in boxes) / len(boxes)
+    assert (cut > 0.5) is (width == 400)
+    if width == 400:
+        left = tab.value(
+            """(() => { const box = document.querySelector('.wide.clips'); box.scrollLeft = 200;
+            return box.querySelector('tbody th').getBoundingClientRect().left
+              - box.getBoundingClientRect().left; })()"""
+        )
+        assert left == pytest.approx(0, abs=1)
+    tab.context.close()
+
+
+def test_the_headline_stands_beside_what_is_simulated(tab: Tab) -> None:
+    """On a desk both are seen at once, with the picture."""
+    head = tab.page.locator("#headline").bounding_box()
+    aside = tab.page.locator(".first aside").bounding_box()
+    assert aside["x"] >= head["x"] + head["width"]
+    assert aside["y"] < 400
+    assert tab.page.locator("#headline circle").first.bounding_box()["y"] < 900
 
 
 def test_verdicts_are_filtered(tab: Tab) -> None:

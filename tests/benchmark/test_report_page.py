@@ -28,6 +28,7 @@ from asyncguard_benchmark.harness.report.blocks import (
 from asyncguard_benchmark.harness.report.chapters.names import in_order
 from asyncguard_benchmark.harness.report.document import LARGEST, page_of
 from asyncguard_benchmark.harness.report.explorer import Explorer, fitted
+from asyncguard_benchmark.harness.report.figures import Tally
 from asyncguard_benchmark.harness.report.markdown import tables_of
 from asyncguard_benchmark.harness.report.markup import block_html
 from asyncguard_benchmark.harness.report.observations import Observations, Played
@@ -64,8 +65,63 @@ def test_ids_are_unique(text: str) -> None:
 
 
 def test_the_page_says_at_the_top_what_is_simulated(text: str) -> None:
-    """The page says what is simulated before any figure."""
-    assert text.index("What is simulated") < text.index("<h2>In brief") < text.index("<table")
+    """Beside the headline, before every other figure."""
+    places = [
+        text.index(each)
+        for each in ("<h2>In one figure", "What is simulated", "<h2>In brief", "<h2>Compositions")
+    ]
+    assert places == sorted(places)
+    assert text.count("<table", 0, places[1]) == 1
+
+
+def _alone(arms: Sequence[str], usage: dict[str, object] | None = None) -> str:
+    """A page of episodes without findings."""
+    found, tally = Observations(), Tally()
+    for each in episodes(("eager",), (("fs-01", "tb-01"), ("fs-02", "tb-02"), ("fs-03", "tb-03"))):
+        if each.settings["arm"] in arms:
+            used = replace(each, settings={**each.settings, **({"usage": usage} if usage else {})})
+            found.add(used, tally.add(used))
+    side = Side(findings=None, observed=found, figures=tuple(tally.figures()))
+    return page_of(document_of(side)).text
+
+
+USAGE = {"input_tokens": 30_000, "output_tokens": 500, "dollars": 0.25}
+
+
+def test_a_run_of_one_arm_is_not_called_a_comparison() -> None:
+    """Its title says what was played; with both arms it says what the guards are worth."""
+    assert "<h1>eager on 3 compositions</h1>" in _alone([ALL])
+    assert "<h1>What the guards are worth</h1>" in _alone([NONE, ALL])
+
+
+def test_the_headline_says_how_many_of_how_many() -> None:
+    """A share has its unit, its number and an interval that is honest about three compositions."""
+    text = _alone([NONE, ALL])
+    head = text[text.index('id="headline"') : text.index("What is simulated")]
+    assert "3 of 3 compositions solved (100 %, 95 % interval 44 to 100 %)" in head
+    assert "0 of 3 compositions solved (0 %, 95 % interval 0 to 56 %)" in head
+    assert (
+        "all guards gain 3 and lose 0 against none (McNemar&#x27;s exact test: p = 0.250)" in head
+    )
+    assert head.count("<circle") == 2
+
+
+def test_tokens_and_cost_of_a_model_are_shown() -> None:
+    """By arm, where models were asked; then the page does not say that the agent is simulated."""
+    text = _alone([ALL], USAGE)
+    tables = {table[0][0]: table for table in Element().read(text).tables if "US $" in table[0]}
+    assert tables["condition"][1] == [
+        "eager · fixed1, all",
+        "3",
+        "90,000",
+        "1,500",
+        "30,500",
+        "0.75",
+    ]
+    assert "The model was really asked" in text
+    assert "symbolic plan" not in text
+    assert "US $" not in _alone([ALL])
+    assert "symbolic plan" in _alone([ALL])
 
 
 def test_names_that_are_markup_stay_text() -> None:
@@ -158,7 +214,7 @@ def test_cells_of_a_heat_map_are_shaded_by_what_they_say() -> None:
         title="T", corner="c", columns=["x", "y"], rows=[("r", [HeatCell(value=37, count=8), None])]
     )
     html = block_html(heat, lambda _: "")
-    assert 'style="--share:37%">37 <small>of 8</small>' in html
+    assert 'style="--share:37%">37 % <small>of 8</small>' in html
     assert html.count("--share") == 1
 
 
