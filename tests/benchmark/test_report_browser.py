@@ -16,7 +16,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of invented findings and real episodes, one agent with a name that is markup."""
-    played = episodes(ids=(("fs-01", "tb-01"), ("fs-02", "tb-02"), ("fs-03", "tb-03", "dm-01")))
+    ids = (("fs-01", "tb-01"), ("fs-02", "tb-02"), ("fs-03", "tb-03", "dm-01"))
+    played = episodes(ids=ids, keep_messages=True)
     path = tmp_path_factory.mktemp("page") / "report.html"
     made = page(findings("eager", HOSTILE), [*played, *(hostile(each) for each in played[:2])])
     path.write_text(made.text, encoding="utf-8")
@@ -190,6 +191,17 @@ def test_the_headline_stands_beside_what_is_simulated(tab: Tab) -> None:
     assert aside["x"] >= head["x"] + head["width"]
     assert aside["y"] < 400
     assert tab.page.locator("#headline circle").first.bounding_box()["y"] < 900
+
+
+def test_two_clicks_lead_to_the_sentence_that_the_model_was_told(tab: Tab) -> None:
+    """From a composition's verdict to its conversation; the message with the rejection is marked."""
+    tab.page.select_option("#setup", label="eager · fixed1")
+    tab.page.locator("#list button").first.click()
+    tab.page.get_by_text("Read the conversation").last.click()
+    marked = tab.page.locator(".said.rejection").first
+    marked.wait_for()
+    assert "was not run" in marked.inner_text()
+    assert marked.is_visible()
 
 
 def test_verdicts_are_filtered(tab: Tab) -> None:

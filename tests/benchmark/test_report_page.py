@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from asyncguard_benchmark import shipped_compositions
 from asyncguard_benchmark.harness.ablation.findings import Findings
 from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.assembly import Side, document_of
 from asyncguard_benchmark.harness.report.blocks import (
     Axis,
@@ -32,6 +34,7 @@ from asyncguard_benchmark.harness.report.figures import Tally
 from asyncguard_benchmark.harness.report.markdown import tables_of
 from asyncguard_benchmark.harness.report.markup import block_html
 from asyncguard_benchmark.harness.report.observations import Observations, Played
+from asyncguard_benchmark.harness.report.transcripts import MOST, told
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from tests.benchmark.builders import played
 from tests.benchmark.builders_findings import around, findings
@@ -122,6 +125,49 @@ def test_tokens_and_cost_of_a_model_are_shown() -> None:
     assert "symbolic plan" not in text
     assert "US $" not in _alone([ALL])
     assert "symbolic plan" in _alone([ALL])
+
+
+def _talks(played: Sequence[Episode]) -> dict[str, dict[str, Any]]:
+    """The conversations of a page of these episodes."""
+    talks: dict[str, dict[str, Any]] = data_of(page(played=played).text)["talks"]
+    return talks
+
+
+def test_conversations_are_on_the_page() -> None:
+    """With the sentence that a guard told the model; each names its composition, arm and verdict."""
+    saved = episodes(("eager",), keep_messages=True)
+    talks = _talks(saved)
+    assert len(talks) == len(saved) == 4
+    for talk in talks.values():
+        assert ("rejected" in talk["head"]) is (", all: solved" in talk["head"])
+        said = "".join(text for _, text in talk["messages"])
+        assert ("was not run" in said) is (", all: solved" in talk["head"])
+    heads = [talk["head"] for talk in talks.values()]
+    assert heads[0] == "fs-01-tb-01, eager · fixed1, none: not solved"
+    assert '<section id="transcripts">' not in page(played=episodes(("eager",))).text
+
+
+def test_at_most_twenty_conversations_are_chosen() -> None:
+    """Compositions whose verdict changes first; two runs keep theirs apart."""
+    ids = [(f"fs-{n:02}", f"tb-{n:02}") for n in range(1, 12)]
+    saved = episodes(("eager",), ids, keep_messages=True)
+    assert len(_talks(saved)) == MOST == 20
+    before = [
+        replace(each, messages=({"role": "user", "content": "before"},)) for each in saved[:2]
+    ]
+    talks = data_of(page(played=saved[:2], against=before).text)["talks"]
+    said = {key.partition("|")[0]: talk["messages"][0][1] for key, talk in talks.items()}
+    assert said["other run"] == "before"
+    assert said["this run"].startswith("You are")
+
+
+def test_a_long_conversation_is_cut_and_says_so() -> None:
+    """A message and the whole have a length; what is missing is counted."""
+    messages = [{"role": "user", "content": "x" * 10_000}] * 12
+    found = told(messages)
+    assert found[0][1].endswith("(7,000 characters more)")
+    assert found[-1] == ["", "4 more messages: asyncguard view shows them"]
+    assert sum(len(text) for _, text in found) < 26_000
 
 
 def test_names_that_are_markup_stay_text() -> None:

@@ -48,6 +48,7 @@ def document_of(
     title: str = "",
     closing: str = "",
     further: Sequence[Chapter] = (),
+    view: str = "",
 ) -> Document:
     """Return the whole report.
 
@@ -57,6 +58,7 @@ def document_of(
         title: Heads the page; empty for one that says what is compared, or what was played.
         closing: Ends it.
         further: Chapters of one's own, before the one on how it was measured.
+        view: Name of the page of ``asyncguard view`` beside it, if there is one.
     """
     explorer, is_told = Explorer(), _telling(side.findings)
     if side.observed.verdicts:
@@ -71,6 +73,7 @@ def document_of(
         chapters=chapters_of(side, against, further),
         explorer=explorer,
         closing=closing,
+        view=view,
     )
 
 

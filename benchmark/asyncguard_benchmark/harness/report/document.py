@@ -13,7 +13,7 @@ from asyncguard_benchmark.harness.report.number_format import count
 
 LARGEST = 950_000
 """Bytes that a page may have; trajectories fill what is left of them."""
-_SCRIPTS = ("inflate.js", "scroll.js", "panels.js", "explorer.js", "timeline.js")
+_SCRIPTS = ("inflate.js", "scroll.js", "panels.js", "explorer.js", "timeline.js", "transcripts.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class Document:
     chapters: Sequence[Chapter]
     explorer: Explorer = field(default_factory=Explorer)
     closing: str = ""
+    view: str = ""
+    """Name of a page of ``asyncguard view`` beside this one, to link to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,9 @@ def page_of(document: Document, largest: int = LARGEST) -> Page:
     said = [chapter_html(chapter, keep) for chapter in _told(document)]
     bodies = [each.encode("utf-8", "replace").decode() for each in said]
     frame = _framed(document, bodies, data="", note="")
-    data = fitted(document.explorer, {"panels": panels}, largest - len(frame.encode()))
+    data = fitted(
+        document.explorer, {"panels": panels, "view": document.view}, largest - len(frame.encode())
+    )
     text = _framed(document, bodies, data=data.text, note=_note(data.held, data.of))
     return Page(text=text, held=data.held, of=data.of)
 
@@ -79,8 +83,11 @@ def _framed(document: Document, bodies: Sequence[str], *, data: str, note: str) 
     ahead = 1 if document.headline else 0
     # Headline, first chapter, compositions one by one, and then the breakdowns.
     before, after = bodies[ahead : ahead + 1], bodies[ahead + 1 :]
-    if explorer:
-        links.insert(ahead + len(before), ("compositions", "Compositions"))
+    chosen = _asset("transcripts.html") if document.explorer.has_talks else ""
+    links[ahead + len(before) : ahead + len(before)] = [
+        *([("compositions", "Compositions")] if explorer else []),
+        *([("transcripts", "Transcripts")] if chosen else []),
+    ]
     return Template(_asset("page.html")).substitute(
         title=escape(document.title),
         subtitle=escape(document.subtitle),
@@ -91,7 +98,7 @@ def _framed(document: Document, bodies: Sequence[str], *, data: str, note: str) 
         ),
         headline="".join(bodies[:ahead]),
         before="".join(before),
-        explorer=Template(explorer).substitute(note=escape(note)),
+        explorer=Template(explorer).substitute(note=escape(note)) + chosen,
         after="\n".join(after),
         closing=escape(document.closing),
         data=data,

@@ -12,6 +12,7 @@ from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.covering_arms import arm_name, arms_told
 from asyncguard_benchmark.harness.report.lanes import packed_episode
+from asyncguard_benchmark.harness.report.transcripts import Transcripts
 from asyncguard_benchmark.harness.scenario import Composition, SourceKind
 from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
@@ -106,6 +107,8 @@ class Observations:
     """Packed episodes of `TOLD` arms by composition id, for a look at them: all of them as long as they are few."""
     spent: dict[tuple[Setup, str], Spent] = field(default_factory=dict)
     """What models used, by setup and arm; simulated agents use nothing."""
+    transcripts: Transcripts = field(default_factory=Transcripts)
+    """Conversations of some episodes of `TOLD` arms, by the same."""
     told: int = 0
     """Episodes of `TOLD` arms."""
     _read: set[tuple[Played, str]] = field(default_factory=set)
@@ -160,6 +163,8 @@ class Observations:
         self.told += 1
         self.held[played, name] = packed_episode(episode, judged)
         self._thin_out(played, name)
+        kind = (played.setup, played.arm, judged.overall)
+        self.transcripts.add((played, name), episode, kind)
         if not _derives(episode.composition):
             place = (played.setup, played.arm)
             self.conducts.setdefault(place, Conduct()).add(episode, judged)
