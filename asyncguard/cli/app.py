@@ -23,6 +23,7 @@ examples:
   asyncguard trace run.jsonl                 draw a run as a timeline
   asyncguard trace run.jsonl --task hotel    only one of its tasks
   asyncguard trace run.jsonl --events        one line per event
+  asyncguard view run.jsonl --open           everything in it, in a browser
   asyncguard ledger list                     calls that need a person's attention
   asyncguard deliver TOKEN "no. 815"         deliver the answer to an external call
   asyncguard worker --database-url calls.db --tools shop.tools:TOOLS
@@ -31,6 +32,7 @@ examples:
 """
 _OWN = {
     "trace": "draw a trace file as a timeline",
+    "view": "show a trace or benchmark file as a page",
     "ledger": "list calls in the journal, and resolve those in doubt",
     "deliver": "deliver the result of an external call",
     "worker": "run calls for agents in other processes",
@@ -39,7 +41,7 @@ _OWN = {
 
 A module is imported when its command runs.
 """
-_MODULES = {"ledger": "ledger.commands"}
+_MODULES = {"ledger": "ledger.commands", "view": "view.command"}
 """Module of a command that is not named like it."""
 
 

@@ -91,6 +91,8 @@ def data_of(text: str) -> dict[str, Any]:
 def episodes(
     agents: Sequence[str] = ("eager", "confused"),
     ids: Sequence[Sequence[str]] = (("fs-01", "tb-01"), ("fs-02", "tb-02")),
+    *,
+    keep_messages: bool = False,
 ) -> list[Episode]:
     """Really played, without guards and with all."""
     cells = [
@@ -102,7 +104,7 @@ def episodes(
         for each in ids
         for arm in (NONE, ALL)
     ]
-    return [play(cell, keep_messages=False).episode for cell in cells]
+    return [play(cell, keep_messages=keep_messages).episode for cell in cells]
 
 
 def observed(played: Sequence[Episode]) -> Observations:

@@ -236,6 +236,8 @@ def test_what_an_ablation_finds(tmp_path: Path) -> None:
     )
     assert shares.values[0].switch == "grounding"
     assert shares.base == dict.fromkeys(sorted(FEATURE_NAMES), True)
+    # A few compositions that are all alike make no share certain, and none goes beyond 100 points.
+    assert all(-100 <= each.value.low < each.value.high <= 100 for each in shares.values)
 
     (cells,) = found.four_cells
     assert (cells.unguarded_sync.value, cells.unguarded_delayed.value) == (100.0, 0.0)

@@ -1,11 +1,5 @@
-"""The page in a real browser: no errors, light and dark, keyboard, print, and no width that spills over.
+"""The page in a real browser: no errors, light and dark, keyboard, print, and no width that spills over."""
 
-Chromium is looked for under its usual names (`CHROMIUM` names another). Where there is none, or where playwright is not
-installed, these tests are skipped; with `ASYNCGUARD_BROWSER=required`, as in CI, they fail instead.
-"""
-
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,24 +8,16 @@ import pytest
 
 from tests.benchmark.builders_findings import findings
 from tests.benchmark.pages import HOSTILE, episodes, hostile, page
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-REQUIRED = os.environ.get("ASYNCGUARD_BROWSER") == "required"
+from tests.support.browser import Tab, launched
 
 pytestmark = pytest.mark.slow
-
-
-def missing(what: str) -> None:
-    """Skips where a browser may be missing, and fails where it must not."""
-    if REQUIRED:
-        pytest.fail(f"{what} is missing, and ASYNCGUARD_BROWSER=required")
-    pytest.skip(f"{what} is not installed")
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of invented findings and real episodes, one agent with a name that is markup."""
-    played = episodes(ids=(("fs-01", "tb-01"), ("fs-02", "tb-02"), ("fs-03", "tb-03", "dm-01")))
+    ids = (("fs-01", "tb-01"), ("fs-02", "tb-02"), ("fs-03", "tb-03", "dm-01"))
+    played = episodes(ids=ids, keep_messages=True)
     path = tmp_path_factory.mktemp("page") / "report.html"
     made = page(findings("eager", HOSTILE), [*played, *(hostile(each) for each in played[:2])])
     path.write_text(made.text, encoding="utf-8")
@@ -41,58 +27,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser(file: Path) -> Iterator[Any]:
     """Headless Chromium, opened when the page has been made."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright")
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
-    if path is None:
-        missing("Chromium")
-    with sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield made
-        made.close()
-
-
-class Tab:
-    """A page in a tab of its own, and everything that went wrong in it."""
-
-    def __init__(self, browser: Any, file: Path, **context: Any) -> None:
-        self.context = browser.new_context(**context)
-        self.problems: list[str] = []
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.problems.append(message.text))
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.problems.append(dialog.message))
-        self.page.on("request", lambda request: self._note(request.url))
-        self.page.goto(file.as_uri())
-        self.page.wait_for_selector("html[data-ready]", timeout=20_000)
-
-    def _note(self, url: str) -> None:
-        if not url.startswith(("file:", "data:")):
-            self.problems.append(f"asked for {url}")
-
-    def value(self, script: str) -> Any:
-        """Return the value of a script."""
-        return self.page.evaluate(script)
-
-    def press(self, *keys: str) -> None:
-        """Press keys one after the other."""
-        for key in keys:
-            self.page.keyboard.press(key)
-
-    def focused(self) -> str:
-        """Return a name of the element that has the focus."""
-        said: str = self.value(
-            "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
-        )
-        return said
+    yield from launched()
 
 
 @pytest.fixture
 def tab(browser: Any, file: Path) -> Iterator[Tab]:
     """The page on a desk; nothing may have gone wrong in it when the test is over."""
-    made = Tab(browser, file, viewport={"width": 1280, "height": 900})
+    made = Tab(browser, file.as_uri(), viewport={"width": 1280, "height": 900})
     yield made
     assert made.problems == []
     made.context.close()
@@ -102,7 +43,7 @@ def tab(browser: Any, file: Path) -> Iterator[Tab]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_spills_over(browser: Any, file: Path, width: int, scheme: str) -> None:
     """At every width the page is as wide as the window, also with timelines and everything folded out."""
-    tab = Tab(browser, file, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    tab = Tab(browser, file.as_uri(), viewport={"width": width, "height": 800}, color_scheme=scheme)
     tab.page.focus("#list button")
     tab.press("Enter")
     tab.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
@@ -130,7 +71,7 @@ def _luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_light_and_dark(browser: Any, file: Path, scheme: str) -> None:
     """Contrast of text, notes and marks against the paper: at least 4.5 for words, 3 for marks."""
-    tab = Tab(browser, file, color_scheme=scheme)
+    tab = Tab(browser, file.as_uri(), color_scheme=scheme)
     paper = _luminance(tab.value("getComputedStyle(document.body).backgroundColor"))
     assert (paper > 0.5) is (scheme == "light")
 
@@ -157,7 +98,7 @@ def test_the_skip_link_comes_first(tab: Tab) -> None:
     tab.press("Tab")
     assert tab.focused() == "To the report"
     tab.press("Tab")
-    assert tab.focused() == "In brief"
+    assert tab.focused() == "In one figure"
     assert tab.value("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
@@ -221,6 +162,48 @@ def test_a_timeline_shows_what_was_played(tab: Tab) -> None:
     assert rows >= full.locator(".call").count()
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_table_that_is_cut_off_says_so(browser: Any, file: Path, width: int) -> None:
+    """Exactly the boxes that scroll have the hint; the names of lines stay in sight while they scroll."""
+    tab = Tab(browser, file.as_uri(), viewport={"width": width, "height": 800})
+    boxes = tab.value(
+        """[...document.querySelectorAll('.wide')].map((box) => [box.scrollWidth > box.clientWidth + 1,
+        getComputedStyle(box, '::before').content.includes('scroll sideways')])"""
+    )
+    assert all(each is hinted for each, hinted in boxes)
+    # Of the tables that are not folded, most fit on a desk and most do not on a telephone.
+    cut = sum(each for each, _ in boxes) / len(boxes)
+    assert (cut > 0.5) is (width == 400)
+    if width == 400:
+        left = tab.value(
+            """(() => { const box = document.querySelector('.wide.clips'); box.scrollLeft = 200;
+            return box.querySelector('tbody th').getBoundingClientRect().left
+              - box.getBoundingClientRect().left; })()"""
+        )
+        assert left == pytest.approx(0, abs=1)
+    tab.context.close()
+
+
+def test_the_headline_stands_beside_what_is_simulated(tab: Tab) -> None:
+    """On a desk both are seen at once, with the picture."""
+    head = tab.page.locator("#headline").bounding_box()
+    aside = tab.page.locator(".first aside").bounding_box()
+    assert aside["x"] >= head["x"] + head["width"]
+    assert aside["y"] < 400
+    assert tab.page.locator("#headline circle").first.bounding_box()["y"] < 900
+
+
+def test_two_clicks_lead_to_the_sentence_that_the_model_was_told(tab: Tab) -> None:
+    """From a composition's verdict to its conversation; the message with the rejection is marked."""
+    tab.page.select_option("#setup", label="eager · fixed1")
+    tab.page.locator("#list button").first.click()
+    tab.page.get_by_text("Read the conversation").last.click()
+    marked = tab.page.locator(".said.rejection").first
+    marked.wait_for()
+    assert "was not run" in marked.inner_text()
+    assert marked.is_visible()
+
+
 def test_verdicts_are_filtered(tab: Tab) -> None:
     """Gained, lost and by name; the sentence above the list counts them."""
     tab.page.select_option("#setup", label="eager · fixed1")
@@ -250,7 +233,7 @@ def test_names_that_are_markup_run_nothing(tab: Tab) -> None:
 
 def test_print_has_every_figure_and_no_controls(browser: Any, file: Path) -> None:
     """Printed tables are open, nothing is wider than the sheet, and choices are left out."""
-    tab = Tab(browser, file, viewport={"width": 720, "height": 1000}, color_scheme="dark")
+    tab = Tab(browser, file.as_uri(), viewport={"width": 720, "height": 1000}, color_scheme="dark")
     tab.page.focus("#list button")
     tab.press("Enter")
     tab.page.emulate_media(media="print")

@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from asyncguard_benchmark import shipped_compositions
 from asyncguard_benchmark.harness.ablation.findings import Findings
 from asyncguard_benchmark.harness.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.assembly import Side, document_of
 from asyncguard_benchmark.harness.report.blocks import (
     Axis,
@@ -28,9 +30,11 @@ from asyncguard_benchmark.harness.report.blocks import (
 from asyncguard_benchmark.harness.report.chapters.names import in_order
 from asyncguard_benchmark.harness.report.document import LARGEST, page_of
 from asyncguard_benchmark.harness.report.explorer import Explorer, fitted
+from asyncguard_benchmark.harness.report.figures import Tally
 from asyncguard_benchmark.harness.report.markdown import tables_of
 from asyncguard_benchmark.harness.report.markup import block_html
 from asyncguard_benchmark.harness.report.observations import Observations, Played
+from asyncguard_benchmark.harness.report.transcripts import MOST, told
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from tests.benchmark.builders import played
 from tests.benchmark.builders_findings import around, findings
@@ -64,8 +68,106 @@ def test_ids_are_unique(text: str) -> None:
 
 
 def test_the_page_says_at_the_top_what_is_simulated(text: str) -> None:
-    """The page says what is simulated before any figure."""
-    assert text.index("What is simulated") < text.index("<h2>In brief") < text.index("<table")
+    """Beside the headline, before every other figure."""
+    places = [
+        text.index(each)
+        for each in ("<h2>In one figure", "What is simulated", "<h2>In brief", "<h2>Compositions")
+    ]
+    assert places == sorted(places)
+    assert text.count("<table", 0, places[1]) == 1
+
+
+def _alone(arms: Sequence[str], usage: dict[str, object] | None = None) -> str:
+    """A page of episodes without findings."""
+    found, tally = Observations(), Tally()
+    for each in episodes(("eager",), (("fs-01", "tb-01"), ("fs-02", "tb-02"), ("fs-03", "tb-03"))):
+        if each.settings["arm"] in arms:
+            used = replace(each, settings={**each.settings, **({"usage": usage} if usage else {})})
+            found.add(used, tally.add(used))
+    side = Side(findings=None, observed=found, figures=tuple(tally.figures()))
+    return page_of(document_of(side)).text
+
+
+USAGE = {"input_tokens": 30_000, "output_tokens": 500, "dollars": 0.25}
+
+
+def test_a_run_of_one_arm_is_not_called_a_comparison() -> None:
+    """Its title says what was played; with both arms it says what the guards are worth."""
+    assert "<h1>eager on 3 compositions</h1>" in _alone([ALL])
+    assert "<h1>What the guards are worth</h1>" in _alone([NONE, ALL])
+
+
+def test_the_headline_says_how_many_of_how_many() -> None:
+    """A share has its unit, its number and an interval that is honest about three compositions."""
+    text = _alone([NONE, ALL])
+    head = text[text.index('id="headline"') : text.index("What is simulated")]
+    assert "3 of 3 compositions solved (100 %, 95 % interval 44 to 100 %)" in head
+    assert "0 of 3 compositions solved (0 %, 95 % interval 0 to 56 %)" in head
+    assert (
+        "all guards gain 3 and lose 0 against none (McNemar&#x27;s exact test: p = 0.250)" in head
+    )
+    assert head.count("<circle") == 2
+
+
+def test_tokens_and_cost_of_a_model_are_shown() -> None:
+    """By arm, where models were asked; then the page does not say that the agent is simulated."""
+    text = _alone([ALL], USAGE)
+    tables = {table[0][0]: table for table in Element().read(text).tables if "US $" in table[0]}
+    assert tables["condition"][1] == [
+        "eager · fixed1, all",
+        "3",
+        "90,000",
+        "1,500",
+        "30,500",
+        "0.75",
+    ]
+    assert "The model was really asked" in text
+    assert "symbolic plan" not in text
+    assert "US $" not in _alone([ALL])
+    assert "symbolic plan" in _alone([ALL])
+
+
+def _talks(played: Sequence[Episode]) -> dict[str, dict[str, Any]]:
+    """The conversations of a page of these episodes."""
+    talks: dict[str, dict[str, Any]] = data_of(page(played=played).text)["talks"]
+    return talks
+
+
+def test_conversations_are_on_the_page() -> None:
+    """With the sentence that a guard told the model; each names its composition, arm and verdict."""
+    saved = episodes(("eager",), keep_messages=True)
+    talks = _talks(saved)
+    assert len(talks) == len(saved) == 4
+    for talk in talks.values():
+        assert ("rejected" in talk["head"]) is (", all: solved" in talk["head"])
+        said = "".join(text for _, text in talk["messages"])
+        assert ("was not run" in said) is (", all: solved" in talk["head"])
+    heads = [talk["head"] for talk in talks.values()]
+    assert heads[0] == "fs-01-tb-01, eager · fixed1, none: not solved"
+    assert '<section id="transcripts">' not in page(played=episodes(("eager",))).text
+
+
+def test_at_most_twenty_conversations_are_chosen() -> None:
+    """Compositions whose verdict changes first; two runs keep theirs apart."""
+    ids = [(f"fs-{n:02}", f"tb-{n:02}") for n in range(1, 12)]
+    saved = episodes(("eager",), ids, keep_messages=True)
+    assert len(_talks(saved)) == MOST == 20
+    before = [
+        replace(each, messages=({"role": "user", "content": "before"},)) for each in saved[:2]
+    ]
+    talks = data_of(page(played=saved[:2], against=before).text)["talks"]
+    said = {key.partition("|")[0]: talk["messages"][0][1] for key, talk in talks.items()}
+    assert said["other run"] == "before"
+    assert said["this run"].startswith("You are")
+
+
+def test_a_long_conversation_is_cut_and_says_so() -> None:
+    """A message and the whole have a length; what is missing is counted."""
+    messages = [{"role": "user", "content": "x" * 10_000}] * 12
+    found = told(messages)
+    assert found[0][1].endswith("(7,000 characters more)")
+    assert found[-1] == ["", "4 more messages: asyncguard view shows them"]
+    assert sum(len(text) for _, text in found) < 26_000
 
 
 def test_names_that_are_markup_stay_text() -> None:
@@ -158,7 +260,7 @@ def test_cells_of_a_heat_map_are_shaded_by_what_they_say() -> None:
         title="T", corner="c", columns=["x", "y"], rows=[("r", [HeatCell(value=37, count=8), None])]
     )
     html = block_html(heat, lambda _: "")
-    assert 'style="--share:37%">37 <small>of 8</small>' in html
+    assert 'style="--share:37%">37 % <small>of 8</small>' in html
     assert html.count("--share") == 1
 
 

@@ -146,7 +146,7 @@ def test_other_endings_have_a_code(plugins: list[EntryPoint], name: str, code: i
     ("name", "hint"),
     [
         ("trce", "did you mean 'trace'?"),
-        ("quux", "the commands are: trace, ledger, deliver, worker, bench."),
+        ("quux", "the commands are: trace, view, ledger, deliver, worker, bench."),
     ],
 )
 def test_an_unknown_command_is_a_usage_error(

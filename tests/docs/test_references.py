@@ -17,6 +17,7 @@ from asyncguard.cli.ledger.options import parsed as ledger_parsed
 from asyncguard.cli.ledger.options import parser as ledger_parser
 from asyncguard.cli.plugins import GROUP
 from asyncguard.cli.trace import _parser as trace_parser
+from asyncguard.cli.view.command import _parser as view_parser
 from asyncguard.cli.worker import _parser as worker_parser
 from asyncguard.runtime import attempt_registry
 from asyncguard_benchmark.commands.options import parser as bench_parser
@@ -81,6 +82,7 @@ def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 
 _COMMAND_LINES: dict[str, Callable[[list[str]], object]] = {
     "trace": trace_parser().parse_args,
+    "view": view_parser().parse_args,
     "ledger": _ledger,
     "deliver": _deliver,
     "worker": worker_parser().parse_args,
@@ -158,6 +160,7 @@ def test_options_that_are_named_exist() -> None:
     """Options that the README names without their command stand in the help of one."""
     parsers = [
         trace_parser(),
+        view_parser(),
         deliver_parser(),
         worker_parser(),
         *_choices(ledger_parser()).values(),

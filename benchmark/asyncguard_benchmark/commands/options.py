@@ -84,7 +84,7 @@ _REPORT_EXAMPLES = """\
 examples:
   asyncguard bench report ablation --out report.html
   asyncguard bench report ablation --against ablation-before --out changes.html
-  asyncguard bench report episodes.jsonl --out episodes.html
+  asyncguard bench report episodes.jsonl --view --out episodes.html
 """
 _EXPORT_EXAMPLES = """\
 examples:
@@ -305,7 +305,13 @@ def _report(commands: Any) -> None:
     made.add_argument(
         "--episodes", type=Path, nargs="+", default=(), metavar="FILE", help="further episodes"
     )
-    made.add_argument("--against", type=Path, metavar="OTHER", help="another run, to compare with")
+    other = made.add_mutually_exclusive_group()
+    other.add_argument("--against", type=Path, metavar="OTHER", help="another run, to compare with")
+    other.add_argument(
+        "--view",
+        action="store_true",
+        help="also write every episode, call by call, as a page beside it (NAME-view.html), and link to it",
+    )
     add_out(made, "report.html", "the page")
 
 

@@ -4,6 +4,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from asyncguard.cli.view.content import read_content
+from asyncguard.cli.view.page import page_of as view_page_of
+from asyncguard.cli.view.story import Content, Group
 from asyncguard_benchmark.commands.output import console, notice, print_json
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.ablation.findings import read_findings
@@ -27,8 +30,12 @@ def execute(options: Namespace) -> int:
     """Run the command."""
     side = side_of(options.findings, options.episodes)
     against = None if options.against is None else side_of(options.against, ())
-    page = page_of(document_of(side, against, closing=_closing(options.findings)))
+    view = options.out.with_name(f"{options.out.stem}-view.html") if options.view else None
+    closing = _closing(options.findings)
+    page = page_of(document_of(side, against, closing=closing, view=view.name if view else ""))
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    if view is not None:
+        _write_view([*_parts(options.findings)[1], *options.episodes], view)
     options.out.write_text(page.text, encoding="utf-8")
     if page.size > LARGEST:
         notice(f"the page has {page.size:,} bytes, more than the {LARGEST:,} that it should have")
@@ -44,6 +51,19 @@ def execute(options: Namespace) -> int:
         notice(f"{page.held:,} of {page.of:,} trajectories are in the page")
         console().print(str(options.out), markup=False, soft_wrap=True)
     return 0
+
+
+def _write_view(files: Sequence[Path], out: Path) -> None:
+    """Write the page that links of the report lead to; of episodes that stand in several files, the first."""
+    groups: dict[str, Group] = {}
+    problems: list[str] = []
+    for file in files:
+        content = read_content(file)
+        problems += [f"{file.name}: {problem}" for problem in content.problems]
+        for group in content.groups:
+            groups.setdefault(group.id, group)
+    content = Content(kind="episodes", groups=tuple(groups.values()), problems=tuple(problems))
+    out.write_text(view_page_of(content, name=out.stem), encoding="utf-8")
 
 
 def _closing(path: Path) -> str:

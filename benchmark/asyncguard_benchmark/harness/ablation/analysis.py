@@ -35,6 +35,7 @@ from asyncguard_benchmark.harness.arms import (
 from asyncguard_benchmark.harness.scoring.summary import mean
 from asyncguard_benchmark.harness.statistics.clustered import (
     Sources,
+    least_error,
     mean_of,
     own_error,
     share_of,
@@ -318,9 +319,9 @@ def _shapley(arms: Arms, game: Game) -> Shapley | None:
     values = []
     for name in sorted(game.players):
         shares = [(result.shares or {})[name] for result in shared]
-        values.append(
-            ShapleyValue(switch=name, value=mean_of(shares, sources).interval.scaled(100))
-        )
+        # Shares that are alike in a few compositions say little about the ones to come.
+        estimate = mean_of(shares, sources, floor=least_error(sources))
+        values.append(ShapleyValue(switch=name, value=_within(estimate.interval.scaled(100))))
     worth = [result.outcomes[ALL].overall for result in shared]
     total = 100 * sum(worth) / len(worth)
     return Shapley(

@@ -13,6 +13,7 @@ from asyncguard_benchmark.harness.report.chapters import (
     detectors,
     flips,
     guards,
+    headline,
     safety,
     summary,
 )
@@ -24,6 +25,10 @@ from asyncguard_benchmark.harness.report.observations import Observations, compa
 from asyncguard_benchmark.harness.suites import registry
 
 _TITLE = "What the guards are worth"
+_NAMED = 3
+"""Agents whose names a title holds."""
+_UNITS = {"overall": "solved", "95 %": "95 % interval", "sub-tasks": "sub-tasks solved"}
+"""Heads that say more, where a terminal has no room for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,18 +45,20 @@ def document_of(
     side: Side,
     against: Side | None = None,
     *,
-    title: str = _TITLE,
+    title: str = "",
     closing: str = "",
     further: Sequence[Chapter] = (),
+    view: str = "",
 ) -> Document:
     """Return the whole report.
 
     Args:
         side: The run that is reported.
         against: Another that it is compared with.
-        title: Heads the page.
+        title: Heads the page; empty for one that says what is compared, or what was played.
         closing: Ends it.
         further: Chapters of one's own, before the one on how it was measured.
+        view: Name of the page of ``asyncguard view`` beside it, if there is one.
     """
     explorer, is_told = Explorer(), _telling(side.findings)
     if side.observed.verdicts:
@@ -59,13 +66,29 @@ def document_of(
     if against is not None and against.observed.verdicts:
         explorer.add(against.observed, is_told, run="other run")
     return Document(
-        title=title,
+        title=title or _title(side),
         subtitle=_subtitle(side),
-        simulated=summary.SIMULATED,
+        simulated=summary.ASKED if side.observed.models_only else summary.SIMULATED,
+        headline=_first(side),
         chapters=chapters_of(side, against, further),
         explorer=explorer,
         closing=closing,
+        view=view,
     )
+
+
+def _title(side: Side) -> str:
+    if side.findings is not None or headline.is_compared(side.observed):
+        return _TITLE
+    agents = sorted({setup.agent for setup in side.observed.setups})
+    played = ", ".join(agents) if len(agents) <= _NAMED else f"{len(agents)} agents"
+    return f"{played} on {count(len(side.observed.compositions))} compositions"
+
+
+def _first(side: Side) -> Chapter | None:
+    if side.findings is not None:
+        return headline.of_findings(_headline(side.findings))
+    return headline.of_episodes(side.figures, side.observed) if side.figures else None
 
 
 def chapters_of(
@@ -150,12 +173,31 @@ def _between(side: Side, against: Side | None) -> Chapter | None:
 
 
 def _episodes(side: Side) -> Chapter:
-    table = Table(title="By condition", heads=COLUMNS, lines=[cells(row) for row in side.figures])
+    heads = [head for head in COLUMNS if head != "time"]  # a file does not hold it
+    table = Table(
+        title="By condition",
+        heads=[_UNITS.get(head, head) for head in heads],
+        lines=[[_cells(row)[head] for head in heads] for row in side.figures],
+    )
+    spent = costs.tokens_table(side.observed)
     text = (
         "Figures of saved episodes. Intervals are Wilson's and take compositions for independent; `bench ablate` makes "
         "paired comparisons with intervals that hold where compositions share sub-tasks."
     )
-    return Chapter(id="episodes", title="Episodes", text=text, blocks=[table])
+    return Chapter(
+        id="episodes", title="Episodes", text=text, blocks=[table, *([spent] if spent else [])]
+    )
+
+
+def _cells(row: Figures) -> dict[str, str]:
+    """Return a line of figures by its heads, with units."""
+    overall, accuracy = headline.overall_of(row), row.summary.accuracy
+    return {
+        **dict(zip(COLUMNS, cells(row), strict=True)),
+        "overall": f"{headline.solved_of(row)} ({headline.per_cent(overall)})",
+        "95 %": headline.range_of(overall),
+        "sub-tasks": "-" if accuracy is None else f"{accuracy.value:.0f} % of {accuracy.count}",
+    }
 
 
 def _subtitle(side: Side) -> str:

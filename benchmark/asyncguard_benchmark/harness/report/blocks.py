@@ -181,7 +181,7 @@ class HeatMap:
 
 
 def _heat_text(cell: HeatCell | None) -> str:
-    return NO_DATA if cell is None else f"{cell.value:.0f} ({count(cell.count)})"
+    return NO_DATA if cell is None else f"{cell.value:.0f} % of {count(cell.count)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from asyncguard_benchmark.harness.report.number_format import count
 
 LARGEST = 950_000
 """Bytes that a page may have; trajectories fill what is left of them."""
-_SCRIPTS = ("inflate.js", "panels.js", "explorer.js", "timeline.js")
+_SCRIPTS = ("inflate.js", "scroll.js", "panels.js", "explorer.js", "timeline.js", "transcripts.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,13 @@ class Document:
     title: str
     subtitle: str
     simulated: str
-    """Statement of what is simulated; it stands above everything else."""
+    """Statement of what is simulated; it stands beside the headline, above everything else."""
+    headline: Chapter | None = None
     chapters: Sequence[Chapter]
     explorer: Explorer = field(default_factory=Explorer)
     closing: str = ""
+    view: str = ""
+    """Name of a page of ``asyncguard view`` beside this one, to link to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +63,31 @@ def page_of(document: Document, largest: int = LARGEST) -> Page:
         return key
 
     # Half a character, which an agent may write and UTF-8 does not know, is shown as a question mark.
-    said = "\n".join(chapter_html(chapter, keep) for chapter in document.chapters)
-    body = said.encode("utf-8", "replace").decode()
-    frame = _framed(document, body, data="", note="")
-    data = fitted(document.explorer, {"panels": panels}, largest - len(frame.encode()))
-    text = _framed(document, body, data=data.text, note=_note(data.held, data.of))
+    said = [chapter_html(chapter, keep) for chapter in _told(document)]
+    bodies = [each.encode("utf-8", "replace").decode() for each in said]
+    frame = _framed(document, bodies, data="", note="")
+    data = fitted(
+        document.explorer, {"panels": panels, "view": document.view}, largest - len(frame.encode())
+    )
+    text = _framed(document, bodies, data=data.text, note=_note(data.held, data.of))
     return Page(text=text, held=data.held, of=data.of)
 
 
-def _framed(document: Document, body: str, *, data: str, note: str) -> str:
+def _told(document: Document) -> list[Chapter]:
+    return [*([document.headline] if document.headline else []), *document.chapters]
+
+
+def _framed(document: Document, bodies: Sequence[str], *, data: str, note: str) -> str:
     explorer = _asset("explorer.html") if document.explorer.runs else ""
-    links = [(each.id, each.title) for each in document.chapters]
-    if explorer:
-        links.append(("compositions", "Compositions"))
+    links = [(each.id, each.title) for each in _told(document)]
+    ahead = 1 if document.headline else 0
+    # Headline, first chapter, compositions one by one, and then the breakdowns.
+    before, after = bodies[ahead : ahead + 1], bodies[ahead + 1 :]
+    chosen = _asset("transcripts.html") if document.explorer.has_talks else ""
+    links[ahead + len(before) : ahead + len(before)] = [
+        *([("compositions", "Compositions")] if explorer else []),
+        *([("transcripts", "Transcripts")] if chosen else []),
+    ]
     return Template(_asset("page.html")).substitute(
         title=escape(document.title),
         subtitle=escape(document.subtitle),
@@ -81,8 +96,10 @@ def _framed(document: Document, body: str, *, data: str, note: str) -> str:
         links="".join(
             f'<li><a href="#{escape(anchor)}">{escape(title)}</a></li>' for anchor, title in links
         ),
-        body=body,
-        explorer=Template(explorer).substitute(note=escape(note)),
+        headline="".join(bodies[:ahead]),
+        before="".join(before),
+        explorer=Template(explorer).substitute(note=escape(note)) + chosen,
+        after="\n".join(after),
         closing=escape(document.closing),
         data=data,
         script="\n".join(_asset(name) for name in _SCRIPTS),

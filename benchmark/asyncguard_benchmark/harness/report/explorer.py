@@ -12,6 +12,7 @@ from asyncguard_benchmark.harness.arms import NONE
 from asyncguard_benchmark.harness.report.chapters.names import namer
 from asyncguard_benchmark.harness.report.lanes import packed_task
 from asyncguard_benchmark.harness.report.observations import TOLD, Observations, Played
+from asyncguard_benchmark.harness.report.transcripts import MOST, Transcripts
 
 _DOWN_TO = 16
 """The search for how many trajectories there is room for ends at steps of so many."""
@@ -39,6 +40,8 @@ class Explorer:
     pairs: list[tuple[str, Pair]] = field(default_factory=list)
     """In the order in which there should be room for them."""
     observed: list[Observations] = field(default_factory=list)
+    transcripts: dict[str, Transcripts] = field(default_factory=dict)
+    """By run."""
 
     def add(self, observed: Observations, is_told: Callable[[Setup], bool], run: str = "") -> None:
         """Add a run.
@@ -49,6 +52,7 @@ class Explorer:
             run: Name of the run, if there is more than one.
         """
         self.observed.append(observed)
+        self.transcripts[run] = observed.transcripts
         verdicts = [each for each in observed.shown().items() if is_told(each[0].setup)]
         self.runs += [(run, *each) for each in sorted(verdicts, key=_order)]
         self.pairs += [(run, pair) for pair in pairs_of(observed) if is_told(pair.played.setup)]
@@ -68,10 +72,7 @@ class Explorer:
         setups = sorted({played.setup for _, played, _ in self.runs})
         name = namer(setups)
         shown = [
-            (
-                f"{run}|{setups.index(pair.played.setup)}|{pair.played.seed}|{arm}|{places[pair.composition]}",
-                episode,
-            )
+            (_key(run, setups, pair, arm, places), episode)
             for run, pair in self.pairs[:pairs]
             for arm, episode in pair.episodes
         ]
@@ -89,7 +90,37 @@ class Explorer:
             "compositions": [[name, list(compositions[name].task_ids)] for name in names],
             "tasks": {task_id: packed_task(task) for task_id, task in tasks.items()},
             "episodes": dict(shown),
+            "talks": self._talks(setups, places),
         }
+
+    @property
+    def has_talks(self) -> bool:
+        """Return True if any conversation was kept."""
+        return any(each.held for each in self.transcripts.values())
+
+    def _talks(self, setups: Sequence[Setup], places: Mapping[str, int]) -> dict[str, Any]:
+        """Return the first conversations in the order of the pairs, with a line that names each."""
+        name, found = namer(setups), dict[str, Any]()
+        for run, pair in self.pairs:
+            for arm, episode in pair.episodes:
+                key = (replace(pair.played, arm=arm), pair.composition)
+                messages = self.transcripts[run].read(key)
+                if messages is None or len(found) >= MOST:
+                    continue
+                solved = "solved" if all(episode["s"]) else "not solved"
+                rejections = sum(verdict == "reject" for _, _, verdict, *_ in episode["g"])
+                told = f", {rejections} rejected" if rejections else ""
+                found[_key(run, setups, pair, arm, places)] = {
+                    "head": f"{pair.composition}, {name(pair.played.setup)}, {arm}: {solved}{told}",
+                    "messages": messages,
+                    "view": episode["v"],
+                }
+        return found
+
+
+def _key(run: str, setups: Sequence[Setup], pair: Pair, arm: str, places: Mapping[str, int]) -> str:
+    """Return the name of an episode in the data of the page."""
+    return f"{run}|{setups.index(pair.played.setup)}|{pair.played.seed}|{arm}|{places[pair.composition]}"
 
 
 def _order(item: tuple[Played, Any]) -> tuple[Any, ...]:

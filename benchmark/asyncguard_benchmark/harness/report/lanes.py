@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from asyncguard.cli.view.episodes import episode_id
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scenario import SubTask
@@ -48,7 +49,20 @@ def packed_episode(episode: Episode, judged: Score) -> dict[str, Any]:
         "w": [str(each.findings[0]) if each.findings else "" for each in verdicts],
         "c": _calls(episode, order),
         "g": [_intervention(each, order) for each in episode.settings.get("interventions", ())],
+        "v": view_id(episode),
     }
+
+
+def view_id(episode: Episode) -> str:
+    """Return the id of an episode in a page of ``asyncguard view``."""
+    run = {
+        "regime": episode.run.regime.value,
+        "surface": episode.run.surface.value,
+        "seed": episode.run.seed,
+        "contract": episode.run.contract.value,
+    }
+    said = {"agent": episode.agent, "player": episode.player, "settings": episode.settings}
+    return episode_id(episode.composition.id, {**said, "run": run})
 
 
 def _calls(episode: Episode, order: Mapping[str, int]) -> list[list[Any]]:

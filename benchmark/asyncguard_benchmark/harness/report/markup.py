@@ -173,7 +173,7 @@ def _heat_map(heat: HeatMap) -> str:
 def _heat_cell(cell: HeatCell | None) -> str:
     if cell is None:
         return f'<td class="figure">{NO_DATA}</td>'
-    text = f"{cell.value:.0f} <small>of {count(cell.count)}</small>"
+    text = f"{cell.value:.0f} % <small>of {count(cell.count)}</small>"
     return f'<td class="figure" style="--share:{cell.value:.0f}%">{text}</td>'
 
 

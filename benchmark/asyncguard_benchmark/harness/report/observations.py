@@ -12,6 +12,7 @@ from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.report.covering_arms import arm_name, arms_told
 from asyncguard_benchmark.harness.report.lanes import packed_episode
+from asyncguard_benchmark.harness.report.transcripts import Transcripts
 from asyncguard_benchmark.harness.scenario import Composition, SourceKind
 from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
@@ -73,6 +74,25 @@ class Conduct:
 
 
 @dataclass(kw_only=True)
+class Spent:
+    """Tokens and cost of the episodes of an arm."""
+
+    episodes: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float | None = 0.0
+    """None if the price of a model was not known."""
+
+    def add(self, usage: Mapping[str, Any]) -> None:
+        """Count the usage of one episode, as it is saved."""
+        self.episodes += 1
+        self.input_tokens += usage["input_tokens"]
+        self.output_tokens += usage["output_tokens"]
+        known, cost = self.dollars, usage.get("dollars")
+        self.dollars = None if known is None or cost is None else known + cost
+
+
+@dataclass(kw_only=True)
 class Observations:
     """Folded from episodes, one at a time."""
 
@@ -85,6 +105,10 @@ class Observations:
     compositions: dict[str, Composition] = field(default_factory=dict)
     held: dict[tuple[Played, str], Mapping[str, Any]] = field(default_factory=dict)
     """Packed episodes of `TOLD` arms by composition id, for a look at them: all of them as long as they are few."""
+    spent: dict[tuple[Setup, str], Spent] = field(default_factory=dict)
+    """What models used, by setup and arm; simulated agents use nothing."""
+    transcripts: Transcripts = field(default_factory=Transcripts)
+    """Conversations of some episodes of `TOLD` arms, by the same."""
     told: int = 0
     """Episodes of `TOLD` arms."""
     _read: set[tuple[Played, str]] = field(default_factory=set)
@@ -101,6 +125,9 @@ class Observations:
         if (played, name) in self._read:
             return
         self._read.add((played, name))
+        usage = episode.settings.get("usage", {})
+        if usage.get("input_tokens") is not None:
+            self.spent.setdefault((played.setup, played.arm), Spent()).add(usage)
         judged = judged or score(episode)
         for arm in arms_told(episode, judged):
             self._add(replace(played, arm=arm), episode, judged)
@@ -113,6 +140,11 @@ class Observations:
             for each, found in self.verdicts.items()
             if each in played or each.arm in TOLD
         }
+
+    @property
+    def models_only(self) -> bool:
+        """Return True if every episode asked a real model, and there is one."""
+        return 0 < self.episodes == sum(spent.episodes for spent in self.spent.values())
 
     @property
     def episodes(self) -> int:
@@ -131,6 +163,8 @@ class Observations:
         self.told += 1
         self.held[played, name] = packed_episode(episode, judged)
         self._thin_out(played, name)
+        kind = (played.setup, played.arm, judged.overall)
+        self.transcripts.add((played, name), episode, kind)
         if not _derives(episode.composition):
             place = (played.setup, played.arm)
             self.conducts.setdefault(place, Conduct()).add(episode, judged)

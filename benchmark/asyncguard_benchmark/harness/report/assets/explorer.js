@@ -80,7 +80,11 @@ function startExplorer(data) {
     const figures = shown.map((each) => {
       const episode = data.episodes[key(each, state.chosen)];
       const head = `${name}, ${data.setups[each.setup]}, ${label(each)}`;
-      if (episode) return timeline(head, episode, tasks, data.tasks);
+      if (episode) {
+        const figure = timeline(head, episode, tasks, data.tasks);
+        figure.querySelector(".note").after(...talkLink(data, key(each, state.chosen)), ...viewLink(data, episode.v));
+        return figure;
+      }
       return made("div", {}, made("h3", {}, head), made("p", {}, each.played(state.chosen)
         ? "This trajectory is not in the page; the file of episodes has it." : "This arm did not play it."));
     });

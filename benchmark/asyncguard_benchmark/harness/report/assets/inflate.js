@@ -27,6 +27,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   if (!text) return;
   const data = await inflated(text);
   startPanels(data.panels);
+  if (document.getElementById("talks")) startTranscripts(data);
   if (document.getElementById("compositions")) startExplorer(data);
   document.documentElement.dataset.ready = "yes";
 });

@@ -13,9 +13,40 @@ from asyncguard_benchmark.harness.report.number_format import (
     signed_span,
     thousands,
 )
+from asyncguard_benchmark.harness.report.observations import Observations
 
 _SHOWN = (ArmKind.REFERENCE, ArmKind.FAMILY)
 _CHARACTERS_A_TOKEN = 4
+
+
+def tokens_table(observed: Observations) -> Table | None:
+    """Return tokens and dollars by condition; None where no model was asked."""
+    if not observed.spent:
+        return None
+    name = namer(setup for setup, _ in observed.spent)
+    return Table(
+        title="Tokens and cost",
+        heads=(
+            "condition",
+            "episodes",
+            "input tokens",
+            "output tokens",
+            "tokens an episode",
+            "US $",
+        ),
+        lines=[
+            (
+                f"{name(setup)}, {arm}",
+                count(spent.episodes),
+                count(spent.input_tokens),
+                count(spent.output_tokens),
+                count((spent.input_tokens + spent.output_tokens) / spent.episodes),
+                number(spent.dollars, 2),
+            )
+            for (setup, arm), spent in sorted(observed.spent.items())
+        ],
+        note="As the provider counts them, all messages of every round included.",
+    )
 
 
 def costs_chapter(findings: Findings) -> Chapter | None:

@@ -31,6 +31,11 @@ are plausible, often values that stand in the messages for something else, and s
 in memory; a delay is counted in messages of the agent, not in seconds. Real are the runtime, both front ends, every \
 guard, and the verdicts: they execute all calls again and believe no saved response."""
 
+ASKED = """\
+The model was really asked. Tools act on states in memory, tasks were written for the benchmark, and a delay is \
+counted in messages of the agent, not in seconds. The runtime, the guards and the verdicts are real: they execute all \
+calls again and believe no saved response."""
+
 
 def chapter(findings: Findings) -> Chapter:
     """Return the summary."""

@@ -1,0 +1,1 @@
+"""The subcommand ``asyncguard view``: a trace or a file of benchmark episodes as one page."""

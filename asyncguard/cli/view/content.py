@@ -1,0 +1,31 @@
+"""Reading a file of either kind."""
+
+import json
+from pathlib import Path
+
+from asyncguard.cli.view.episodes import content_of_episodes, is_episode_line
+from asyncguard.cli.view.story import Content, ViewError
+from asyncguard.cli.view.traces import content_of_trace
+from asyncguard.observability.trace import read_trace
+
+
+def read_content(path: Path) -> Content:
+    """Read a trace, or a file of episodes; its first line says which.
+
+    Raises:
+        TraceError: A trace is damaged.
+        ViewError: The file cannot be read, or its episodes are damaged.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ViewError(f"{path} cannot be read: {reason}.") from error
+    first = next((line for line in lines if line.strip()), b"")
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict) and is_episode_line(value):
+        return content_of_episodes(path, lines)
+    return content_of_trace(read_trace(path))

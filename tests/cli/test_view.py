@@ -1,0 +1,368 @@
+import base64
+import http.client
+import json
+import re
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from asyncguard.cli import main
+from asyncguard.cli.view import traces
+from asyncguard.cli.view.content import read_content
+from asyncguard.cli.view.server import Follower
+from asyncguard.cli.view.story import LONGEST, Item
+from asyncguard.observability.fields import FIELDS
+from asyncguard.observability.observer import ObserverSet
+from asyncguard.observability.trace_file import TraceFile
+from asyncguard_benchmark.harness.journal import Journal
+from tests.benchmark.pages import Element, episodes
+from tests.observability.story import Story, every_kind, trip_file
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A trace with payloads, in which every event occurs."""
+    return write_trace(tmp_path / "run.jsonl", payloads=True)
+
+
+def write_trace(path: Path, **options: Any) -> Path:
+    """Writes a run with every kind of event."""
+    story = Story()
+    with TraceFile(path, wall=story.wall, **options) as trace:
+        trace.write_head({"grounding": True}, version="0.1.0")
+        story.observers = ObserverSet([trace])
+        every_kind(story)
+    return path
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Episodes of an agent that guesses, without and with guards, with their conversations."""
+    path = tmp_path_factory.mktemp("played") / "episodes.jsonl"
+    with Journal(path) as journal:
+        for episode in episodes(agents=("eager",), keep_messages=True):
+            journal.add(episode)
+    return path
+
+
+def groups_of(page: Path) -> dict[str, Any]:
+    """The data of a page, unpacked as its script does it."""
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL
+    )
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    data["groups"] = [
+        json.loads(zlib.decompress(base64.b64decode(each), -15)) for each in data["packed"]
+    ]
+    return data
+
+
+def call(path: Path, name: str, place: int = 0) -> Item:
+    """A call of a file by its label."""
+    group = read_content(path).groups[place]
+    return next(item for item in group.items if item.kind == "call" and item.name == name)
+
+
+def test_a_trace_is_written_as_a_page(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the file, named on standard output, for its owner only."""
+    assert main(["view", str(file)]) == 0
+    page = file.with_suffix(".html")
+    assert capsys.readouterr().out == f"{page}\n"
+    assert page.stat().st_mode & 0o077 == 0
+    data = groups_of(page)
+    assert [each[0] for each in data["index"]] == ["r1", "r2"]
+    assert data["index"][0][1:] == [6, 1]
+
+
+def test_the_page_needs_nothing_from_anywhere_else(file: Path) -> None:
+    """Nothing refers elsewhere, and the policy lets no other script or request through."""
+    main(["view", str(file)])
+    text = file.with_suffix(".html").read_text()
+    read = Element().read(text)
+    assert {value for *_, value in read.references} == {"data:,", "#list"}
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert "connect-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+
+
+def test_a_rejection_has_guard_reason_and_arguments(file: Path) -> None:
+    """The line says why; the steps say when; the arguments are those of the file."""
+    item = call(file, "pay#1")
+    assert item.status == "rejected"
+    assert item.line == "grounding: the value is found nowhere"
+    assert ("1.200 s", "rejected by grounding", "the value is found nowhere") in item.steps
+    assert ("Arguments", "{}") in item.sections
+
+
+def test_attempts_and_recovery_are_told_in_order(file: Path) -> None:
+    """A fallback: the attempt, what recovery did, the next attempt, and how it ended."""
+    told = [what for _, what, _ in call(file, "ask_desk#1").steps]
+    wanted = (
+        "attempt 1 started: ask_desk",
+        "recovery after attempt 1: fallback, next attempt by ask_portal",
+        "attempt 2 started: ask_portal",
+        "ended: in doubt",
+    )
+    found = [next(n for n, what in enumerate(told) if what.startswith(each)) for each in wanted]
+    assert found == sorted(found)
+
+
+def test_every_kind_of_event_is_shown(file: Path) -> None:
+    """Each event of the table leaves an entry or a step; one that is added must not vanish."""
+    assert {*traces._CALL, *traces._RUN, "calls_delivered", "run_started"} == set(FIELDS)
+    later = read_content(file).groups[1]
+    said = " | ".join(" ".join(step) for item in later.items for step in item.steps)
+    for words in (
+        "grounding would have said reject",
+        "held by trust",
+        "parked",
+        "attempt 1 diagnosed: execution of mail",
+        "circuit of mail: open",
+        "cancelled",
+        "answer from mail",
+        "error: E",
+    ):
+        assert words in said, words
+
+
+def test_payloads_are_left_out_where_the_file_lacks_them(tmp_path: Path) -> None:
+    """The page shows what the file has, and says how the rest is had."""
+    path = trip_file(tmp_path / "run.jsonl")
+    item = call(path, "pay#1")
+    assert item.sections[0][1].startswith("not in the file")
+    assert "found nowhere" not in json.dumps(item.to_json())
+    assert "payloads=True" in item.line
+
+
+def test_an_episode_says_what_the_model_was_told(played: Path) -> None:
+    """A rejection names its guard, quotes the sentence, and the message that it answers."""
+    rejected = [
+        item
+        for group in read_content(played).groups
+        for item in group.items
+        if "rejected" in item.flags
+    ]
+    assert rejected
+    for item in rejected:
+        told = dict(item.sections)
+        assert told["The model was told"].startswith(f"{item.name} was not run")
+        assert item.name.partition("#")[0] in told["The model had said"]
+        assert item.line.startswith("grounding: ")
+
+
+def test_an_episode_holds_calls_and_messages(played: Path) -> None:
+    """As many as the file has; calls say their arguments, results and what was open."""
+    lines = [json.loads(line) for line in played.read_text().splitlines()]
+    saved = [line for line in lines if "trajectory" in line]
+    groups = read_content(played).groups
+    assert len(groups) == len(saved) == 4
+    for group, episode in zip(groups, saved, strict=True):
+        issued = [item for item in group.items if item.kind == "call" and "done" in item.flags]
+        assert len(issued) == len(episode["trajectory"])
+        assert sum(item.kind == "message" for item in group.items) == len(episode["messages"])
+        columns = [item.column for item in group.items]
+        assert columns == sorted(columns)
+    bare = next(group for group in groups if " / none / " in group.id)
+    assert any("premature" in item.flags for item in bare.items)
+
+
+def test_tokens_and_cost_are_shown_where_a_model_was_asked(played: Path, tmp_path: Path) -> None:
+    """They stand among the facts; a simulated agent has none."""
+    lines = played.read_text().splitlines()
+    value = next(json.loads(line) for line in lines if "trajectory" in line)
+    value["settings"]["usage"] = {"input_tokens": 1234, "output_tokens": 56, "dollars": 0.0125}
+    path = tmp_path / "model.jsonl"
+    first = next(line for line in lines if line.startswith('{"composition"'))
+    path.write_text(f"{first}\n{json.dumps(value)}\n")
+    facts = dict(read_content(path).groups[0].facts)
+    assert facts["input tokens"] == "1,234"
+    assert facts["cost"] == "0.0125 US dollars"
+    assert "cost" not in dict(read_content(played).groups[0].facts)
+
+
+def test_compositions_are_found_by_the_digest_of_the_benchmark(played: Path) -> None:
+    """The page's reader and the benchmark agree on the name of a composition."""
+    group = read_content(played).groups[0]
+    composition = episodes(agents=("eager",))[0].composition
+    assert list(group.tasks) == list(composition.task_ids)
+
+
+@pytest.mark.parametrize("kind", ["trace", "episodes"])
+def test_a_line_that_is_cut_off_is_named(
+    kind: str, file: Path, played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is shown; the page and standard error say which line is missing."""
+    source = file if kind == "trace" else played
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(source.read_bytes()[:-9])
+    number = len(source.read_bytes().splitlines())
+    assert main(["view", str(path)]) == 0
+    message = f"Line {number} is unfinished and was left out"
+    assert message in capsys.readouterr().err
+    data = groups_of(path.with_suffix(".html"))
+    assert data["problems"][0].startswith(message)
+    assert data["groups"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"trajectory": []}', "line 2: this is not an episode of format 1"),
+        ('{"trajectory": [], "format": 9}', "line 2: this is not an episode of format 1"),
+        ("[1]", "line 2: this is not an episode of format 1"),
+        ("{broken", "line 2: this is not JSON"),
+    ],
+)
+def test_a_damaged_episode_is_one_line_of_error(
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It names file and line, and ends with code 1."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text(f'{{"command": ["run"]}}\n{line}\n\n')
+    assert main(["view", str(path)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_of_neither_kind_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So is one that does not exist; the message names it."""
+    (tmp_path / "x").write_text("hello\nworld\n")
+    assert main(["view", str(tmp_path / "x")]) == 1
+    assert main(["view", str(tmp_path / "y")]) == 1
+    told = capsys.readouterr().err
+    assert "line 1: this is not a JSON object" in told
+    assert f"{tmp_path / 'y'} cannot be read" in told
+
+
+def test_a_file_of_another_program_is_not_replaced(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where --out does not name it; an own page is replaced."""
+    page = file.with_suffix(".html")
+    page.write_text("my own notes")
+    assert main(["view", str(file)]) == 1
+    assert page.read_text() == "my own notes"
+    assert "--out" in capsys.readouterr().err
+    page.unlink()
+    assert [main(["view", str(file)]), main(["view", str(file)])] == [0, 0]
+
+
+def test_only_some_runs_can_be_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the beginning of their ids; an unknown one is an error that names the others."""
+    assert main(["view", str(file), "--only", "r2"]) == 0
+    assert [each[0] for each in groups_of(file.with_suffix(".html"))["index"]] == ["r2"]
+    assert main(["view", str(file), "--only", "r9"]) == 1
+    assert "no run or episode 'r9'; it has: r1, r2." in capsys.readouterr().err
+
+
+def test_what_the_file_says_is_never_markup(tmp_path: Path) -> None:
+    """Script tags in arguments, names, goals and reasons are text; the page stays balanced."""
+    story = Story(thread=HOSTILE)
+    path = tmp_path / f"{HOSTILE.replace('/', '')}.jsonl"
+    with TraceFile(path, wall=story.wall, payloads=True) as trace:
+        story.observers = ObserverSet([trace])
+        story.begin(HOSTILE, t=HOSTILE)
+        (key,) = story.turn(("t", "pay", {HOSTILE: HOSTILE}))
+        story.reject(key)
+    assert main(["view", str(path)]) == 0
+    page = path.with_suffix(".html")
+    read = Element().read(page.read_text())
+    assert read.tags.count("script") == 2
+    assert not {"img", "b"} & set(read.tags)
+    (group,) = groups_of(page)["groups"]
+    assert HOSTILE in dict(group["tasks"]).values()
+
+
+def test_a_huge_text_is_cut_and_says_so(tmp_path: Path) -> None:
+    """The page stays small; the number of missing characters is told."""
+    story = Story()
+    path = tmp_path / "run.jsonl"
+    with TraceFile(path, wall=story.wall, payloads=True) as trace:
+        story.observers = ObserverSet([trace])
+        story.begin(t="x")
+        story.turn(("t", "pay", {"blob": "y" * 5_000_000}))
+    assert main(["view", str(path)]) == 0
+    text = dict(call(path, "pay#1").sections)["Arguments"]
+    assert len(text) < LONGEST + 100
+    assert "characters more are in the file" in text
+    assert path.with_suffix(".html").stat().st_size < 100_000
+
+
+@pytest.fixture
+def follower(file: Path) -> Iterator[Follower]:
+    """A server in an OS thread of its own."""
+    with Follower(file) as made:
+        thread = threading.Thread(target=made.serve)
+        thread.start()
+        yield made
+        made.stop()
+        thread.join()
+
+
+def asked(follower: Follower, path: str, host: str | None = None) -> tuple[int, str]:
+    """Status and text of an answer."""
+    link = http.client.HTTPConnection("127.0.0.1", follower.port, timeout=10)
+    link.request("GET", path, headers={"Host": host or f"127.0.0.1:{follower.port}"})
+    answer = link.getresponse()
+    text = answer.read().decode()
+    link.close()
+    return answer.status, text
+
+
+def test_what_is_added_to_the_file_is_served(follower: Follower) -> None:
+    """The version changes with the file; nothing is sent where nothing changed."""
+    with urlopen(follower.url, timeout=10) as answer:
+        assert "connect-src 'self'" in answer.read().decode()
+    _, text = asked(follower, "/data?version=")
+    version = json.loads(text)["version"]
+    assert asked(follower, f"/data?version={version}") == (204, "")
+    story = Story(thread="t2")
+    with TraceFile(follower.path, wall=story.wall) as trace:
+        story.observers = ObserverSet([trace])
+        story.begin("later")
+    _, text = asked(follower, f"/data?version={version}")
+    assert [each[0] for each in json.loads(text)["index"]] == ["r1", "r2", "later"]
+
+
+def test_a_damaged_file_is_told_to_the_page(follower: Follower) -> None:
+    """The page goes on asking; the message is that of the command."""
+    whole = follower.path.read_bytes()
+    follower.path.write_bytes(b"garbage\n" + whole)
+    status, text = asked(follower, "/data?version=x")
+    assert status == 200
+    assert "line 1" in json.loads(text)["error"]
+    assert asked(follower, "/")[0] == 503
+    follower.path.unlink()
+    assert "cannot be read" in json.loads(asked(follower, "/data?version=x")[1])["error"]
+
+
+def test_only_this_machine_is_answered(follower: Follower) -> None:
+    """The socket is on the loopback interface; a foreign host name and other paths are refused."""
+    assert follower._server.server_address[0] == "127.0.0.1"
+    assert asked(follower, "/data", host="evil.example")[0] == 403
+    assert asked(follower, "/", host=f"evil.example:{follower.port}")[0] == 403
+    assert asked(follower, "/etc/passwd")[0] == 404
+
+
+def test_a_taken_port_is_an_error(follower: Follower, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names it."""
+    code = main(["view", str(follower.path), "--follow", "--port", str(follower.port)])
+    assert code == 1
+    assert f"Port {follower.port} cannot be used" in capsys.readouterr().err
+
+
+def test_following_and_writing_exclude_each_other(file: Path) -> None:
+    """Asking for both is a usage error."""
+    with pytest.raises(SystemExit) as caught:
+        main(["view", str(file), "--follow", "--out", "page.html"])
+    assert caught.value.code == 2
