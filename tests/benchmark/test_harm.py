@@ -9,9 +9,9 @@ from asyncguard_benchmark import Regime, Surface, run_episode, score
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.agents.schedulers import ParallelAgent
+from asyncguard_benchmark.harness.scoring.false_blocks import proposals_of
 from asyncguard_benchmark.suites.asynctool.agents.foreseeing import ForeseeingAgent
 from asyncguard_benchmark.suites.asynctool.harm import compositions_of
-from asyncguard_benchmark.suites.asynctool.scorers.false_blocks import proposals_of
 from tests.benchmark.builders import SAMPLE, compose, gold, played
 
 HARM = ["harm", "--suites", "wild,independent", "--every", "14", "--jobs", "1"]

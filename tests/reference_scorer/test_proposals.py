@@ -13,13 +13,13 @@ import pytest
 from asyncguard_benchmark import episode_from_json, episode_to_json
 from asyncguard_benchmark.harness.campaign import play
 from asyncguard_benchmark.harness.scenario import Regime
-from asyncguard_benchmark.suites.asynctool.harm import CALL_GUARDS, cells_of, compositions_of
-from asyncguard_benchmark.suites.asynctool.scorers.false_blocks import (
+from asyncguard_benchmark.harness.scoring.false_blocks import (
     ANY,
     Basis,
     false_blocks,
     proposals_of,
 )
+from asyncguard_benchmark.suites.asynctool.harm import CALL_GUARDS, cells_of, compositions_of
 from tests.reference_scorer import proposals as reference
 from tests.reference_scorer.corpus import Episode, open_world
 from tests.reference_scorer.mutations import derived_source, other_source

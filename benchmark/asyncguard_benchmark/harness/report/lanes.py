@@ -8,7 +8,7 @@ from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.scenario import SubTask
 from asyncguard_benchmark.harness.scoring.canonical import canonical
-from asyncguard_benchmark.harness.scoring.evidence import replay
+from asyncguard_benchmark.harness.scoring.evidence import gold_replay
 from asyncguard_benchmark.harness.scoring.verdict import Score
 from asyncguard_benchmark.services.catalogue import tools_of
 
@@ -19,7 +19,7 @@ _NEVER = -1
 
 def packed_task(task: SubTask) -> list[Any]:
     """Return category, query, and the gold chain as [tool, arguments, result]."""
-    results = replay(task, task.gold).results
+    results = gold_replay(task).results
     chain = [
         [call.tool, _text(call.arguments), _cut(result, _LONGEST_VALUE)]
         for call, result in zip(task.gold, results, strict=True)
@@ -63,7 +63,7 @@ class _Chain:
     """The gold chain of one sub-task, whose calls are taken one after the other."""
 
     def __init__(self, task: SubTask) -> None:
-        gold = replay(task, task.gold)
+        gold = gold_replay(task)
         self.results = gold.results
         self._tools = tools_of(task)
         self._left = dict(enumerate(gold.calls))

@@ -85,7 +85,8 @@ def _made(task: SubTask, calls: Sequence[CallRecord], faults: Sequence[Fault]) -
     return _replayed(key)
 
 
-def _gold(task: SubTask) -> Replay:
+def gold_replay(task: SubTask) -> Replay:
+    """Return the ground truth of a task with its results; executed once in a process."""
     if task.origin is not None:
         return _recorded(task, task.gold, task.origin.results)
     return _replayed(_Calls(identity=id(task), faults=(), text="", task=task, calls=task.gold))
@@ -117,5 +118,5 @@ def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
     for task in episode.composition.sub_tasks:
         records = episode.calls_of(task.id)
         made = _made(task, records, episode.composition.faults)
-        found.append(Evidence(task=task, records=records, gold=_gold(task), made=made))
+        found.append(Evidence(task=task, records=records, gold=gold_replay(task), made=made))
     return tuple(found)

@@ -15,16 +15,16 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Regime, Split, Surface
+from asyncguard_benchmark.harness.scoring.false_blocks import (
+    FalseBlocks,
+    false_blocks,
+    proposals_of,
+)
 from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.harness.statistics.clustered import least_error, mean_of, share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 from asyncguard_benchmark.harness.statistics.paired import Pair, paired_difference
 from asyncguard_benchmark.harness.suites import registry
-from asyncguard_benchmark.suites.asynctool.scorers.false_blocks import (
-    FalseBlocks,
-    false_blocks,
-    proposals_of,
-)
 
 WILD = Split.WILD.value
 CALL_GUARDS = tuple(name for name in (*TIMING_GUARDS, *CONTENT_GUARDS) if name != "completion")

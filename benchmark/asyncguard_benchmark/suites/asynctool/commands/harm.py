@@ -18,8 +18,8 @@ from asyncguard_benchmark.harness.report.number_format import (
     span,
 )
 from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.harness.scoring.false_blocks import ANY
 from asyncguard_benchmark.suites.asynctool.harm import Harm, cells_of, compositions_of, harm_of
-from asyncguard_benchmark.suites.asynctool.scorers.false_blocks import ANY
 
 _BLOCKS = ("agent", "call", "guard", "right", "refused", "share", "95 %", "held back")
 _PRICE = (
