@@ -122,7 +122,7 @@ def test_the_file_is_compared_reported_and_exported(
 
 
 def test_a_composition_runs_only_where_that_is_allowed(sample: Making) -> None:
-    """A file of episodes is no permission."""
+    """A file of episodes does not give the permission."""
     (made,) = compose(sample.tasks, {Kind.S2: 1}, 0)
     with pytest.raises(ForeignCodeRefused, match="play them by `bench adapt nestful"):
         list(play_each([cell(made)], 1))
@@ -141,7 +141,7 @@ def test_functions_that_have_changed_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_ended_worker_ends_the_episode_as_infrastructure(tmp_path: Path) -> None:
-    """It is a failure by name, no episode; the next one is played."""
+    """It is noted as a failure; the next one is played."""
     slow = "def double(number):\n    n = 0\n    while n < 2e6 * number: n += 1\n    return 2 * number\n"
     rows = [
         row(sample_id=str(n), output=[call(number=n), call(label="$var2", number=n)])

@@ -61,7 +61,7 @@ def _result(call: int, value: Any) -> Source:
 
 
 def _literal(query: str, value: Any, spec: Spec, argument: str, numbers: Iterable[float]) -> Source:
-    """Return the source of a value that is no reference: the first that holds."""
+    """Return the source of a value that was written out: the first that holds."""
     if in_query(query, value):
         return Source(kind=SourceKind.QUERY)
     if _in_schema(value, spec, argument):
