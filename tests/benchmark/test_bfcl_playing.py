@@ -383,3 +383,16 @@ def test_counts_have_one_form(tmp_path: Path, counts: str) -> None:
     """Anything but kinds with numbers is a wrong command line."""
     with pytest.raises(SystemExit):
         main(["adapt", "bfcl", str(wheel(tmp_path)), "--compose", counts])
+
+
+def test_an_eager_agent_guesses_a_derived_value(tmp_path: Path) -> None:
+    """A value that would have to be worked out of a pending result is invented, and the run goes on."""
+    said = {"What is ABC worth? Order QQ at 10 more.": ["price('ABC')", "order('QQ', 22.5)"]}
+    source = _source(tmp_path, entry(5, said, ["TradingBot"]))
+    allow(source.package)
+    tasks = {each.id: each for each in _built(source).tasks}
+    pair = (tasks["current-bfcl-5-TB-e"], tasks["current-bfcl-0-TP-e"])
+    composition = Composition(id="pair", kind=Kind.C2, sub_tasks=pair)
+    judged = score(_episode(composition, "eager", "none", Regime.FIXED2))
+    assert judged.sub_tasks[0].calls == 2
+    assert not judged.sub_tasks[0].trajectory
