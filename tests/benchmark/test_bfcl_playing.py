@@ -179,11 +179,11 @@ def test_without_permission_no_world_opens(
 
 
 def test_runs_of_one_world_share_nothing(world: BfclWorld, pair: Composition) -> None:
-    """Tools that are given out a second time begin with the initial state."""
+    """Tools that are given out a second time begin with the initial state, and leave the first ones theirs."""
     task = pair.task_ids[0]
-    for _ in range(2):
-        made = world.tools()[task]["open_ticket"].run({}, title="A")
-        assert made == {"id": 8, "tags": ["A"], "urgent": False}
+    first, second = (world.tools()[task]["open_ticket"].run for _ in range(2))
+    ids = [run({}, title="A")["id"] for run in (first, second, first, second)]
+    assert ids == [8, 8, 9, 9]
 
 
 def test_a_worker_that_ends_is_no_fault_of_the_agent(tmp_path: Path) -> None:
@@ -241,6 +241,19 @@ def test_the_judgement_names_what_differs(world: BfclWorld, pair: Composition) -
         each for each in judged.sub_tasks[1].findings if each.kind is FindingKind.DIFFERING_STATE
     ]
     assert [each.place for each in found] == ["/orders"]
+
+
+@pytest.mark.parametrize("name", ["response", "state"])
+def test_either_half_of_the_judgement_fails_the_task(pair: Composition, name: str) -> None:
+    """A response or a state that the worker found wrong is wrong, although every call was made."""
+    episode = _episode(pair, "oracle", "none", Regime.SYNC)
+    noted = {task: dict(found) for task, found in episode.settings["foreign"].items()}
+    noted[pair.task_ids[0]][name] = False
+    first, second = score(
+        replace(episode, settings={**episode.settings, "foreign": noted})
+    ).sub_tasks
+    assert (first.trajectory, first.accurate, second.accurate) == (True, False, True)
+    assert len(first.findings) == 1
 
 
 @pytest.mark.parametrize("noted", [None, [], {"response": True}, {"response": 1}])
@@ -370,3 +383,16 @@ def test_counts_have_one_form(tmp_path: Path, counts: str) -> None:
     """Anything but kinds with numbers is a wrong command line."""
     with pytest.raises(SystemExit):
         main(["adapt", "bfcl", str(wheel(tmp_path)), "--compose", counts])
+
+
+def test_an_eager_agent_guesses_a_derived_value(tmp_path: Path) -> None:
+    """A value that would have to be worked out of a pending result is invented, and the run goes on."""
+    said = {"What is ABC worth? Order QQ at 10 more.": ["price('ABC')", "order('QQ', 22.5)"]}
+    source = _source(tmp_path, entry(5, said, ["TradingBot"]))
+    allow(source.package)
+    tasks = {each.id: each for each in _built(source).tasks}
+    pair = (tasks["current-bfcl-5-TB-e"], tasks["current-bfcl-0-TP-e"])
+    composition = Composition(id="pair", kind=Kind.C2, sub_tasks=pair)
+    judged = score(_episode(composition, "eager", "none", Regime.FIXED2))
+    assert judged.sub_tasks[0].calls == 2
+    assert not judged.sub_tasks[0].trajectory

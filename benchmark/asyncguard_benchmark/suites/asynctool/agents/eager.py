@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from asyncguard_benchmark.harness.agents.guesses import foreseen, guess, recalled
+from asyncguard_benchmark.harness.agents.plan import schema_at
 from asyncguard_benchmark.harness.agents.progress import TaskProgress
 from asyncguard_benchmark.harness.agents.simulated import Decision, call_of
 from asyncguard_benchmark.harness.pointers import parts
@@ -53,7 +54,10 @@ class EagerAgent(ObedientAgent):
         return call_of(task, position, {**operands.known, **invented})
 
     def _guess(self, task: TaskProgress, position: int, place: str) -> Any:
-        operand = task.step(position).operands[place]
+        step = task.step(position)
+        # A derived value is said in no result: its guess has the look of the argument, and is never lucky.
+        operand = step.operands.get(place)
+        schema = schema_at(step.parameters, place) if operand is None else operand.schema
         key = (
             self.seed,
             self.plan.composition_id,
@@ -63,15 +67,15 @@ class EagerAgent(ObedientAgent):
             place,
         )
         name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
-        source = task.made(operand.call)
-        expected = foreseen(source.arguments, operand.pointer) if source is not None else None
+        source = None if operand is None else task.made(operand.call)
+        expected = foreseen(source.arguments, operand.pointer) if operand and source else None
         if expected is not None and Random(repr((*key, "lucky"))).random() < self.lucky_rate:
             return expected
-        found = recalled(name, operand.schema, task.told)
+        found = recalled(name, schema, task.told)
         draw = Random(repr((*key, "distractor")))
         if found and draw.random() < self.distractor_rate:
             return draw.choice(found)
-        return guess(name, operand.schema, key)
+        return guess(name, schema, key)
 
     def _finished(self, task: TaskProgress) -> bool:
         position = task.next_position
