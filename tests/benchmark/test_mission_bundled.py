@@ -1,7 +1,7 @@
 """The bundled missions: sources compile to the shipped data, every proof holds and sees what it is there for."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
@@ -28,6 +28,7 @@ from asyncguard_benchmark.suites.missions.bundled.export import official_row
 from asyncguard_benchmark.suites.missions.bundled.history import history_sources
 from asyncguard_benchmark.suites.missions.bundled.normal_forms import stands
 from asyncguard_benchmark.suites.missions.bundled.proofs import (
+    PROOFS,
     dialogue_problems,
     held_out,
     suite_problems,
@@ -81,9 +82,11 @@ def write(folder: Path, text: str) -> Bundle:
     return compiled(folder / "trial.txt")
 
 
-def problems(bundle: Bundle) -> list[str]:
+def problems(bundle: Bundle, only: Sequence[str] = tuple(PROOFS)) -> list[str]:
     """What the proofs of single missions find, without the place."""
-    return [f"{p.proof}: {p.text}" for d in bundle.dialogues for p in dialogue_problems(bundle, d)]
+    return [
+        f"{p.proof}: {p.text}" for d in bundle.dialogues for p in dialogue_problems(bundle, d, only)
+    ]
 
 
 def with_mission(
@@ -209,7 +212,7 @@ def _cheaper(mission: BundledMission) -> object:
 def test_each_proof_sees_its_fault(trial: Bundle, name: str) -> None:
     """A mission that is broken in one way is named by the proof that is there for it."""
     expected, broken = BREAKS[name]
-    found = problems(broken(trial))
+    found = problems(broken(trial), [expected.partition(":")[0]])
     assert any(each.startswith(expected) for each in found), found
 
 
