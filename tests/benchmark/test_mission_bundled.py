@@ -360,7 +360,7 @@ def test_the_census_counts_what_is_there(trial: Bundle) -> None:
 
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.txt")), ids=lambda path: path.stem)
 def test_the_shipped_data_is_what_its_source_compiles_to(path: Path) -> None:
-    """Nobody edits a data file by hand, and none is left behind by a change of its source."""
+    """No data file is edited by hand or outlives a change of its source."""
     assert (DATA / f"{path.stem}.json").read_text("utf-8") == dumped(compiled(path))
 
 
