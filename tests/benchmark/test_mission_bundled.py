@@ -164,6 +164,14 @@ BREAKS: dict[str, tuple[str, Callable[[Bundle], Bundle]]] = {
         "masked history: it can be solved without the history",
         lambda b: with_mission(b, 1, lambda m: replace(m, text=f"{m.text} At 96.")),
     ),
+    "a derived value that the message tells": (
+        "masked history: it can be solved without the history",
+        lambda b: with_mission(b, 3, lambda m: replace(m, text=f"{m.text} Is it 244.9?")),
+    ),
+    "inputs that the message tells": (
+        "masked history: it can be solved without the history",
+        lambda b: with_mission(b, 3, lambda m: replace(m, text=f"{m.text} They are 96 and 148.9.")),
+    ),
     "a leaf that a nearer mission repeats": (
         "masked history: long memory looks at least 2 missions back, and this one 1",
         lambda b: with_node(b, 1, 3, lambda n: replace(n, observation=f"{n.observation} HT-33")),
