@@ -1,7 +1,7 @@
 """The bundled missions: sources compile to the shipped data, every proof holds and sees what it is there for."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
@@ -28,6 +28,7 @@ from asyncguard_benchmark.suites.missions.bundled.export import official_row
 from asyncguard_benchmark.suites.missions.bundled.history import history_sources
 from asyncguard_benchmark.suites.missions.bundled.normal_forms import stands
 from asyncguard_benchmark.suites.missions.bundled.proofs import (
+    PROOFS,
     dialogue_problems,
     held_out,
     suite_problems,
@@ -81,9 +82,11 @@ def write(folder: Path, text: str) -> Bundle:
     return compiled(folder / "trial.txt")
 
 
-def problems(bundle: Bundle) -> list[str]:
+def problems(bundle: Bundle, only: Sequence[str] = tuple(PROOFS)) -> list[str]:
     """What the proofs of single missions find, without the place."""
-    return [f"{p.proof}: {p.text}" for d in bundle.dialogues for p in dialogue_problems(bundle, d)]
+    return [
+        f"{p.proof}: {p.text}" for d in bundle.dialogues for p in dialogue_problems(bundle, d, only)
+    ]
 
 
 def with_mission(
@@ -161,6 +164,14 @@ BREAKS: dict[str, tuple[str, Callable[[Bundle], Bundle]]] = {
         "masked history: it can be solved without the history",
         lambda b: with_mission(b, 1, lambda m: replace(m, text=f"{m.text} At 96.")),
     ),
+    "a derived value that the message tells": (
+        "masked history: it can be solved without the history",
+        lambda b: with_mission(b, 3, lambda m: replace(m, text=f"{m.text} Is it 244.9?")),
+    ),
+    "inputs that the message tells": (
+        "masked history: it can be solved without the history",
+        lambda b: with_mission(b, 3, lambda m: replace(m, text=f"{m.text} They are 96 and 148.9.")),
+    ),
     "a leaf that a nearer mission repeats": (
         "masked history: long memory looks at least 2 missions back, and this one 1",
         lambda b: with_node(b, 1, 3, lambda n: replace(n, observation=f"{n.observation} HT-33")),
@@ -209,7 +220,7 @@ def _cheaper(mission: BundledMission) -> object:
 def test_each_proof_sees_its_fault(trial: Bundle, name: str) -> None:
     """A mission that is broken in one way is named by the proof that is there for it."""
     expected, broken = BREAKS[name]
-    found = problems(broken(trial))
+    found = problems(broken(trial), [expected.partition(":")[0]])
     assert any(each.startswith(expected) for each in found), found
 
 
@@ -357,7 +368,7 @@ def test_the_census_counts_what_is_there(trial: Bundle) -> None:
 
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.txt")), ids=lambda path: path.stem)
 def test_the_shipped_data_is_what_its_source_compiles_to(path: Path) -> None:
-    """Nobody edits a data file by hand, and none is left behind by a change of its source."""
+    """No data file is edited by hand or outlives a change of its source."""
     assert (DATA / f"{path.stem}.json").read_text("utf-8") == dumped(compiled(path))
 
 

@@ -285,7 +285,7 @@ def read_bundle(text: str, where: str) -> Bundle:
     """Read the file of a domain.
 
     Raises:
-        DataError: it is no such file, or a gold graph in it is not sound.
+        DataError: it has another form, or a gold graph in it is not sound.
     """
     try:
         value = json.loads(text)
