@@ -247,6 +247,12 @@ class GuardConfig:
     """Delivery of one task's results from one message: together or one by one."""
     news_style: NewsStyle = NewsStyle.NOTIFICATION
     """Form of late results in the conversation."""
+    hold_text: bool = False
+    """Neither stream nor store a text without calls that the model says while calls are open.
+
+    By default it is stored, marked and reported as interim. What else the model says while calls
+    are open is then streamed in one piece, as only the whole message shows that it may pass.
+    """
     limits: Limits = field(default_factory=Limits)
     """Bounds of a run."""
     timing: Timing = field(default_factory=Timing)

@@ -423,6 +423,13 @@ class Run:
             return self._interim(message, structured=structured)
         return Turn(messages=[message], verdict=completion.verdict)
 
+    @property
+    def holds_text(self) -> bool:
+        """True if the coming message is held back unless it makes calls: the run waits for some."""
+        config, ledger = self.board.config, self.ledger
+        judged = config.completion and config.ledger and not config.shadow
+        return config.hold_text and judged and (ledger.any_open() or bool(ledger.news()))
+
     def _interim(self, message: AIMessage, *, structured: bool) -> Turn:
         """Return the consequence of a message that claims an end while the run waits for calls."""
         ledger = self.ledger
@@ -431,6 +438,8 @@ class Run:
         if structured:
             event = text_event(str(message.id), "replaced", waiting)
             return Turn(messages=[], verdict=verdict, event=event)
+        if self.board.config.hold_text:
+            return Turn(messages=[], verdict=verdict)  # nothing was streamed, see `holds_text`
         event = text_event(str(message.id), "interim", waiting)
         marker = mark("interim", tool_call_ids=event["tool_call_ids"])
         kept = {**message.additional_kwargs, **marker}

@@ -1,9 +1,12 @@
 """Events for user interfaces in LangGraph's stream: ``stream_mode="custom"`` of both adapters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
-from langgraph.config import get_stream_writer
+from langchain_core.runnables.config import RunnableConfig, var_child_runnable_config
+from langgraph.config import get_config, get_stream_writer
+from langgraph.constants import TAG_NOSTREAM
 from typing_extensions import TypedDict
 
 from asyncguard.core.records import CallRecord
@@ -47,6 +50,29 @@ def text_event(
         status=status,
         tool_call_ids=[record.call.call_id for record in waiting],
     )
+
+
+def silenced(config: RunnableConfig) -> RunnableConfig:
+    """Return a configuration under which LangGraph streams no piece of a model's message."""
+    return {**config, "tags": [*(config.get("tags") or ()), TAG_NOSTREAM]}
+
+
+@contextmanager
+def holding(*, hold: bool) -> Iterator[None]:
+    """Keep the pieces of a model's message that is made in the block out of the stream.
+
+    Args:
+        hold: False to do nothing.
+    """
+    if not hold:
+        yield
+        return
+    # create_agent calls the model without a configuration, so it takes that of the context.
+    token = var_child_runnable_config.set(silenced(get_config()))
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
 
 
 def emit(event: TextEvent | None) -> None:

@@ -1,15 +1,27 @@
 """Tables written by hand name what the code has, with the defaults that it has."""
 
+import ast
 import inspect
 import re
 from dataclasses import MISSING, fields
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asyncguard import Delivery, EffectClass, GuardConfig, Mode, NewsStyle, ToolSpec
+from asyncguard import (
+    Delivery,
+    EffectClass,
+    GuardConfig,
+    Mode,
+    NewsStyle,
+    TextEvent,
+    ToolSpec,
+    adapters,
+)
 from asyncguard.adapters.tools.declare import Declaration
+from asyncguard.adapters.ui_events import VERSION
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, SWITCH_NAMES
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
@@ -123,3 +135,27 @@ def test_the_benchmark_tells_of_every_guard() -> None:
     for name in GUARD_NAMES:
         assert re.search(rf"\b{name}\b", readme), f"benchmark/README.md lacks {name}"
         assert re.search(rf"\b{name}\b", str(arms.__doc__)), f"arms.py lacks {name}"
+
+
+def test_the_ui_contract_lists_every_marker() -> None:
+    """The kinds of the table are those that the library writes; the task view is sent and stored nowhere."""
+    table = read("docs/ui-contract.md").partition("| `kind` |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    listed = {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
+    position = {"mark": 0, "note_for_model": 1}
+    written = {
+        kind.value if isinstance(kind, ast.Constant) else "cancelled"  # the one that has a name
+        for path in Path(adapters.__file__).parent.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        if call.func.id in position
+        for kind in [call.args[position[call.func.id]]]
+    }
+    assert listed == written - {"view"}
+
+
+def test_the_ui_contract_lists_the_fields_of_the_event() -> None:
+    """And the version that is written now."""
+    text = read("docs/ui-contract.md")
+    assert [f"| `{name}` |" in text for name in TextEvent.__annotations__] == [True] * 5
+    assert f"| `version` | {VERSION};" in text

@@ -33,7 +33,7 @@ from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.tools.invoke import ToolRunner
-from asyncguard.adapters.ui_events import emit
+from asyncguard.adapters.ui_events import emit, silenced
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.lifecycle import TaskState
@@ -124,7 +124,8 @@ class Nodes:
             with run.inside():
                 await run.ensure_written()
                 with run.asking(self.binding.chat, self.binding.provider, whole) as asked:
-                    asked.answer = said = await self.binding.ask(whole, tasks, run.config)
+                    config = silenced(run.config) if run.holds_text else run.config
+                    asked.answer = said = await self.binding.ask(whole, tasks, config)
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)

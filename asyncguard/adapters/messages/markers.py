@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
+    AnyMessage,
     BaseMessage,
     HumanMessage,
     ToolMessage,
@@ -29,6 +30,19 @@ _OURS = frozenset({"lc_source", "lc_data"})
 def mark(kind: str, **data: Any) -> dict[str, Any]:
     """Return the marker of a message that :func:`note_for_model` does not write."""
     return {"lc_source": SOURCE, "lc_data": {"kind": kind, **data}}
+
+
+def withheld(message: AnyMessage) -> AnyMessage:
+    """Return a model's message without its text, to be taken out; the same if it makes calls."""
+    if not isinstance(message, AIMessage) or message.tool_calls or message.invalid_tool_calls:
+        return message
+    return AIMessage(content="", id=message.id, additional_kwargs=mark("withheld"))
+
+
+def is_withheld(message: BaseMessage) -> bool:
+    """Return True for a message without its text; see :func:`withheld`."""
+    data = message.additional_kwargs.get("lc_data")
+    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "withheld"
 
 
 def identified(records: Sequence[CallRecord]) -> dict[str, list[str]]:

@@ -38,6 +38,7 @@ from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import CachedHistory
+from asyncguard.adapters.messages.markers import is_withheld, withheld
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
@@ -67,7 +68,7 @@ from asyncguard.adapters.tools.declare import (
     as_tools,
     by_name,
 )
-from asyncguard.adapters.ui_events import emit
+from asyncguard.adapters.ui_events import emit, holding
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -247,13 +248,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with run.leaving_on_error(), run.inside():
                 self._portal.run(run.ensure_written())
-                with self._asking(run, prepared) as asked:
+                with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
                     response = handler(prepared)
                     asked.answer = response.result[0]
                 self._portal.run(run.keep())
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
-        return self._with_ids(response, conversation, news)
+        return self._with_ids(response, conversation, news, hold=run.holds_text)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncModelHandler
@@ -266,13 +267,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with run.leaving_on_error(), run.inside():
                 await run.ensure_written()
-                with self._asking(run, prepared) as asked:
+                with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
                     response = await handler(prepared)
                     asked.answer = response.result[0]
                 await run.keep()
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
-        return self._with_ids(response, conversation, news)
+        return self._with_ids(response, conversation, news, hold=run.holds_text)
 
     def _asking(self, run: Run, request: ModelRequest[Any]) -> AbstractContextManager[Asked]:
         sent = [request.system_message] if request.system_message else []
@@ -318,10 +319,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return request.override(messages=messages, tools=tools), conversation
 
     def _with_ids(
-        self, response: ModelResponse[Any], conversation: CachedHistory, news: Sequence[AnyMessage]
+        self,
+        response: ModelResponse[Any],
+        conversation: CachedHistory,
+        news: Sequence[AnyMessage],
+        *,
+        hold: bool,
     ) -> ModelResponse[Any]:
         new_id = self.engine.ports.new_id
-        response.result = [*news, *all_with_usable_ids(response.result, new_id, conversation.ids)]
+        said = all_with_usable_ids(response.result, new_id, conversation.ids)
+        response.result = [*news, *(map(withheld, said) if hold else said)]
         return response
 
     @hook_config(can_jump_to=["model"])
@@ -352,6 +359,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if heard_before:
             await run.ask_journal_again()
         emit(turn.event)
+        if is_withheld(said):
+            # Also if nothing is open any more, as after a crash: the model is asked for its answer.
+            gone = {"messages": [RemoveMessage(id=str(said.id))], "jump_to": "model"}
+            return await self._stored(run, {**gone, **run.identity_update()}, ends=False)
         update: dict[str, Any] = {}
         identity = run.identity_update()
         match turn.verdict:

@@ -100,11 +100,11 @@ def streamed(agent: Agent, given: dict[str, Any], modes: list[str]) -> list[tupl
     return found
 
 
-def early(agent_of: AgentOf, **options: Any) -> Agent:
+def early(agent_of: AgentOf, *, latency: float = 5.0, **options: Any) -> Agent:
     """A model that says that all is done while the call of one task is open."""
     first = calls(("quick", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"}))
     model = ScriptedChatModel([first, EARLY, "Now it is."])
-    tools = [look("quick", 0.0), look("slow", 5.0)]
+    tools = [look("quick", 0.0), look("slow", latency)]
     return agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
 
 
@@ -146,3 +146,42 @@ def test_shadow_mode_reports_nothing(agent_of: AgentOf) -> None:
     agent = early(agent_of, config=GuardConfig(shadow=True, completion=True))
     told = streamed(agent, {"tasks": TASKS, "messages": []}, ["custom"])
     assert told == []
+
+
+def test_a_text_said_too_early_is_held_back_on_request(agent_of: AgentOf) -> None:
+    """It is neither streamed nor stored; the answer that counts is, and so are other turns."""
+    agent = early(agent_of, config=GuardConfig(hold_text=True))
+    told = streamed(agent, {"tasks": TASKS, "messages": []}, ["messages", "custom", "values"])
+    assert EARLY[:8] not in str([value for _, value in told])
+    assert [value for mode, value in told if mode == "custom"] == []
+    final = told[-1][1]
+    assert final["messages"][-1].text == "Now it is."
+    assert [each.type for each in final["messages"]] == [
+        *["human", "ai", "tool", "tool"],
+        *["human", "ai"],
+    ]
+    assert final["report"]["reason"] == "complete"
+    assert len(agent.model.requests) == 3
+    pieces = [value[0].text for mode, value in told if mode == "messages" and value[0].text]
+    assert "".join(pieces).endswith("Now it is.")
+
+
+def test_calls_of_a_turn_that_could_be_early_are_made(agent_of: AgentOf) -> None:
+    """Only a message without calls is held back."""
+    first = calls(("quick", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"}))
+    more = calls(("quick", {"q": "z", "task_id": "a"}))
+    model = ScriptedChatModel([first, more, EARLY, "Now it is."])
+    tools = [look("quick", 0.0), look("slow", 5.0)]
+    specs = [pure("quick"), pure("slow")]
+    agent = agent_of(model, tools, specs=specs, config=GuardConfig(hold_text=True))
+    outcome = agent.run(tasks=TASKS)
+    assert outcome.states("a") == {"done": 2}
+    assert EARLY not in outcome.text
+
+
+def test_held_text_is_told_to_no_sync_caller_either(agent_of: AgentOf) -> None:
+    """The sync entry holds it back, too."""
+    agent = early(agent_of, latency=0.5, config=GuardConfig(hold_text=True))
+    seen = list(agent.graph.stream({"tasks": TASKS, "messages": []}, stream_mode=["messages"]))
+    assert EARLY[:8] not in str(seen)
+    assert "Now" in str(seen)
