@@ -108,7 +108,9 @@ def test_a_run_is_scored_resumed_and_reported(
     assert "Success where tools let agents down" in page.read_text(encoding="utf-8")
     beside = ("hazards", "report", str(out), "--beside", str(out), "--out", str(page))
     assert answer(capsys, *beside)["bytes"] == page.stat().st_size
-    assert "What the guards are worth" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "<h2>Episodes</h2>" in text
+    assert "Success where tools let agents down" in text
     assert main(["hazards", "score", str(out)]) == 0
     assert "false alarms" in capsys.readouterr().out
 

@@ -232,6 +232,20 @@ def test_a_damaged_episode_is_one_line_of_error(
     assert message in capsys.readouterr().err
 
 
+def test_a_tick_that_is_not_a_number_is_refused(
+    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page could not read NaN; the message names the line."""
+    lines = played.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if "trajectory" in json.loads(line))
+    value = json.loads(lines[number])
+    value["trajectory"][0]["issued"] = float("nan")
+    path = tmp_path / "nan.jsonl"
+    path.write_text("\n".join([*lines[:number], json.dumps(value), ""]))
+    assert main(["view", str(path)]) == 1
+    assert f"line {number + 1}: this is not an episode" in capsys.readouterr().err
+
+
 def test_a_file_of_neither_kind_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -147,6 +147,13 @@ def _group(composition: Mapping[str, Any], value: Mapping[str, Any]) -> Group:
     return group
 
 
+def _whole(value: Any) -> int:
+    """Return a tick; JSON's reader lets NaN through, which a page could not read."""
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not a number of a tick")
+    return value
+
+
 def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield tokens and cost, where a real model was asked."""
     for name in ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"):
@@ -185,14 +192,14 @@ def _calls(trajectory: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
     for record in trajectory:
         item = Item(
             kind="call",
-            column=record["issued"],
+            column=_whole(record["issued"]),
             task=record["task_id"],
             name=record["tool"],
             line=arguments_of(record["arguments"]),
             status="done",
             flags=["done"],
         )
-        item.end = NEVER if record["delivered"] is None else record["delivered"]
+        item.end = NEVER if record["delivered"] is None else _whole(record["delivered"])
         item.sections += [
             ("Arguments", shown(record["arguments"])),
             ("Result", shown(record["response"])),
@@ -232,7 +239,7 @@ def _add_verdicts(
             call.status = what if what in ("rejected", "objected") else call.status
             continue
         label, kind = each.get("call", ""), "call" if each.get("call") else "run"
-        item = Item(kind=kind, column=each["tick"], task=each.get("task", ""), name=label)
+        item = Item(kind=kind, column=_whole(each["tick"]), task=each.get("task", ""), name=label)
         item.end = item.column
         item.name = label or f"{each['guard']}: {each['verdict']}"
         item.flag(what)
@@ -322,7 +329,7 @@ def _repairs(settings: Mapping[str, Any]) -> Iterator[Item]:
     for each in (*settings.get("diagnoses", ()), *settings.get("recoveries", ())):
         acted = "action" in each
         what = each["action"] if acted else f"{each['hazard']} of {each['tool']}"
-        item = Item(kind="run", column=each["tick"], task=each["task"], name=each["call"])
+        item = Item(kind="run", column=_whole(each["tick"]), task=each["task"], name=each["call"])
         item.line = f"{'recovery' if acted else 'diagnosis'}: {what}"
         item.status = "recovered" if acted else "diagnosed"
         item.flags = [item.status]

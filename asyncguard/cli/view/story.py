@@ -71,7 +71,7 @@ class Item:
             "k": self.kind,
             "c": self.column,
             "t": self.task,
-            "n": self.name,
+            "n": self.name[:400],
             "l": self.line[:400],
             "s": self.status,
             "e": self.end,
