@@ -11,6 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from asyncguard import Ports, build_agent, guarded
 from asyncguard.cli import main
 from asyncguard.cli.view import traces
 from asyncguard.cli.view.content import read_content
@@ -19,6 +20,7 @@ from asyncguard.cli.view.story import LONGEST, Item
 from asyncguard.observability.fields import FIELDS
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.trace_file import TraceFile
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual
 from asyncguard_benchmark.harness.journal import Journal
 from tests.benchmark.pages import Element, episodes
 from tests.observability.story import Story, every_kind, trip_file
@@ -114,6 +116,36 @@ def test_attempts_and_recovery_are_told_in_order(file: Path) -> None:
     )
     found = [next(n for n, what in enumerate(told) if what.startswith(each)) for each in wanted]
     assert found == sorted(found)
+
+
+def test_calls_stand_in_the_turn_that_made_them(tmp_path: Path) -> None:
+    """In a trace of the engine, which tells of calls before it counts the turn; the turn comes first."""
+
+    @guarded(effect="pure")
+    async def look(place: str) -> str:
+        """Look at a place."""
+        return f"{place}: 4 rooms"
+
+    path = tmp_path / "run.jsonl"
+    with TraceFile(path) as trace:
+        model = ScriptedChatModel(
+            [
+                calls(("look", {"place": "Roma"})),
+                calls(("look", {"place": "Ostia"})),
+                "Both are looked at.",
+            ]
+        )
+        agent = build_agent(model, [look], ports=Ports(observers=[trace]))
+        run_virtual(agent.ainvoke({"tasks": [{"id": "t", "goal": "Look at Roma and Ostia."}]}))
+    (group,) = read_content(path).groups
+    told = [(item.kind, item.column, item.name.partition(":")[0]) for item in group.items]
+    assert [each for each in told if each[2].startswith(("turn", "look"))] == [
+        ("run", 1, "turn 1"),
+        ("call", 1, "look#1"),
+        ("run", 2, "turn 2"),
+        ("call", 2, "look#2"),
+        ("run", 3, "turn 3"),
+    ]
 
 
 def test_every_kind_of_event_is_shown(file: Path) -> None:

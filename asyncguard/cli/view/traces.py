@@ -55,6 +55,8 @@ class _Run:
         self.end = start
         self.turn = 0
         self.calls: dict[str, Item] = {}
+        self.made: dict[str, list[Item]] = {}
+        """Message of the model -> its calls; the engine tells of them before it counts the turn."""
         self.closing = ""
 
     def add(self, row: Row) -> None:
@@ -116,6 +118,8 @@ class _Run:
             item.sections.append(("Arguments", shown(row["arguments"])))
             if isinstance(row["arguments"], Mapping):
                 item.line = arguments_of(row["arguments"])
+        if "message_id" in row:
+            self.made.setdefault(row["message_id"], []).append(item)
         for name in ("reads", "writes"):
             if row.get(name):
                 item.sections.append((name.capitalize(), shown(row[name])))
@@ -152,7 +156,13 @@ class _Run:
         if kind == "completion_judged" and row["verdict"] != "end":
             item.flag("nudged")
             item.status = "nudged"
-        self.group.items.append(item)
+        own = self.made.get(row["message_id"], []) if kind == "turn_taken" else []
+        for call in own:
+            call.end = self.turn if call.end == call.column else call.end
+            call.column = self.turn
+        items = self.group.items
+        place = next((n for n, each in enumerate(items) if own and each is own[0]), len(items))
+        items.insert(place, item)
 
 
 def _why(row: Row) -> str:

@@ -33,7 +33,7 @@ function index() {
 }
 
 async function open(place, keep = false) {
-  const { data } = state;
+  const { data } = state, before = keep ? state.group?.items[state.chosen] : undefined;
   if (!data.index.length) {
     part("count").textContent = "The file holds nothing to show yet.";
     return;
@@ -48,7 +48,9 @@ async function open(place, keep = false) {
   choices("filter", ["everything", "calls", "messages", ...new Set(items.flatMap((item) => item.f))], keep);
   choices("task", ["all", ...tasks.map(([id]) => id)], keep);
   layLanes();
-  const chosen = keep ? state.chosen : -1;
+  // Entries may have come before it; an entry keeps its name, its task and its first moment.
+  const same = (item) => item.k === before.k && item.n === before.n && item.t === before.t && item.h[0]?.[0] === before.h[0]?.[0];
+  const chosen = before ? items.findIndex(same) : -1;
   filtered(chosen >= 0 ? chosen : items.findIndex((item) => item.f.includes("rejected")), keep && chosen >= 0);
 }
 
