@@ -224,6 +224,9 @@ def test_functions_of_several_files_are_called_by_keyword_and_by_position(tmp_pa
         first = sandbox.call("order", {})
     with Sandbox(load, QUICK) as sandbox:
         assert sandbox.call("order", {}) == first
+    spaces = {f"{space}/one": tmp_path / "one.py" for space in "xy"}
+    with Sandbox(Load(functions=spaces), QUICK) as sandbox:
+        assert [sandbox.call(f"{space}/one", {}, [0, 0])[2] for space in "xxy"] == [1, 2, 1]
 
 
 def test_limits_are_above_zero() -> None:

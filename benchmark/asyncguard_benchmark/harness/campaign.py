@@ -181,7 +181,7 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
         keep_messages: True if the episode keeps its conversation; no score needs it, and it is most of the size.
 
     Raises:
-        SandboxError: a process that ran foreign code has ended; the episode says nothing of its agent.
+        SandboxError: a process that ran foreign code has ended; what the agent did then counts for nothing.
     """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition

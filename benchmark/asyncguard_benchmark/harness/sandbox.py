@@ -83,7 +83,8 @@ class Load:
     """Functions of it that may be called."""
     functions: Mapping[str, Path] = field(default_factory=dict)
     """Further functions, each with its file, which is loaded when the first of its functions is called: what goes wrong
-    then is the result of that call. Files do not see each other."""
+    then is the result of that call. Files do not see each other. A name may begin with a space of its own and a "/":
+    a file is loaded once for each space, so that one does not see what is done in another."""
     profile: str | None = None
     """Profile of faults that the module is told to use; None tells it nothing."""
     environment: Mapping[str, str] = field(default_factory=dict)

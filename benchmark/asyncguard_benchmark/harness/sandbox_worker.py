@@ -172,18 +172,19 @@ def _functions(settings: dict[str, Any]) -> tuple[dict[str, Callable[..., Any]],
 
 
 class _Lazy:
-    """Function of a file that is loaded at the first call of one of its functions."""
+    """Function of a file that is loaded at the first call of one of its functions, once for each space of names."""
 
-    _modules: ClassVar[dict[str, Any]] = {}
+    _modules: ClassVar[dict[tuple[str, str], Any]] = {}
 
     def __init__(self, path: str, name: str) -> None:
-        self._path, self._name = path, name
+        space, _, self._name = name.rpartition("/")
+        self._key = space, path
 
     def __call__(self, *positional: Any, **arguments: Any) -> Any:
-        if self._path not in self._modules:
+        if self._key not in self._modules:
             name = f"foreign_tools_{len(self._modules)}"
-            self._modules[self._path] = _loaded(self._path, name)
-        return getattr(self._modules[self._path], self._name)(*positional, **arguments)
+            self._modules[self._key] = _loaded(self._key[1], name)
+        return getattr(self._modules[self._key], self._name)(*positional, **arguments)
 
 
 def _loaded(path: str, name: str) -> Any:

@@ -98,11 +98,11 @@ def words_of(message: BaseMessage) -> str:
 
 
 def is_result(text: str) -> bool:
-    """Return True if a text is a tool's result and not a placeholder."""
+    """Return True if a text is a tool's result and not a placeholder: any JSON but null and what says to wait."""
     if text == "None":
         return True
     value = _json(text)
-    return isinstance(value, dict) and set(value) != {"wait"}
+    return value is not None and not (isinstance(value, dict) and set(value) == {"wait"})
 
 
 def _read_line(line: str) -> Iterator[Outcome]:

@@ -86,7 +86,7 @@ def _made(task: SubTask, calls: Sequence[CallRecord], faults: Sequence[Fault]) -
 
 
 def gold_replay(task: SubTask) -> Replay:
-    """Return the ground truth after its execution; of a foreign task with the results that were noted."""
+    """Return the ground truth of a task with its results; executed once in a process."""
     if task.origin is not None:
         return _recorded(task, task.gold, task.origin.results)
     return _replayed(_Calls(identity=id(task), faults=(), text="", task=task, calls=task.gold))

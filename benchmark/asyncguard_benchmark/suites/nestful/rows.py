@@ -35,6 +35,8 @@ class Spec:
     """JSON Schema of the arguments: a closed object."""
     output: str
     """Name of its one result."""
+    returns: Mapping[str, Any]
+    """JSON Schema of the result."""
     unclear: tuple[str, ...] = ()
     """Types that were not understood; the schema asks for nothing there."""
 
@@ -198,11 +200,13 @@ def _spec(value: Any, where: str) -> Spec:
                 where, f"expected a tool with name and parameters, found {str(value)[:60]!r}"
             )
     schema, unclear = _parameters(parameters, f"{where} ({name[:60]}).parameters")
+    output, returns = _output(value, f"{where} ({name[:60]})")
     return Spec(
         name=name,
         description=str(value.get("description") or f"Run {name}."),
         parameters=schema,
-        output=_output(value, f"{where} ({name[:60]})"),
+        output=output,
+        returns=returns,
         unclear=unclear,
     )
 
@@ -235,7 +239,8 @@ def _parameters(value: dict[str, Any], where: str) -> tuple[dict[str, Any], tupl
     return made, tuple(unclear)
 
 
-def _output(value: dict[str, Any], where: str) -> str:
+def _output(value: dict[str, Any], where: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the schema of the one result of a tool."""
     told = value.get("output_parameters", value.get("output_parameter"))
     if isinstance(told, dict) and isinstance(told.get("properties"), dict):
         told = told["properties"]
@@ -243,7 +248,8 @@ def _output(value: dict[str, Any], where: str) -> str:
         raise DataError(
             where, f"expected output_parameters with one name, found {str(told)[:60]!r}"
         )
-    return str(next(iter(told)))
+    ((name, described),) = told.items()
+    return str(name), schema_of(described)[0] if isinstance(described, dict) else {}
 
 
 def _calls(values: list[Any], tools: Mapping[str, Spec], where: str) -> tuple[Call, ...]:

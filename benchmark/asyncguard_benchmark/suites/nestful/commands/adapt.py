@@ -1,4 +1,4 @@
-"""``bench adapt nestful``: says what a file of tasks holds, and executes its gold calls."""
+"""``bench adapt nestful``: says what a file of tasks holds, executes its gold calls, and plays them."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,15 @@ from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.suites.nestful import check, replay
 from asyncguard_benchmark.suites.nestful.check import Download, differing, read_download
 from asyncguard_benchmark.suites.nestful.commands.options import limits_of
+from asyncguard_benchmark.suites.nestful.commands.play import play
+from asyncguard_benchmark.suites.nestful.toolbox import ForeignCodeRefused
 
 _SHOWN = 20
 """Problems that are listed one by one."""
 
 
 class NothingAskedError(BenchmarkError):
-    """Say what shall be done: --check reads everything and runs nothing, --replay runs the gold calls."""
-
-
-class ForeignCodeRefused(BenchmarkError):
-    """Executing would run Python code of the download, and the option that allows it was not given."""
+    """Say what shall be done: --check reads and runs nothing, --replay runs the gold calls, --compose plays."""
 
 
 class BrokenDownloadError(BenchmarkError):
@@ -31,10 +29,16 @@ def execute(options: Namespace) -> int:
     download = read_download(options.data, options.functions)
     if options.check:
         return _check(options, download)
-    if not options.replay:
+    if not options.replay and not options.compose:
         raise NothingAskedError(NothingAskedError.__doc__)
     _allowed(options, download)
-    return _replay(options, download)
+    made = replay.replay_all(download, limits_of(options), options.jobs)
+    replayed = list(with_progress(made, len(download.rows), "rows"))
+    return (
+        play(options, download, replayed)
+        if options.compose
+        else _replay(options, download, replayed)
+    )
 
 
 def _allowed(options: Namespace, download: Download) -> None:
@@ -67,9 +71,7 @@ def _check(options: Namespace, download: Download) -> int:
     return 1 if differing(found, expected) or (download.problems and not options.partial) else 0
 
 
-def _replay(options: Namespace, download: Download) -> int:
-    made = replay.replay_all(download, limits_of(options), options.jobs)
-    replayed = list(with_progress(made, len(download.rows), "rows"))
+def _replay(options: Namespace, download: Download, replayed: Sequence[replay.Replayed]) -> int:
     found, reasons = replay.figures(replayed), replay.reasons(replayed)
     expected: Mapping[str, Any] = replay.EXPECTED if download.known else {}
     if options.json:
