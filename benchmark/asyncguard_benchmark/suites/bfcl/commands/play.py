@@ -48,7 +48,7 @@ _HEADS = (
 )
 
 
-class NobodyPlaysError(BenchmarkError):
+class NoAgentError(BenchmarkError):
     """Neither an agent nor a model was named."""
 
 
@@ -79,7 +79,7 @@ def _grid(options: Namespace, source: Source, built: Built) -> Grid:
     agents: list[Contestant] = [] if model is None else [model]
     agents += [each for kind in options.agents or () for each in agents_of(kind, options)]
     if not agents:
-        raise NobodyPlaysError("name who plays: --agents oracle,eager, or --model provider:name")
+        raise NoAgentError("name who plays: --agents oracle,eager, or --model provider:name")
     for arm in options.arms:
         arm_of(arm)  # a mistake is told at once, and not for each episode
     prefix = f"bfcl-{label_of(source.package.version)}-"
