@@ -269,6 +269,17 @@ def test_a_type_that_is_not_understood_is_listed(tmp_path: Path) -> None:
     }
 
 
+def test_keywords_are_kept_where_they_are_well_formed() -> None:
+    """What cannot be a keyword's value is listed, so that every schema is valid."""
+    sound = {"type": "int", "minimum": 0, "enum": [1], "default": None}
+    assert schema_of(sound) == ({"type": "integer", "minimum": 0, "enum": [1], "default": None}, ())
+    schema, unclear = schema_of(
+        {"type": "int", "minimum": "0", "enum": [], "maxItems": -1, "prefixItems": []}
+    )
+    assert schema == {"type": "integer"}
+    assert unclear == ("enum []", "maxItems -1", "minimum '0'")
+
+
 def test_a_call_in_parallel_makes_a_row_no_chain(tmp_path: Path) -> None:
     """A row whose second call stands alone has parallel calls."""
     words = written(

@@ -110,6 +110,11 @@ SYSTEM = "import dataclasses\nsystem = dataclasses.sys.modules\n"
             "missing 1 required positional argument: 'more'",
         ),
         (
+            f"{SYSTEM}def double(number): system['time'].sleep(9)",
+            "ended",
+            "double took longer than 1 s",
+        ),
+        (
             f"{SYSTEM}def double(number): system['os']._exit(4)",
             "ended",
             "the worker ended during double, with code 4",

@@ -4,8 +4,6 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator, SchemaError
-
 _NAMES: Mapping[str, str] = {
     **{
         name: name for name in ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -24,8 +22,8 @@ _NAMES: Mapping[str, str] = {
     "dictionary": "object",
 }
 _ANYTHING = frozenset({"", "any", "object or any"})
-_KEPT = ("enum", "default", "minItems", "maxItems", "minimum", "maximum")
-"""Keywords that are taken over as they are; the rest is described by their type."""
+_KEPT = ("default", "enum", "minItems", "maxItems", "minimum", "maximum")
+"""Keywords that are taken over if they are well formed; the rest is described by their type."""
 
 
 def schema_of(value: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -40,11 +38,6 @@ def schema_of(value: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]
     """
     unknown: list[str] = []
     made = _schema(value, unknown)
-    try:
-        Draft202012Validator.check_schema(made)
-    except SchemaError as problem:
-        unknown.append(problem.message[:100])
-        made = {}
     if isinstance(told := value.get("description"), str) and told:
         made = {"description": told, **made}
     return made, tuple(unknown)
@@ -58,7 +51,7 @@ def _schema(value: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
     for name in ("items", "additionalProperties"):
         if isinstance(inner := value.get(name), Mapping):
             made[name] = _schema(inner, unknown)
-    if isinstance(inner := value.get("prefixItems"), list):
+    if isinstance(inner := value.get("prefixItems"), list) and inner:
         made["prefixItems"] = [
             _schema(each, unknown) for each in inner if isinstance(each, Mapping)
         ]
@@ -68,7 +61,27 @@ def _schema(value: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
             for name, each in inner.items()
             if isinstance(each, Mapping)
         }
-    return made | {name: value[name] for name in _KEPT if name in value}
+    for name in filter(value.__contains__, _KEPT):
+        if _is_well_formed(name, value[name]):
+            made[name] = value[name]
+        else:
+            unknown.append(f"{name} {value[name]!r:.40}")
+    return made
+
+
+def _is_well_formed(keyword: str, value: Any) -> bool:
+    """Return True if a keyword may have a value: cheaper than to check each schema against the one of JSON Schema."""
+    if keyword == "default":
+        return True
+    if keyword == "enum":
+        return isinstance(value, list) and bool(value)
+    if isinstance(value, bool):
+        return False
+    return (
+        isinstance(value, int) and value >= 0
+        if keyword.endswith("Items")
+        else isinstance(value, int | float)
+    )
 
 
 def _typed(told: Any, unknown: list[str]) -> dict[str, Any]:
