@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage
@@ -11,8 +11,29 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 
 from asyncguard.adapters.langgraph_internals import run_of, when_over_with
+from asyncguard.core.ledger import Ledger
 from asyncguard.observability.observer import ModelCall
-from asyncguard.runtime.session.session import Session
+from asyncguard.runtime.engine import Engine
+
+
+class Followed(Protocol):
+    """The part of a session that observers follow."""
+
+    engine: Engine
+    """Engine of the agent, with its observers."""
+    thread: str
+    """Id of the conversation."""
+    namespace: str
+    """Path of the agent among agents."""
+    thread_id: str
+    """The caller's id of the thread."""
+    followed: int
+    """Number of the LangGraph run whose end observers are going to be told."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """Calls and tasks of the thread."""
+        ...
 
 
 @dataclass(kw_only=True, slots=True)
@@ -23,11 +44,11 @@ class Asked:
     """The model's message, ``None`` until it is there."""
 
 
-def follow_run(session: Session, config: RunnableConfig) -> None:
+def follow_run(session: Followed, config: RunnableConfig) -> None:
     """Have observers told when LangGraph ends the run of a node; the first node of a run does it.
 
     Args:
-        session: Session of the thread.
+        session: Followed of the thread.
         config: Of the node, hook or wrapper.
     """
     observers, run = session.engine.observers, run_of(config)
@@ -47,12 +68,12 @@ def follow_run(session: Session, config: RunnableConfig) -> None:
 
 @contextmanager
 def asking(
-    session: Session, model: BaseChatModel, provider: str, messages: Sequence[AnyMessage]
+    session: Followed, model: BaseChatModel, provider: str, messages: Sequence[AnyMessage]
 ) -> Iterator[Asked]:
     """Tell observers that the model is asked, and of its answer or error.
 
     Args:
-        session: Session of the thread.
+        session: Followed of the thread.
         model: The chat model.
         provider: Its provider as LangChain knows it.
         messages: The messages that are sent.
