@@ -366,6 +366,49 @@ def test_the_census_counts_what_is_there(trial: Bundle) -> None:
     assert not any(map(held_out, QUICK))
 
 
+KINDS = """
+domain: travel
+split: held-out
+state: travel.json
+time: 2026-03-12 09:14:00
+tools: hotel_offers hotel_terms book_hotel cover_offers exchange load_card
+
+=== X2 mc
+- m
+Take 100 USD into GBP, and that into NOK. What does HT-33 charge for breakfast? Put 20 on CC-28.
+a = exchange sum_of_money=100 source="USD" target="GBP"
+b = exchange sum_of_money=a:/exact source="GBP" target="NOK"
+c = hotel_terms hotel_id="HT-33"
+d = load_card card="CC-28" euros=20
+= You get {b:/exact}; breakfast is {c:/breakfast}.
+- c reference "that house"
+A room at that house from 16 April, and what insurance costs.
+? book_hotel.nights (nights) : How many nights?
+< Five.
+? book_hotel.card (card) : Which card?
+< CC-15
+a = book_hotel hotel_id=@1"HT-33" check_in="2026-04-16" nights=!5 card=!"CC-15"
+b = cover_offers reference=a:/reference
+= It is {a:/paid}.
+"""
+
+
+def test_the_census_counts_repeated_names_and_kinds_of_questions(tmp_path: Path) -> None:
+    """Calls of one name with other successors, two rounds, two values, several calls, a bait in the history."""
+    found = census([write(tmp_path, KINDS)])
+    wanted = {
+        "m, S+P": 1,
+        "m, repeated names": 1,
+        "m, repeated names with different successors": 1,
+        "c, two missing values": 1,
+        "c, two rounds": 1,
+        "c, several calls": 1,
+        "c, stale bait": 1,
+        "s and m, derived value": 0,
+    }
+    assert {name: found[name] for name in wanted} == wanted
+
+
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.txt")), ids=lambda path: path.stem)
 def test_the_shipped_data_is_what_its_source_compiles_to(path: Path) -> None:
     """No data file is edited by hand or outlives a change of its source."""
