@@ -31,6 +31,7 @@ from asyncguard_benchmark.suites.missions.bundled.proofs import (
     PROOFS,
     dialogue_problems,
     held_out,
+    listed,
     suite_problems,
 )
 from asyncguard_benchmark.suites.missions.bundled.wording import copying_problems, wording_problems
@@ -222,6 +223,13 @@ def test_each_proof_sees_its_fault(trial: Bundle, name: str) -> None:
     expected, broken = BREAKS[name]
     found = problems(broken(trial), [expected.partition(":")[0]])
     assert any(each.startswith(expected) for each in found), found
+
+
+def test_values_that_a_listing_shows_are_counted(trial: Bundle) -> None:
+    """A hotel's id is found by a call with the city, if the message names the city."""
+    assert listed(trial, trial.dialogues[0]) == 0
+    named = with_mission(trial, 2, lambda m: replace(m, text=f"{m.text} It is in Lisbon, CC-15."))
+    assert listed(named, named.dialogues[0]) == 1
 
 
 def test_the_suite_refuses_doubles_and_the_wrong_split(trial: Bundle) -> None:
