@@ -31,6 +31,7 @@ from asyncguard_benchmark.suites.missions.bundled.proofs import (
     PROOFS,
     dialogue_problems,
     held_out,
+    listed,
     suite_problems,
 )
 from asyncguard_benchmark.suites.missions.bundled.wording import copying_problems, wording_problems
@@ -224,6 +225,13 @@ def test_each_proof_sees_its_fault(trial: Bundle, name: str) -> None:
     assert any(each.startswith(expected) for each in found), found
 
 
+def test_values_that_a_listing_shows_are_counted(trial: Bundle) -> None:
+    """A hotel's id is found by a call with the city, if the message names the city."""
+    assert listed(trial, trial.dialogues[0]) == 0
+    named = with_mission(trial, 2, lambda m: replace(m, text=f"{m.text} It is in Lisbon, CC-15."))
+    assert listed(named, named.dialogues[0]) == 1
+
+
 def test_the_suite_refuses_doubles_and_the_wrong_split(trial: Bundle) -> None:
     """Ids and patterns occur once, and a pattern belongs to one split."""
     twice = [str(p) for p in suite_problems([trial, trial])]
@@ -364,6 +372,49 @@ def test_the_census_counts_what_is_there(trial: Bundle) -> None:
     said = to_json([trial])
     assert len(said["missing_held_out"]) + len(said["missing_development"]) == 255
     assert not any(map(held_out, QUICK))
+
+
+KINDS = """
+domain: travel
+split: held-out
+state: travel.json
+time: 2026-03-12 09:14:00
+tools: hotel_offers hotel_terms book_hotel cover_offers exchange load_card
+
+=== X2 mc
+- m
+Take 100 USD into GBP, and that into NOK. What does HT-33 charge for breakfast? Put 20 on CC-28.
+a = exchange sum_of_money=100 source="USD" target="GBP"
+b = exchange sum_of_money=a:/exact source="GBP" target="NOK"
+c = hotel_terms hotel_id="HT-33"
+d = load_card card="CC-28" euros=20
+= You get {b:/exact}; breakfast is {c:/breakfast}.
+- c reference "that house"
+A room at that house from 16 April, and what insurance costs.
+? book_hotel.nights (nights) : How many nights?
+< Five.
+? book_hotel.card (card) : Which card?
+< CC-15
+a = book_hotel hotel_id=@1"HT-33" check_in="2026-04-16" nights=!5 card=!"CC-15"
+b = cover_offers reference=a:/reference
+= It is {a:/paid}.
+"""
+
+
+def test_the_census_counts_repeated_names_and_kinds_of_questions(tmp_path: Path) -> None:
+    """Calls of one name with other successors, two rounds, two values, several calls, a bait in the history."""
+    found = census([write(tmp_path, KINDS)])
+    wanted = {
+        "m, S+P": 1,
+        "m, repeated names": 1,
+        "m, repeated names with different successors": 1,
+        "c, two missing values": 1,
+        "c, two rounds": 1,
+        "c, several calls": 1,
+        "c, stale bait": 1,
+        "s and m, derived value": 0,
+    }
+    assert {name: found[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.txt")), ids=lambda path: path.stem)

@@ -1,7 +1,7 @@
 """Attempts to answer a chat by a tool: every call whose arguments stand in the conversation or in a schema."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -14,6 +14,8 @@ from asyncguard_benchmark.suites.missions.bundled.normal_forms import as_text, l
 
 MOST_CALLS = 10_000
 """Calls that are tried for one mission, shared evenly by its tools."""
+MOST_LISTINGS = 300
+"""Calls of one tool that are tried for values of the history."""
 _NAMED = re.compile(r"[A-Z][\w&'-]*(?: [A-Z][\w&'-]*){0,2}|\b\w+@[\w.]+|\b\d+(?:\.\d+)?\b")
 
 
@@ -28,11 +30,16 @@ def literals(dialogue: BundledDialogue, at: int) -> list[Any]:
                 if any(stands(value, text, today_of(dialogue)) for _, text in mission.texts()):
                     found.setdefault(repr(value), value)
     said = [text for mission in dialogue.missions[:at] for _, text in mission.texts()]
-    for text in (dialogue.missions[at].text, *said):
-        for word in _NAMED.findall(text):
-            value = float(word) if re.fullmatch(r"[\d.]+", word) else word
-            found.setdefault(repr(value), value)
+    for value in _named((dialogue.missions[at].text, *said)):
+        found.setdefault(repr(value), value)
     return list(found.values())
+
+
+def _named(texts: Iterable[str]) -> Iterator[Any]:
+    """Yield the names and numbers in texts."""
+    for text in texts:
+        for word in _NAMED.findall(text):
+            yield float(word) if re.fullmatch(r"[\d.]+", word) else word
 
 
 def fact_returned(
@@ -55,6 +62,27 @@ def fact_returned(
                 if stands(fact, result, today) and not stands(fact, as_text(arguments), today):
                     return name, arguments, fact
     return None
+
+
+def shown_by_calls(
+    dialogue: BundledDialogue, at: int, world: Executor, values: Sequence[Any]
+) -> bool:
+    """Return True if calls with nothing but words of the message and replies show all of some values among others.
+
+    Such values are not told to an agent that sees no history, but it could come upon them and guess which is meant.
+    """
+    mission, today = dialogue.missions[at], today_of(dialogue)
+    offered = list(_named((mission.text, *mission.replies)))
+    state, tools = world.public_state(), {name: world.tool(name) for name in dialogue.tools}
+    shown = []
+    for name, tool in tools.items():
+        for arguments in islice(_arguments(tool, offered), MOST_LISTINGS):
+            try:
+                shown.append(as_text(Executor(tools, state).invoke(name, arguments)))
+            except ToolFailure:
+                continue
+    text = " ; ".join(shown)
+    return all(stands(value, text, today) for value in values)
 
 
 def _arguments(tool: Tool, offered: list[Any]) -> Iterator[dict[str, Any]]:

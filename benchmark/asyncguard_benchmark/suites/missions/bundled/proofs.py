@@ -19,7 +19,7 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import (
     Source,
     Split,
 )
-from asyncguard_benchmark.suites.missions.bundled.chat_calls import fact_returned
+from asyncguard_benchmark.suites.missions.bundled.chat_calls import fact_returned, shown_by_calls
 from asyncguard_benchmark.suites.missions.bundled.compiler import pointed, state_digest
 from asyncguard_benchmark.suites.missions.bundled.derivations import derivation_problem
 from asyncguard_benchmark.suites.missions.bundled.history import (
@@ -351,6 +351,13 @@ def dialogue_problems(
                 yield from (Problem(place.name, name, text) for text in PROOFS[name](place))
             except (DataError, LookupError) as problem:
                 yield Problem(place.name, name, f"it cannot be judged: {problem}")
+
+
+def listed(bundle: Bundle, dialogue: BundledDialogue) -> int:
+    """Return how many later missions have the values of their history shown by calls that need none, among others."""
+    later = (place for place in places(bundle, dialogue) if place.at)
+    hidden = ((place, hidden_values(bundle, dialogue, place.at)) for place in later)
+    return sum(shown_by_calls(dialogue, p.at, p.world(), values) for p, values in hidden)
 
 
 def suite_problems(bundles: Sequence[Bundle]) -> Iterator[Problem]:

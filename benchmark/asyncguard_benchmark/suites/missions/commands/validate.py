@@ -9,6 +9,7 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import bundles
 from asyncguard_benchmark.suites.missions.bundled.proofs import (
     PROOFS,
     dialogue_problems,
+    listed,
     suite_problems,
 )
 from asyncguard_benchmark.suites.missions.bundled.wording import (
@@ -39,11 +40,13 @@ def execute(options: Namespace) -> int:
     ]
     problems += [*suite_problems(chosen), *wording_problems(chosen), *copying_problems(chosen)]
     solved, total = copying(chosen)
+    shown, later = sum(listed(*each) for each in todo), sum(len(d.missions) - 1 for _, d in todo)
     said = {
         "dialogues": len(todo),
         "missions": sum(len(dialogue.missions) for _, dialogue in todo),
         "proofs": [*PROOFS, "suite", "wording", "copying"],
         "solved_by_copying": {"solved": solved, "of": total},
+        "history_shown_by_calls": {"missions": shown, "of": later},
         "problems": [{"where": p.where, "proof": p.proof, "text": p.text} for p in problems],
     }
     if options.json:
@@ -53,6 +56,7 @@ def execute(options: Namespace) -> int:
         sys.stderr.write(harmless(f"{each}\n"))
     console().print(
         f"{said['missions']} missions of {len(todo)} dialogues, {len(PROOFS) + 3} proofs: {len(problems)} problems; "
-        f"copying words solves {solved} of {total}"
+        f"copying words solves {solved} of {total}; in {shown} of {later} later missions calls without the history "
+        "show its values among others"
     )
     return int(bool(problems))
