@@ -27,8 +27,15 @@ class Followed(Protocol):
     """Path of the agent among agents."""
     thread_id: str
     """The caller's id of the thread."""
-    followed: int
-    """Number of the LangGraph run whose end observers are going to be told."""
+
+    @property
+    def followed(self) -> int:
+        """Number of the LangGraph run whose end observers are going to be told."""
+        ...
+
+    def follow(self, run: int) -> None:
+        """Take such a number, 0 when the run has ended."""
+        ...
 
     @property
     def ledger(self) -> Ledger:
@@ -55,10 +62,10 @@ def follow_run(session: Followed, config: RunnableConfig) -> None:
     if not observers.follow_model or run is None or session.followed == id(run):
         return
     # The number and not the run, which the session would keep alive; it is forgotten at the end.
-    session.followed = id(run)
+    session.follow(id(run))
 
     def ended(error: BaseException | None) -> None:
-        session.followed = 0
+        session.follow(0)
         # A question to a person ends the run by an exception that is none for its caller.
         failure = None if isinstance(error, GraphBubbleUp) else error
         observers.follow(lambda each: each.run_over(session.namespace, session.thread, failure))

