@@ -13,6 +13,7 @@ include_patterns = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     "benchmark/*.md",
+    "benchmark/mission_sources/*.md",
 ]
 exclude_patterns = [".*", "build", "**/.*"]
 myst_heading_anchors = 3
