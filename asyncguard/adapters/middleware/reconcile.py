@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
-from asyncguard.adapters.messages.markers import is_ours, stands_for_result
+from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
@@ -43,7 +43,7 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
         for message in messages[place + 1 :]
         if isinstance(message, ToolMessage)
         and message.tool_call_id in waiting
-        and not is_ours(message)
+        and not stands_for_result(message)
     }
 
 
