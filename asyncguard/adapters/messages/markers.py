@@ -75,7 +75,7 @@ def is_ours(message: BaseMessage) -> bool:
 
 
 def stands_for_result(message: ToolMessage) -> bool:
-    """Return True for the runtime's answer to a call whose result, or whose doubt, is told later."""
+    """Return True for the runtime's answer to a call whose result, or doubt, is told later."""
     data = message.additional_kwargs.get("lc_data")
     return is_ours(message) and not (isinstance(data, dict) and data.get("kind") == "not_executed")
 

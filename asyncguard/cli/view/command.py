@@ -1,4 +1,4 @@
-"""Command line of ``asyncguard view``: write the page to a file, or serve it while the file grows."""
+"""Command line of ``asyncguard view``: write the page, or serve it while the file grows."""
 
 import argparse
 import os

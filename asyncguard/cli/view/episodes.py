@@ -303,7 +303,7 @@ class _Told:
 
 
 def _leaves(text: str) -> Iterator[str]:
-    """Yield the texts inside a message: the benchmark's messages hold JSON in JSON, line by line."""
+    """Yield the texts inside a message: the benchmark's hold JSON in JSON, line by line."""
     for line in text.splitlines() if text.startswith(("{", "[")) else (text,):
         try:
             value = json.loads(line)

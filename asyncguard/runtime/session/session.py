@@ -101,7 +101,7 @@ class Session:
         self.thread_id = thread_id
 
     def follow(self, run: int) -> None:
-        """Take the number of the LangGraph run whose end observers are told; 0 when it has ended."""
+        """Take the number of the LangGraph run whose end observers are told; 0 if it has ended."""
         self.followed = run
 
     def _new_board(self) -> Scoreboard:
