@@ -181,8 +181,8 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
                 if (error := storing_error(config)) is not None:
                     raise JournalError(
                         f"The checkpoint of thread {thread_of(place)!r} before the call could not "
-                        f"be stored ({type(error).__name__}: {error}); nothing was issued. Check that "
-                        "the checkpointer's database can be written."
+                        f"be stored ({type(error).__name__}: {error}); nothing was issued. "
+                        "Check that the checkpointer's database can be written."
                     ) from error
     except TimeoutError as error:
         raise JournalError(

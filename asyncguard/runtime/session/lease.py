@@ -206,8 +206,8 @@ class Lease:
         if not await self.journal.holds(self.thread):
             raise ThreadBusyError(
                 f"Another process acquired thread {self._named!r} because this one did not renew "
-                "its lease in time; the calls made here since are in the journal. Run the thread again "
-                "to continue from the other process's state."
+                "its lease in time; the calls made here since are in the journal. Run the thread "
+                "again to continue from the other process's state."
             )
         self._confirmed_at = now
 
