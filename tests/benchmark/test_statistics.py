@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
-from math import comb, sqrt
+from math import comb, erfc, sqrt
 from random import Random
 
 import pytest
@@ -169,6 +169,15 @@ def test_mcnemar_by_hand() -> None:
     """Ten changes all to one side: 2 / 1024. None: no evidence at all."""
     assert mcnemar(10, 0) == pytest.approx(2 / 1024)
     assert mcnemar(0, 0) == 1.0
+
+
+def test_mcnemar_of_thousands_of_changes() -> None:
+    """Beyond what a float holds as a power of two; there the normal tail, half a change nearer, agrees."""
+    gained, lost = 2_200, 2_050
+    normal = erfc((gained - lost - 1) / sqrt(2 * (gained + lost)))
+    assert mcnemar(gained, lost) == pytest.approx(normal, rel=1e-3)
+    assert mcnemar(4_000, 0) == 0.0
+    assert mcnemar(2_000, 2_000) == 1.0
 
 
 @pytest.mark.slow
