@@ -42,7 +42,7 @@ $(VENV)/docs: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[docs]'
 	@touch $@ $(VENV)/library
 
-.PHONY: setup test slow full test-times demo results lint types contracts check performance reliability docs clean
+.PHONY: setup test slow full test-times demo results results-foreign lint types contracts check performance reliability docs clean
 setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothing
 
 test: $(VENV)/dev ## Set up and run the fast tests
@@ -64,6 +64,11 @@ demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
 # Goes on where it was interrupted; remove runs/ to begin anew.
 results: $(VENV)/library ## Play the design of benchmark/RESULTS.md and write it (under half an hour; resumable)
 	$(BIN)/asyncguard bench results --design benchmark/design.json --out benchmark/RESULTS.md
+
+# The package is Python code of other authors, and runs in bounded processes: see `asyncguard bench adapt bfcl --help`.
+results-foreign: $(VENV)/library ## Play the design of benchmark/RESULTS-foreign.md on tasks of others (downloads bfcl-eval)
+	$(BIN)/python -m pip --disable-pip-version-check --quiet download --no-deps --dest build/packages bfcl-eval==2026.3.23
+	$(BIN)/asyncguard bench results --design benchmark/design-foreign.json --run-foreign-code --out benchmark/RESULTS-foreign.md
 
 lint: $(VENV)/dev ## Check style and format
 	$(BIN)/ruff check .

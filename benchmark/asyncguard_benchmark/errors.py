@@ -34,5 +34,9 @@ class RefusedCall(ToolFailure):
     """A call that no tool can take as it is: there is no such tool, or its arguments do not fit."""
 
 
+class ForeignCodeRefused(BenchmarkError):
+    """Code of another benchmark would run, and the user has not allowed it."""
+
+
 class WorkersError(BenchmarkError):
     """Workers cannot be reached, are of another version, or end again and again; what they did not play is missing."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.errors import ForeignCodeRefused
 from asyncguard_benchmark.harness.campaign import Cell, Condition, Failed, Played, play_each
 from asyncguard_benchmark.harness.environment import Environment
 from asyncguard_benchmark.harness.foreign import opened
@@ -18,11 +19,7 @@ from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime
 from asyncguard_benchmark.suites.nestful.composer import compose
 from asyncguard_benchmark.suites.nestful.matches import matches
 from asyncguard_benchmark.suites.nestful.tasks import Making
-from asyncguard_benchmark.suites.nestful.toolbox import (
-    ForeignCodeRefused,
-    OtherFunctionsError,
-    allowing,
-)
+from asyncguard_benchmark.suites.nestful.toolbox import OtherFunctionsError, allowing
 from tests.benchmark.builders_nestful import (
     FUNCTIONS,
     LIMITS,

@@ -365,6 +365,18 @@ def _results(commands: Any) -> None:
         metavar="FILE",
         help="what `run` wrote, for tables by kind, category, delay, place and mistake",
     )
+    made.add_argument(
+        "--packages",
+        type=Path,
+        default=Path("build/packages"),
+        metavar="DIR",
+        help="where packages of other benchmarks lie",
+    )
+    made.add_argument(
+        "--run-foreign-code",
+        action="store_true",
+        help="allow the tools of these packages to run, as in `bench adapt`",
+    )
     add_jobs(made)
     _add_resamples(made)
     add_out(made, "RESULTS.md", "where it goes; a picture goes beside it")

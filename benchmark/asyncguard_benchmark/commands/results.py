@@ -2,8 +2,8 @@
 
 import io
 import math
+import os
 import re
-import time
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
@@ -13,7 +13,7 @@ from pathlib import Path
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.replay import recorded_tools
 from asyncguard_benchmark.commands.report import FINDINGS
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
 from asyncguard_benchmark.harness.ablation.design_file import (
     RUN,
     DesignFile,
@@ -74,7 +74,7 @@ def execute(options: Namespace) -> int:
     folder = options.runs / code_digest()
     blocks = {
         block.name: Ablation(design=plan, folder=folder / block.name, jobs=options.jobs)
-        for block, plan in design.designs()
+        for block, plan in design.designs(_packages(options, design))
     }
     _announce(options, design, list(blocks.values()))
     if options.dry_run:
@@ -87,6 +87,31 @@ def execute(options: Namespace) -> int:
         *_split_tables(options),
     ]
     return _written(options, found, headlines, further, design)
+
+
+def _packages(options: Namespace, design: DesignFile) -> Path | None:
+    """Return the folder of packages of other benchmarks, if the design needs it; they are checked before anything runs.
+
+    Raises:
+        ForeignCodeRefused: their code would run, and the option that allows it was not given.
+        MissingPackageError: one is not there.
+    """
+    needed = [block for block in design.blocks if block.package is not None]
+    if not needed:
+        return None
+    if not options.run_foreign_code:
+        named = ", ".join(
+            f"{each.package.requirement} ({each.name})" for each in needed if each.package
+        )
+        raise ForeignCodeRefused(
+            f"the design plays tools of other benchmarks, which are Python code from outside: {named}. Say "
+            "--run-foreign-code to run it in bounded processes without network (a guard-rail, no security boundary)"
+        )
+    for block in needed:
+        if block.package is not None:
+            block.package.found_in(options.packages)
+    packages: Path = options.packages
+    return packages
 
 
 def _announce(options: Namespace, design: DesignFile, blocks: Sequence[Ablation]) -> None:
@@ -122,11 +147,16 @@ def expected(ablation: Ablation, timed: int) -> float:
     for tasks in groups.values():
         chosen = tasks[:: math.ceil(len(tasks) / timed)]
         play_unit(chosen[0])  # loads what the agent needs
-        started = time.process_time()
+        started = _processor_seconds()
         for task in chosen:
             play_unit(task)
-        seconds += (time.process_time() - started) / len(chosen) * len(tasks)
+        seconds += (_processor_seconds() - started) / len(chosen) * len(tasks)
     return seconds * _WASTE
+
+
+def _processor_seconds() -> float:
+    """Return the time of this process and of those that it has ended: foreign tools run in processes of their own."""
+    return sum(os.times()[:4])
 
 
 def _played(options: Namespace, name: str, ablation: Ablation) -> Findings:

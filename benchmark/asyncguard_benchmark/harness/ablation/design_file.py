@@ -22,7 +22,7 @@ from asyncguard_benchmark.harness.ablation.design import Design, members, wild_c
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.names import Facet
-from asyncguard_benchmark.harness.scenario import Regime, Split
+from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, Split
 from asyncguard_benchmark.harness.suites import registry
 
 RUN = "run"
@@ -39,8 +39,40 @@ class FrozenError(BenchmarkError):
     """Agents, tasks or compositions are not those that the design was frozen with."""
 
 
+class MissingPackageError(BenchmarkError):
+    """The file of another benchmark that a block needs is not there, or is another one."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Package(_Strict):
+    """A package of another benchmark, from which compositions are drawn. It is not shipped: a user downloads it."""
+
+    requirement: str
+    """What `pip download --no-deps` gets."""
+    file: str
+    """Name of the file."""
+    sha256: str
+    compose: Mapping[Kind, int]
+    """Number of compositions of each kind."""
+
+    def found_in(self, folder: Path) -> Path:
+        """Return the file.
+
+        Raises:
+            MissingPackageError: it is not there, or its content is another.
+        """
+        path = folder / self.file
+        get = f"pip download --no-deps --dest {folder} {self.requirement}"
+        if not path.is_file():
+            raise MissingPackageError(f"{path} is not there; get it: {get}")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256:
+            raise MissingPackageError(
+                f"{path} is not the file that the design was made with; remove it, then: {get}"
+            )
+        return path
 
 
 class Block(_Strict):
@@ -53,7 +85,9 @@ class Block(_Strict):
     agents: tuple[str, ...]
     """Names of agents; `personas` stands for all of them."""
     suite: str
-    """Name of a set of compositions."""
+    """Name of a set of compositions; with a package, of the suite that reads it."""
+    package: Package | None = None
+    """Package of another benchmark that the compositions are drawn from; nothing is declared of its tools."""
     every: int = Field(default=1, ge=1)
     """See `Design.every`."""
     seeds: tuple[int, ...] | None = None
@@ -131,10 +165,19 @@ class DesignFile(_Strict):
     frozen: Mapping[str, Mapping[str, str]]
     """Frozen part -> file -> digest."""
 
-    def designs(self) -> Iterator[tuple[Block, Design]]:
-        """Yield the ablation of each block."""
+    def designs(self, packages: Path | None = None) -> Iterator[tuple[Block, Design]]:
+        """Yield the ablation of each block.
+
+        Args:
+            packages: Folder of the packages of other benchmarks, whose code may run; without it, their blocks are left
+                out.
+
+        Raises:
+            MissingPackageError: the folder lacks one.
+        """
         for block in self.blocks:
-            suite = registry().suite_of_set(block.suite)
+            if block.package is not None and packages is None:
+                continue
             names = [
                 each
                 for name in block.agents
@@ -144,11 +187,12 @@ class DesignFile(_Strict):
             yield (
                 block,
                 Design(
-                    compositions=suite.load(suite.compositions)(block.suite),
+                    compositions=_compositions(block, packages),
                     suite=block.suite,
                     agents=[each for name in names for each in members(name, block.members)],
                     players=block.players,
                     regimes=block.regimes,
+                    declared=(block.package is None,),
                     seeds=block.seeds or self.seeds,
                     shadow=block.shadow,
                     compliance=block.compliance,
@@ -173,6 +217,17 @@ class DesignFile(_Strict):
         return found
 
 
+def _compositions(block: Block, packages: Path | None) -> Sequence[Composition]:
+    if block.package is None or packages is None:
+        suite = registry().suite_of_set(block.suite)
+        named: Sequence[Composition] = suite.load(suite.compositions)(block.suite)
+        return named
+    suite = registry().suite(block.suite)
+    path = block.package.found_in(packages)
+    drawn: Sequence[Composition] = suite.load(suite.foreign)(path, block.package.compose)
+    return drawn
+
+
 def read_design(path: Path) -> DesignFile:
     """Read a design.
 
@@ -185,6 +240,18 @@ def read_design(path: Path) -> DesignFile:
     except ValidationError as problem:
         first = problem.errors()[0]
         raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}", first["msg"]) from problem
+    _check_names(design, path)
+    for wanted in design.tables:
+        splits = wanted.verb == RUN and wanted.facets
+        if not splits and (wanted.facets or wanted.verb not in registry().published):
+            known = ", ".join((f"{RUN} (with facets)", *registry().published))
+            raise DataError(
+                f"{path}: {wanted.name}", f"{wanted.commands!r} make no tables; these do: {known}"
+            )
+    return design
+
+
+def _check_names(design: DesignFile, path: Path) -> None:
     names = [block.name for block in design.blocks]
     for headline in design.headlines:
         for name in (headline.block, headline.band):
@@ -196,14 +263,11 @@ def read_design(path: Path) -> DesignFile:
             )
     for arm in (arm for block in design.blocks for arm in block.arms):
         arm_of(arm)
-    for wanted in design.tables:
-        splits = wanted.verb == RUN and wanted.facets
-        if not splits and (wanted.facets or wanted.verb not in registry().published):
-            known = ", ".join((f"{RUN} (with facets)", *registry().published))
+    for block in design.blocks:
+        if block.package is not None and not registry().suite(block.suite).foreign:
             raise DataError(
-                f"{path}: {wanted.name}", f"{wanted.commands!r} make no tables; these do: {known}"
+                f"{path}: {block.name}", f"the suite {block.suite!r} reads no packages of others"
             )
-    return design
 
 
 def check_frozen(design: DesignFile, path: Path) -> None:

@@ -18,5 +18,6 @@ SUITE = BenchmarkSuite(
     world=".playing:open_world",
     world_notes=".playing:notes_of",
     score=".scorer:score",
+    foreign=".compositions:drawn_from",
     adapters=(".commands.options:add_adapt",),
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from asyncguard_benchmark.errors import BenchmarkError, ToolFailure
+from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused, ToolFailure
 from asyncguard_benchmark.harness.sandbox import Load, Sandbox, SandboxError, SandboxLimits
 from asyncguard_benchmark.harness.scenario import Composition, SubTask
 from asyncguard_benchmark.services.declarations import Effect, ForeignTool, Tool
@@ -24,10 +24,6 @@ from asyncguard_benchmark.suites.nestful.terms import TOOLS
 
 _ALLOWED = "ASYNCGUARD_NESTFUL_FUNCTIONS"
 """Variable of the environment that holds the folder of functions that may run, and the bounds of a worker."""
-
-
-class ForeignCodeRefused(BenchmarkError):
-    """Foreign code would run, and nothing has allowed it."""
 
 
 class OtherFunctionsError(BenchmarkError):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
 from asyncguard_benchmark.suites.bfcl.commands.play import play
 from asyncguard_benchmark.suites.bfcl.figures import static_figures
 from asyncguard_benchmark.suites.bfcl.package import read_package
@@ -16,10 +16,6 @@ from asyncguard_benchmark.suites.bfcl.worlds import worker
 
 _SHOWN = 20
 """Problems that are listed one by one."""
-
-
-class ForeignCodeRefused(BenchmarkError):
-    """The tools would run, and the option that allows it was not given."""
 
 
 class NothingAskedError(BenchmarkError):

@@ -11,16 +11,15 @@ from asyncguard_benchmark.commands.run import agents_of, estimated
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.campaign import Contestant, Failed, Grid, key_of
-from asyncguard_benchmark.harness.drawn_compositions import draw_compositions
 from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.scenario import Regime, Surface
+from asyncguard_benchmark.suites.bfcl.compositions import composed
 from asyncguard_benchmark.suites.bfcl.playing import allow
 from asyncguard_benchmark.suites.bfcl.projections import TaskKind
 from asyncguard_benchmark.suites.bfcl.reading import Source
 from asyncguard_benchmark.suites.bfcl.summary import Line, lines_of
-from asyncguard_benchmark.suites.bfcl.tasks import Built, build_tasks, label_of
-from asyncguard_benchmark.suites.bfcl.terms import BfclCategory
+from asyncguard_benchmark.suites.bfcl.tasks import Built, build_tasks
 from asyncguard_benchmark.suites.bfcl.worlds import worker
 
 _HEADS = (
@@ -82,10 +81,8 @@ def _grid(options: Namespace, source: Source, built: Built) -> Grid:
         raise NoAgentError("name who plays: --agents oracle,eager, or --model provider:name")
     for arm in options.arms:
         arm_of(arm)  # a mistake is told at once, and not for each episode
-    prefix = f"bfcl-{label_of(source.package.version)}-"
-    tasks = [each for each in built.tasks if each.category is not BfclCategory.MATH]
     return Grid(
-        compositions=draw_compositions(tasks, options.compose, options.seed, prefix),
+        compositions=composed(built, source.package.version, options.compose, options.seed),
         agents=agents,
         players=options.players,
         arms=options.arms,

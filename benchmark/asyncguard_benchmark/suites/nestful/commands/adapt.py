@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
 from asyncguard_benchmark.suites.nestful import check, replay
 from asyncguard_benchmark.suites.nestful.check import Download, differing, read_download
 from asyncguard_benchmark.suites.nestful.commands.options import limits_of
 from asyncguard_benchmark.suites.nestful.commands.play import play
-from asyncguard_benchmark.suites.nestful.toolbox import ForeignCodeRefused
 
 _SHOWN = 20
 """Problems that are listed one by one."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
 from asyncguard_benchmark.harness.arms import Arm, arm_of
 from asyncguard_benchmark.harness.models.metered import InfrastructureError
 from asyncguard_benchmark.harness.models.play import MOST_FAILURES, ModelUnreachableError
@@ -26,10 +26,6 @@ from asyncguard_benchmark.suites.toolbench_x.scorer import KEY, name_of, row_of,
 
 _SHOWN = 20
 """Problems that are listed one by one."""
-
-
-class ForeignCodeRefused(BenchmarkError):
-    """Playing would run Python code of the download, and the option that allows it was not given."""
 
 
 class BrokenDownloadError(BenchmarkError):
