@@ -28,7 +28,7 @@ DOCUMENTS = (
     "docs/tutorial.md",
     "docs/limits.md",
     "docs/logs.md",
-    "docs/architecture.md",
+    "docs/state-tables.md",
     "docs/events.md",
 )
 

@@ -39,3 +39,8 @@ def test_results_are_tables(name: str) -> None:
     """Prose between the markers of results would escape the count."""
     lines = [line for block in results(read(name)) for line in block.splitlines() if line]
     assert [line for line in lines if not line.startswith("|")] == []
+
+
+def test_the_architecture_can_be_read_in_an_hour() -> None:
+    """At most 250 lines: reasons; tables that are generated stand on a page of their own."""
+    assert len(read("docs/architecture.md").splitlines()) <= 250

@@ -21,7 +21,7 @@ DOCUMENTS = tuple(
     for path in sorted(ROOT.glob(place))
     if (name := path.relative_to(ROOT).as_posix()) not in WRITTEN_BY_A_COMMAND
 )
-"""Documents for readers; notes beside the data of a test are no part of them."""
+"""Documents for readers; notes beside the data of a test are left out."""
 _GENERATED = re.compile(r"<!-- generated: [\w-]+ -->\n.*?<!-- end -->", re.DOTALL)
 _RESULTS = re.compile(r"<!-- ([\w-]+): begin -->\n(.*?)<!-- \1: end -->", re.DOTALL)
 
