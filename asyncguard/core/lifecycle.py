@@ -1,7 +1,7 @@
 """The legal transitions of calls and tasks, as tables; this module owns them.
 
 An event that a table does not allow raises :class:`~asyncguard.errors.IllegalTransitionError` and
-changes nothing. The diagrams in docs/architecture.md are drawn from these tables by
+changes nothing. The diagrams in docs/state-tables.md are drawn from these tables by
 :func:`mermaid`, and a test compares the two.
 """
 

@@ -7,28 +7,34 @@ hand.
 import ast
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from enum import StrEnum
 from itertools import pairwise, zip_longest
 from types import ModuleType
 from typing import Any
 
 import asyncguard.config
-from asyncguard import Limits, Timing, build_agent
-from asyncguard.core import events, resume_policy
+from asyncguard import Limits, Timing, ToolSpec, build_agent
+from asyncguard.adapters.tools.declare import Declaration
+from asyncguard.core import events, resume_policy, tool_spec
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
+from asyncguard_benchmark.harness.registry import agent_class
+from asyncguard_benchmark.harness.suites import registry
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.state_diagram import mermaid
 from tests.docs.story import timeline
 
 DOCUMENTS = (
+    "benchmark/README.md",
     "docs/tutorial.md",
+    "docs/tools.md",
     "docs/limits.md",
     "docs/logs.md",
-    "docs/architecture.md",
+    "docs/state-tables.md",
     "docs/events.md",
 )
 
@@ -71,6 +77,35 @@ def limits() -> str:
             f"| `{kind.__name__}.{item.name}` | {_number(item.default)} | {meanings[item.name]} |"
             for item in fields(kind)
         ]
+    return "\n".join(lines)
+
+
+def tool_fields() -> str:
+    """Return the fields of a tool's declaration with their defaults."""
+    meanings = attribute_docs(tool_spec, "ToolSpec")
+    lines = ["| field | default | meaning |", "|---|---|---|"]
+    for item in fields(ToolSpec):
+        said = " ".join(meanings[item.name].split()).replace("``", "`")
+        only = "" if item.name in Declaration.__annotations__ else " `ToolSpec` only."
+        lines.append(f"| `{item.name}` | {shown_default(item.default)} | {said}{only} |")
+    return "\n".join(lines)
+
+
+def shown_default(default: Any) -> str:
+    """Return a default as a cell of a table."""
+    if default is MISSING:
+        return "required"
+    return f"`{default.value if isinstance(default, StrEnum) else default}`"
+
+
+def simulated_agents() -> str:
+    """Return what each simulated agent does; personas are one row."""
+    lines = ["| agent | what it does |", "|---|---|"]
+    persona = next(iter(registry().personas))  # all are of one class
+    shown = {name: name for name in registry().agents} | {"persona:MODEL": persona}
+    for name, kind in shown.items():
+        said = (agent_class(kind).__doc__ or "").strip().partition("\n")[0]
+        lines.append(f"| `{name}` | {said} |")
     return "\n".join(lines)
 
 
@@ -167,6 +202,8 @@ def resume_rules() -> str:
 MAKERS: Mapping[str, Callable[[], str]] = {
     "five-lines": five_lines,
     "limits": limits,
+    "tool-fields": tool_fields,
+    "agents": simulated_agents,
     "timeline": drawn_timeline,
     "events": event_table,
     "fields": describe_fields,

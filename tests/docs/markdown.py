@@ -31,7 +31,7 @@ def read(name: str) -> str:
 
 def guides() -> str:
     """Return the README and all pages for users as one text; those about the inside are left out."""
-    inside = {"docs/architecture.md", "docs/reliability.md"}
+    inside = {"docs/architecture.md", "docs/reliability.md", "docs/state-tables.md"}
     return "\n\n".join(read(page) for page in PAGES if page not in inside)
 
 

@@ -1,4 +1,4 @@
-"""The transition tables as Mermaid state diagrams, for docs/architecture.md."""
+"""The transition tables as Mermaid state diagrams, for docs/state-tables.md."""
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.lifecycle import CALL_TRANSITIONS, TASK_TRANSITIONS

@@ -3,10 +3,9 @@
 import ast
 import inspect
 import re
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,12 +32,6 @@ GUIDES = guides()
 _GUARD_TABLES = ("README.md", "docs/guards.md")
 _EVIDENCE = {"reject": ("Reject(",), "defer": ("defer(", "Defer("), "hold": ("approval=",)}
 """Verdict to what the source of a guard holds that gives it."""
-
-
-def _shown(default: Any) -> str:
-    if default is MISSING:
-        return "required"
-    return f"`{default.value if isinstance(default, StrEnum) else default}`"
 
 
 @pytest.mark.parametrize("page", _GUARD_TABLES)
@@ -74,12 +67,6 @@ def test_the_features_are_named() -> None:
     spans = code_spans(GUIDES)
     assert {*FEATURE_NAMES, *RECOVERY_NAMES} <= set(spans)
     assert all(getattr(GuardConfig(), name) for name in SWITCH_NAMES)
-
-
-def test_tool_declarations_have_these_fields_and_defaults() -> None:
-    """The table has every field of ToolSpec, in its order, with its default."""
-    table = [(row[0], row[1]) for row in rows(read("docs/tools.md"), "field")]
-    assert table == [(f"`{item.name}`", _shown(item.default)) for item in fields(ToolSpec)]
 
 
 def test_the_decorator_takes_all_fields_but_two() -> None:
