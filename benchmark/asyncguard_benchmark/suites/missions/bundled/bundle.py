@@ -33,9 +33,11 @@ CATEGORIES: Mapping[str, str] = {
     "files": "FS",
     "lending": "LE",
     "mail": "MA",
+    "rail": "RA",
     "social": "SC",
     "trading": "TB",
     "travel": "TP*",
+    "treasury": "TR",
     "vehicle": "MO",
     "weather": "WE",
 }
