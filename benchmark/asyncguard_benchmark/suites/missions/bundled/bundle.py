@@ -30,8 +30,11 @@ CANARY = (
 CATEGORIES: Mapping[str, str] = {
     "box office": "TP",
     "clinic": "CL",
+    "energy": "EN",
     "files": "FS",
+    "fleet": "FL",
     "lending": "LE",
+    "logistics": "LG",
     "mail": "MA",
     "rail": "RA",
     "social": "SC",
