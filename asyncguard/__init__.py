@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from asyncguard.adapters.state import GuardedState
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
-    from asyncguard.adapters.ui_events import TextEvent
+    from asyncguard.adapters.ui_events import (
+        CallEvent,
+        RecoveryEvent,
+        RunEvent,
+        TaskEvent,
+        TextEvent,
+        UIEvent,
+    )
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Siblings, Timing
     from asyncguard.core.admission import Admit, Defer, Proposal, Reject, Verdict
     from asyncguard.core.board_view import BoardView, CallView
@@ -78,7 +85,14 @@ _HOMES = {
     "adapters.middleware.state_schema": ("AgentInput",),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
-    "adapters.ui_events": ("TextEvent",),
+    "adapters.ui_events": (
+        "CallEvent",
+        "RecoveryEvent",
+        "RunEvent",
+        "TaskEvent",
+        "TextEvent",
+        "UIEvent",
+    ),
     "observability.observer": ("Details", "Observer"),
     "observability.log": ("console_logger", "log_events"),
     "observability.trace_file": ("TraceFile",),
@@ -95,6 +109,7 @@ __all__ = [
     "AsyncGuardMiddleware",
     "AsyncguardError",
     "BoardView",
+    "CallEvent",
     "CallState",
     "CallView",
     "CallerError",
@@ -121,18 +136,22 @@ __all__ = [
     "Observer",
     "Ports",
     "Proposal",
+    "RecoveryEvent",
     "Reject",
     "Retry",
+    "RunEvent",
     "Siblings",
     "SignalKind",
     "Source",
     "Symptom",
+    "TaskEvent",
     "TextEvent",
     "ThreadBusyError",
     "Timing",
     "ToolFault",
     "ToolSpec",
     "TraceFile",
+    "UIEvent",
     "UnknownTokenError",
     "Verdict",
     "__version__",

@@ -151,6 +151,20 @@ def run_of(config: RunnableConfig) -> Run | None:
     return run if isinstance(run, PregelLoop) else None
 
 
+def streams(config: RunnableConfig, mode: str) -> bool:
+    """Return True if the caller of a run, or of a graph around it, asked for a stream mode.
+
+    Why: the public writer of ``custom`` events is there in any case, and drops what was not asked
+    for. Without the modes every event for user interfaces is made, and most of them for no reader.
+
+    Args:
+        config: Of its node.
+        mode: Such as ``custom``.
+    """
+    run = run_of(config)
+    return run is None or run.stream is None or mode in run.stream.modes
+
+
 def input_of(config: RunnableConfig) -> Any:
     """Return the input of a run as the caller wrote it; ``None`` if it is not known.
 

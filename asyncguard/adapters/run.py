@@ -24,6 +24,7 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
+from asyncguard.adapters.langgraph_internals import streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
@@ -34,7 +35,7 @@ from asyncguard.adapters.messages.history import (
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
 from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.parse import parse_calls
-from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.run_input import (
     cancellation,
@@ -59,7 +60,7 @@ from asyncguard.adapters.threads.checkpoint_fence import (
 )
 from asyncguard.adapters.threads.claims import claim_thread
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
-from asyncguard.adapters.ui_events import TextEvent, text_event
+from asyncguard.adapters.ui_events import TextEvent, asking_event, emit, text_event, ui_event
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
@@ -233,6 +234,8 @@ class Run:
         session, state = self._session, self._state
         session.identify(thread_of(self.config))
         follow_run(session, self.config)
+        # Before the first event of this node or hook: the listener of an earlier run is of no use.
+        session.listen(self._tell_interface if streams(self.config, "custom") else None)
         refolded = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
         # A ledger that was folded again may belong to another branch: the journal is asked again.
@@ -286,10 +289,25 @@ class Run:
         """
         await self._session.lease.acquire(thread_of(self.config), again=True)
 
+    def _tell_interface(self, event: ev.Event) -> None:
+        """Write an event into the stream for user interfaces, if it is one for them."""
+        session = self._session
+        renderer = MessageRenderer(session.board, session.live.raw_results, self._identity["nonce"])
+        emit(ui_event(event, session.ledger, renderer))
+
+    def tell_asking(self, records: Iterable[CallRecord]) -> None:
+        """Tell user interfaces that the run stops with a question to a person.
+
+        Args:
+            records: Calls that the question is about.
+        """
+        emit(asking_event(records))
+
     def leave(self) -> None:
         """Release the thread at the end of its run; drop the session if nothing of it is alive."""
         # The journal keeps the checkpoint, so that the next process waits for the step after it.
         self._session.lease.release(stands_on(self.config))
+        self._session.listen(None)
         self._sessions.forget(self._session)
 
     # -- beginning --------------------------------------------------
@@ -513,6 +531,7 @@ class Run:
 
     def take_question(self, key: str) -> BaseException:
         """Return the interrupt that a call's tool has raised; the call is queued again."""
+        self.tell_asking([self.ledger.record(key)])
         return dispatcher.take_interrupt(self._session, key)
 
     def give_up_questions(self) -> None:

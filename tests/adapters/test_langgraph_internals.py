@@ -38,6 +38,7 @@ from asyncguard.adapters.langgraph_internals import (
     store_nothing,
     storing,
     storing_error,
+    streams,
     update_of,
     when_over,
     when_over_with,
@@ -131,6 +132,19 @@ def test_a_run_knows_the_checkpoints_that_it_stands_on() -> None:
     around(graph_of(look), look, InMemorySaver()).invoke({"value": 1}, THREAD)
     assert [sorted(each.values()) for each in seen] == [own[:1], sorted(own)]
     assert [namespace.split(":")[0] for namespace in sorted(seen[1])] == ["", "node"]
+
+
+@pytest.mark.parametrize(("asked", "told"), [(["values"], False), (["values", "custom"], True)])
+def test_a_run_knows_its_stream_modes(asked: list[str], told: bool) -> None:
+    """Its own and those of the graph around it, through which its events would go."""
+    seen: list[bool] = []
+
+    def look(config: RunnableConfig) -> None:
+        seen.append(streams(config, "custom"))
+
+    modes: Any = asked
+    list(around(graph_of(look), look, None).stream({"value": 1}, stream_mode=modes, subgraphs=True))
+    assert seen == [told, told]
 
 
 def test_a_run_that_goes_back_in_time_says_so() -> None:

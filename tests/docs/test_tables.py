@@ -6,6 +6,7 @@ import re
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -15,8 +16,8 @@ from asyncguard import (
     GuardConfig,
     Mode,
     NewsStyle,
-    TextEvent,
     ToolSpec,
+    UIEvent,
     adapters,
 )
 from asyncguard.adapters.tools.declare import Declaration
@@ -141,8 +142,12 @@ def test_the_ui_contract_lists_every_marker() -> None:
     assert listed == written - {"view"}
 
 
-def test_the_ui_contract_lists_the_fields_of_the_event() -> None:
-    """And the version that is written now."""
+@pytest.mark.parametrize("event", get_args(UIEvent), ids=lambda event: event.__name__)
+def test_the_ui_contract_lists_the_fields_of_each_event(event: Any) -> None:
+    """All that an event has and no others, in their order, and the version that is written now."""
     text = read("docs/ui-contract.md")
-    assert [f"| `{name}` |" in text for name in TextEvent.__annotations__] == [True] * 5
-    assert f"| `version` | {VERSION};" in text
+    (kind,) = get_args(get_type_hints(event)["type"])
+    section = text.partition(f'### `{event.__name__}`, type `"{kind}"`\n')[2].partition("\n#")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert ["type", "version", *listed] == list(event.__annotations__)
+    assert f"`version` is {VERSION} in all of them" in text

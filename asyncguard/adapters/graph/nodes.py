@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
@@ -198,7 +199,12 @@ class Nodes:
     async def approve(self, run: Run) -> Any:
         """Ask a person about the calls that are held."""
         held = run.ledger.in_state(CallState.HELD)
-        run.enter_answer(interrupt(question(held)), held)
+        try:
+            answer = interrupt(question(held))
+        except GraphInterrupt:  # there is no answer yet
+            run.tell_asking(held)
+            raise
+        run.enter_answer(answer, held)
         return _go(run, "execute")
 
     async def park(self, run: Run) -> Any:

@@ -138,7 +138,7 @@ class MessageRenderer:
                 guard = {"guard": record.guard} if record.state is CallState.REJECTED else {}
                 rendered.additional_kwargs = mark("not_executed", state=record.state.value, **guard)
             return rendered
-        content = self._shown(record, message.content)
+        content = self.shown(record, message.content)
         answer: ToolMessage = as_a_tools(message)
         # A tool may have written any name or id into its message.
         own = {"name": record.call.tool, "tool_call_id": record.call.call_id}
@@ -194,20 +194,20 @@ class MessageRenderer:
                     if record.content is not None
                     else "(the result is no longer held)"
                 )
-                return self._marked_content(record, self._shown(record, held))
+                return self._marked_content(record, self.shown(record, held))
             case CallState.FAILED if record.error == ErrorCode.TOOL_ERROR:
-                return self._shown(record, record.content)
+                return self.shown(record, record.content)
             case CallState.FAILED:
-                return f"{label} failed: {self._shown(record, text_of(record.content))}"
+                return f"{label} failed: {self.shown(record, text_of(record.content))}"
             case CallState.IN_DOUBT:
                 advice = "Do not repeat it; check its effect first or ask the user."
-                said = self._shown(record, text_of(record.content))
+                said = self.shown(record, text_of(record.content))
                 return f"It is not known whether {label} took effect. {advice}\n{said}"
             case CallState.REJECTED:
-                return f"{label} was not run. {self._shown(record, record.reason)}"
+                return f"{label} was not run. {self.shown(record, record.reason)}"
             case _:
                 return (
-                    f"{label} was not run: {self._shown(record, record.reason)}. "
+                    f"{label} was not run: {self.shown(record, record.reason)}. "
                     "Call it again if it is still wanted."
                 )
 
@@ -215,7 +215,7 @@ class MessageRenderer:
         """Return the content, followed by recovery's note in a form that content cannot forge."""
         if not record.mark:
             return content
-        note = f"{MARK} {self._shown(record, record.mark)}]"
+        note = f"{MARK} {self.shown(record, record.mark)}]"
         return (
             f"{content}\n{note}"
             if isinstance(content, str)
@@ -237,7 +237,7 @@ class MessageRenderer:
         messages: list[AnyMessage] = []
         try:
             for said in read_messages(command.update["messages"]):
-                own, content = as_a_tools(said), self._shown(record, said.content)
+                own, content = as_a_tools(said), self.shown(record, said.content)
                 same = content is said.content
                 messages.append(own if same else own.model_copy(update={"content": content}))
         except CallerError:
@@ -303,7 +303,7 @@ class MessageRenderer:
 
     # -- text --------------------------------------------------
 
-    def _shown(self, record: CallRecord, content: Any) -> Any:
+    def shown(self, record: CallRecord, content: Any) -> Any:
         """Return the content as the model may see it: within the limit, without nonce and mark.
 
         Cut first: the beginning of a text holds no mark that the text does not hold, and removal

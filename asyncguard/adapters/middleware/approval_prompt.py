@@ -108,6 +108,7 @@ def ask_person(
         answer = handlers.answered.ask(run.config, question(records))
     except GraphInterrupt:
         handlers.question.out = True
+        run.tell_asking(records)
         run.wake()  # so that the other wrappers see the question and stop
         raise
     handlers.question = None

@@ -67,6 +67,8 @@ class Session:
         self.record = Recorder(engine, self.ledger, recorded=self._recorded)
         self.live = LiveCalls()
         self._observers = engine.observers
+        # Told each event as it is recorded; for the stream of the run that is under way.
+        self._listener: Callable[[ev.Event], None] | None = None
         self._outbox = Outbox()
         # Filled from any OS thread; drained by the run alone.
         self._completions: deque[Completion] = deque()
@@ -104,6 +106,16 @@ class Session:
         """Take the number of the LangGraph run whose end observers are told; 0 if it has ended."""
         self.followed = run
 
+    def listen(self, listener: Callable[[ev.Event], None] | None) -> None:
+        """Tell a function of each event from now on, in place of the one before.
+
+        It is called where the event is recorded, so inside the run of the thread.
+
+        Args:
+            listener: ``None`` for no function.
+        """
+        self._listener = listener
+
     def _new_board(self) -> Scoreboard:
         engine = self.engine
         return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)
@@ -115,6 +127,8 @@ class Session:
         self._outbox.add(event)
         if self.lease.acquired and isinstance(event, ev.CallRetired | ev.CallCancelled):
             self._record_end(self.ledger.record(event.key))
+        if self._listener is not None:
+            self._listener(event)
         if self._observers:
             details = Details.from_event(
                 event,
