@@ -311,6 +311,17 @@ def test_only_some_runs_can_be_shown(file: Path, capsys: pytest.CaptureFixture[s
     assert "no run or episode 'r9'; it has: r1, r2." in capsys.readouterr().err
 
 
+def test_a_run_is_shown_under_the_callers_id_of_its_thread(tmp_path: Path) -> None:
+    """The id that the caller gave LangGraph; where there is none, the session's own."""
+    path = tmp_path / "two.jsonl"
+    with TraceFile(path, wall=lambda: 0.0) as trace:
+        Story(trace, thread="5e55", thread_id="order 42").begin("r1")
+        Story(trace, thread="0ff1").begin("r2")
+    assert main(["view", str(path)]) == 0
+    found = groups_of(path.with_suffix(".html"))["groups"]
+    assert [dict(each["facts"])["thread"] for each in found] == ["order 42", "0ff1"]
+
+
 def test_what_the_file_says_is_never_markup(tmp_path: Path) -> None:
     """Script tags in arguments, names, goals and reasons are text; the page stays balanced."""
     story = Story(thread=HOSTILE)

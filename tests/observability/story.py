@@ -21,11 +21,17 @@ class Story:
     """One thread of a fake engine: sets the clock, folds events, notifies observers."""
 
     def __init__(
-        self, *observers: Observer, thread: str = "t1", agent: str = "", start: float = 100.0
+        self,
+        *observers: Observer,
+        thread: str = "t1",
+        thread_id: str = "",
+        agent: str = "",
+        start: float = 100.0,
     ) -> None:
         self.ledger = Ledger()
         self.observers = ObserverSet(observers)
         self.thread, self.agent, self.start = thread, agent, start
+        self.thread_id = thread_id
         self.now = start
         self.told: list[Details] = []
 
@@ -39,7 +45,9 @@ class Story:
     def tell(self, kind: type[ev.Event], **values: Any) -> Details:
         event = kind(n=self.ledger.n + 1, at=self.now, **values)
         self.ledger.apply(event)
-        details = Details.from_event(event, self.ledger, thread=self.thread, agent=self.agent)
+        details = Details.from_event(
+            event, self.ledger, thread=self.thread, agent=self.agent, thread_id=self.thread_id
+        )
         self.told.append(details)
         self.observers.notify(details)
         return details

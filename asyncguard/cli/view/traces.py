@@ -32,7 +32,9 @@ def content_of_trace(trace: Trace) -> Content:
         key = (row["agent"], row["thread"], row["run"])
         run = runs.get(key)
         if run is None:
-            run = runs[key] = _Run(key, row["at"], taken={each.group.id for each in runs.values()})
+            shown_as = row["thread_id"] or row["thread"]
+            taken = {each.group.id for each in runs.values()}
+            run = runs[key] = _Run(key, shown_as, row["at"], taken)
         run.add(row)
     version = str(trace.head.get("version") or "unknown")
     return Content(
@@ -45,8 +47,10 @@ def content_of_trace(trace: Trace) -> Content:
 class _Run:
     """One run, folded row by row."""
 
-    def __init__(self, key: tuple[str, str, str], start: float, taken: set[str]) -> None:
-        agent, thread, run = key
+    def __init__(
+        self, key: tuple[str, str, str], thread: str, start: float, taken: set[str]
+    ) -> None:
+        agent, _, run = key
         # The id of a run is unique within its thread only, where the caller chose it.
         name = run if run not in taken else "/".join(filter(None, (agent, thread, run)))
         self.group = Group(id=name, column="turn")
