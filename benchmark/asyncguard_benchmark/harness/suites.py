@@ -78,7 +78,7 @@ class BenchmarkSuite:
     """The same for ``asyncguard bench adapt``: each adds the format of a download of another benchmark."""
     foreign: str = ""
     """``(package: Path, counts: Mapping[Kind, int]) -> Sequence[Composition]``: compositions of a user's copy of
-    another benchmark, for a block of the published design; whoever calls it allows the code in the copy to run."""
+    another benchmark, for a block of the published design; the caller allows the code in the copy to run."""
     closing: bool = False
     """True if its tasks end by `submit_answer` or `report_problem`, and its tools raise what goes wrong, as in life."""
 
