@@ -68,6 +68,7 @@ results: $(VENV)/library ## Play the design of benchmark/RESULTS.md and write it
 # The package is Python code of other authors, and runs in bounded processes: see `asyncguard bench adapt bfcl --help`.
 results-foreign: $(VENV)/library ## Play the design of benchmark/RESULTS-foreign.md on tasks of others (downloads bfcl-eval)
 	$(BIN)/python -m pip --disable-pip-version-check --quiet download --no-deps --dest build/packages bfcl-eval==2026.3.23
+	$(BIN)/python -m pip --disable-pip-version-check --quiet install mpmath  # one of its classes needs it
 	$(BIN)/asyncguard bench results --design benchmark/design-foreign.json --run-foreign-code --out benchmark/RESULTS-foreign.md
 
 lint: $(VENV)/dev ## Check style and format
