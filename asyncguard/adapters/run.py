@@ -27,6 +27,7 @@ from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
+    collect_conversation,
     collect_evidence,
     repaired,
     unknown_call,
@@ -243,6 +244,7 @@ class Run:
             folded()
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
             collect_evidence(session.board, self.messages)
+            collect_conversation(session.board, self.messages)
             if not reconcile():
                 session.reconciled()
         apply_signals(session)
@@ -361,6 +363,7 @@ class Run:
         else:
             # No turn yet: the caller brought the history along, and it may hold untrusted output.
             add_user_evidence(self.board, messages)
+        collect_conversation(self.board, messages)
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 

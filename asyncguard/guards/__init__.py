@@ -17,6 +17,7 @@ from asyncguard.guards import (
     duplicate,
     grounding,
     premature,
+    provenance,
     scope,
     trust,
 )
@@ -33,6 +34,7 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
     ("duplicate", duplicate.judge),
     ("grounding", grounding.judge),
     ("premature", premature.judge),
+    ("provenance", provenance.judge),
     ("dependency", dependency.judge),
     ("conflict", conflict.judge),
     ("capacity", capacity.judge),

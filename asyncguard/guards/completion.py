@@ -20,7 +20,7 @@ from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
 from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
-_PERSONAL = frozenset({"approval", "clarification", "trust"})
+_PERSONAL = frozenset({"approval", "clarification", "provenance", "trust"})
 """Guards whose rejection leaves the next step to a person."""
 _MAX_REASON = 200
 
