@@ -232,20 +232,18 @@ class Sources:
             return all(map(self._has_word, words_of(rest)))
         return self._has_content(words_of(rest), _names(value, words))
 
-    def has_facts(self, value: str) -> bool:
-        """Return True if the numbers, dates and names of a text were told, whatever its length."""
-        folded = folded_text(value)
-        rest = self._without_exact(folded, prose=True)
-        return rest is not None and not self._untold_facts(
-            words_of(rest), _names(value, words_of(folded))
-        )
-
     def has_matter(self, value: str) -> bool:
-        """Return True if the same holds and a third of the words that state something was told."""
-        words = words_of(folded_text(value))
-        content = wording.content_words(words)
-        told = sum(map(self._has_word, content))
-        return told >= _TOLD_SHARE * len(content) and self.has_facts(value)
+        """Return True if a text of any length is the model's wording of what was told.
+
+        Its numbers, dates and names were told, and a third of the words that say what it is about.
+        """
+        folded = folded_text(value)
+        words = words_of(folded)
+        about = wording.stated_words(words)
+        if sum(map(self._has_word, about)) < _TOLD_SHARE * len(about):
+            return False
+        rest = self._without_exact(folded, prose=True)
+        return rest is not None and not self._untold_facts(words_of(rest), _names(value, words))
 
     def _has_phone(self, folded: str) -> bool:
         if not _PHONE.fullmatch(folded):

@@ -11,8 +11,8 @@ it just the same. A value of a required argument is sent back if
 - it is of no kind that a model knows or chooses by itself. By its form: 0 and 1, which a singular
   states. By the name or description of the argument: codes of countries, currencies, languages,
   airports and shares, coordinates, and sizes and numbers of pages. By name and schema, which gives
-  it no form: a text that the model words, if its numbers, dates and names were told and, unless it
-  is a title or a query, a third of its words.
+  it no form: a text that the model words, as a subject, a message or a query, if its numbers,
+  dates and names were told, and a third of the words that say what it is about.
 
 Each value is sent back once. The same value of the same argument passes the second time: the user
 may have left the choice to the model. A value that occurs for something else passes, too; nothing
@@ -52,12 +52,10 @@ _NAMES_PLACE = re.compile(r"(?<![a-z])(?:lat|lon|lng|latitude|longitude|coordina
 _NAMES_PAGE = re.compile(
     r"(?<![a-z])(?:page|limit|offset|page_?size|per_page|top_?[kn]|max_?results|num_?results)(?![a-z])"
 )
-_NAMES_LABEL = re.compile(
-    r"(?<![a-z])(?:subject|title|headline|summary|query|question|keywords?|prompt|greeting)(?![a-z])"
-)
-_NAMES_MATTER = re.compile(
-    r"(?<![a-z])(?:body|text|messages?|content|caption|comment|remark|notes?|reason|description"
-    r"|tweet|post|reply|answer|feedback|instructions?|details)(?![a-z])"
+_NAMES_WORDING = re.compile(
+    r"(?<![a-z])(?:subject|title|headline|summary|query|question|keywords?|prompt|greeting|body|text"
+    r"|messages?|content|caption|comment|remark|notes?|reason|description|tweet|post|reply|answer"
+    r"|feedback|instructions?|details)(?![a-z])"
 )
 
 
@@ -125,17 +123,13 @@ def _is_known(value: Any, path: Path, spec: ToolSpec) -> bool:
 
 
 def _is_wording(value: Any, path: Path, spec: ToolSpec, told: Sources) -> bool:
-    """Return True for a text that the model words itself, by the argument's name and schema.
-
-    A title or a query is the model's work as long as it holds no number, date or name that was not
-    told; of a message a third of the words that state something has to be told.
-    """
-    if not isinstance(value, str) or not is_unconstrained(spec.parameters, path):
-        return False
-    name = _name(path)
-    if _NAMES_LABEL.search(name):
-        return told.has_facts(value)
-    return bool(_NAMES_MATTER.search(name)) and told.has_matter(value)
+    """Return True for a text that the model words itself, by the argument's name and schema."""
+    return (
+        isinstance(value, str)
+        and is_unconstrained(spec.parameters, path)
+        and _NAMES_WORDING.search(_name(path)) is not None
+        and told.has_matter(value)
+    )
 
 
 def _name(path: Path) -> str:

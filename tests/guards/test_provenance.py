@@ -254,7 +254,7 @@ def test_the_schema_offers_values(value: Any, schema: dict[str, Any]) -> None:
         ("from_airport", "FCO", "Fiumicino"),
         ("latitude", 41.9, "41.9"),
         ("page", 4, "four"),
-        ("query", "cheap hotels nearby", "Hotel Astoria 12"),
+        ("query", "important news", "Hotel Astoria 12"),
         ("subject", "A short question", "About Astoria"),
     ],
 )
@@ -268,7 +268,7 @@ def test_values_that_a_model_knows_or_words(name: str, value: Any, other: Any) -
 
 
 def test_a_message_has_to_state_something_that_was_told() -> None:
-    """The model words a text; one of which nothing was told is invented, and so is a name in it."""
+    """The model words a text; one of which little was told is invented, and so is a name in it."""
     spec = ToolSpec(name="use", parameters=object_schema("text", text={"type": "string"}))
     scene = Scene(spec)
     scene.board.evidence.add_common("Tell the team that the meeting moves to room 4.")
