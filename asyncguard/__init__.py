@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncguard.adapters.state import GuardedState
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
-    from asyncguard.adapters.ui_events import TextEvent
+    from asyncguard.adapters.ui_events import QuestionEvent, TextEvent
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Siblings, Timing
     from asyncguard.core.admission import Admit, Defer, Proposal, Reject, Verdict
     from asyncguard.core.board_view import BoardView, CallView
@@ -78,7 +78,7 @@ _HOMES = {
     "adapters.middleware.state_schema": ("AgentInput",),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
-    "adapters.ui_events": ("TextEvent",),
+    "adapters.ui_events": ("QuestionEvent", "TextEvent"),
     "observability.observer": ("Details", "Observer"),
     "observability.log": ("console_logger", "log_events"),
     "observability.trace_file": ("TraceFile",),
@@ -121,6 +121,7 @@ __all__ = [
     "Observer",
     "Ports",
     "Proposal",
+    "QuestionEvent",
     "Reject",
     "Retry",
     "Siblings",

@@ -33,6 +33,30 @@ class TextEvent(TypedDict):
     """Calls that the run waits for; empty for a replaced text if no call is open."""
 
 
+class QuestionEvent(TypedDict):
+    """A question to the user with which a run has ended; the next input goes on with the answer."""
+
+    type: Literal["asyncguard.question"]
+    version: int
+    """Version of the events, 1 now."""
+    message_id: str
+    """Id of the model's message that asks, as in the stream of messages and in the state."""
+    tasks: list[str]
+    """Ids of the tasks that wait for the answer."""
+
+
+def question_event(message_id: str, tasks: Iterable[str]) -> QuestionEvent:
+    """Return the event about a question.
+
+    Args:
+        message_id: Id of the model's message.
+        tasks: Tasks that wait for the answer.
+    """
+    return QuestionEvent(
+        type="asyncguard.question", version=VERSION, message_id=message_id, tasks=list(tasks)
+    )
+
+
 def text_event(
     message_id: str, status: Literal["interim", "replaced"], waiting: Iterable[CallRecord]
 ) -> TextEvent:
@@ -75,7 +99,7 @@ def holding(*, hold: bool) -> Iterator[None]:
         var_child_runnable_config.reset(token)
 
 
-def emit(event: TextEvent | None) -> None:
+def emit(event: TextEvent | QuestionEvent | None) -> None:
     """Write an event into the stream of the run that this is called in, if there is one."""
     if event is not None:
         get_stream_writer()(event)

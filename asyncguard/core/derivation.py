@@ -10,8 +10,8 @@ the conversation could have come to it without a guess:
 - a text, if its words are told in another inflection, or are joined from told words, or if it adds
   only the ending of a file or the scheme of an address.
 
-One operation and no more: with each further step almost any number follows from any others. What
-stands in a date, a time or a code is no quantity, so ``M-20188`` is neither 20188 nor 2 * 10094.
+One operation and no more: with each further step almost any number follows from any others. The
+digits of a date, a time or a code are not combined: from ``M-20188`` no number follows.
 """
 
 import re

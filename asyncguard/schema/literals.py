@@ -55,7 +55,7 @@ def is_offered(parameters: Mapping[str, Any] | None, value: Any, path: Path) -> 
     """Return True if the schema of an argument offers a value beside its literals.
 
     It is one of the ``examples``, or a text that the argument's own description quotes or holds as
-    a word: many schemas list their choices there. A number in a description is no choice.
+    a word: many schemas list their choices there. A number in a description does not count.
     """
     forms = list(_forms_at(parameters, path))
     if any(value == each for form in forms for each in form.get("examples", ())):

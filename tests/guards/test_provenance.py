@@ -137,7 +137,7 @@ def test_a_released_call_is_not_judged_again() -> None:
 
 
 def test_results_of_other_tasks_and_earlier_answers_are_told() -> None:
-    """A value of an earlier request of the conversation is no invention, whatever the task."""
+    """A value of an earlier request of the conversation was not invented, whatever the task."""
     scene = Scene(tool())
     scene.board.evidence.add("t2", '{"offers": [{"id": "H-77"}]}')
     scene.board.evidence.add_answered("The Mira is free on 12 May 2026.")
@@ -222,7 +222,7 @@ def test_near_misses_are_sent_back(value: Any, told: str) -> None:
 
 
 def test_a_number_of_a_description_is_not_told() -> None:
-    """The bounds and examples that a tool describes are nobody's choice; a choice that it lists in words is."""
+    """The bounds and examples that a tool describes were not chosen by the user; a choice that it lists in words is."""
     described = "Between 1 and 30 nights, for example 14; the mode is fast or exact."
     assert refused(14, type="integer", description=described)
     assert not refused("exact", type="string", description=described)

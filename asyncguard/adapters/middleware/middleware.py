@@ -369,7 +369,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             case None:
                 update = self._refusals(run, said)
             case ev.CompletionVerdict.END:
-                update["report"] = run.end("complete")
+                update["report"] = run.end("complete", asks=turn.asks)
+                if turn.asks:
+                    update["messages"] = list(turn.messages)  # the same id: marked in its place
             case ev.CompletionVerdict.WAIT | ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {
                     "jump_to": "model"
