@@ -80,7 +80,7 @@ RECOVERY_NAMES = (
 OPT_IN_GUARDS = ("provenance",)
 """Guards that are off unless they are switched on; ``GUARD_NAMES`` leaves them out."""
 
-OPT_IN_NAMES = OPT_IN_GUARDS
+OPT_IN_NAMES = (*OPT_IN_GUARDS, "memory")
 """Guards and features that are off unless they are switched on."""
 
 SWITCH_NAMES = (*GUARD_NAMES, *FEATURE_NAMES, *RECOVERY_NAMES, *OPT_IN_NAMES)
@@ -239,6 +239,8 @@ class GuardConfig:
     """Pause a tool that keeps failing."""
     provenance: bool = False
     """Send back, once, a required value that nothing in the conversation told: ask the user."""
+    memory: bool = False
+    """Show the model the results, answers and questions of earlier requests of the conversation."""
     shadow: bool = False
     """Let guards judge without intervening, and show the agent what it would see without them.
 

@@ -117,7 +117,7 @@ class Nodes:
             return _ended(run, reason, [closing_message(run.board, reason)])
         conversation = run.conversation
         conversation.read(run.messages, self.binding.provider)
-        sent = conversation.request(view_message(run.board))
+        sent = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
         try:
             whole = [self.system, *sent] if self.system else sent

@@ -310,7 +310,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self._provider = (request.model, provider)
         conversation = run.conversation
         conversation.read([*request.messages, *news], provider)
-        messages = conversation.request(view_message(run.board))
+        messages = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
         tools = self._tools.shown(request.tools, tasks, request.model_settings.get("strict"))
         if messages == request.messages and tools == request.tools:

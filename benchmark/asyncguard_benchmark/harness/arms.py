@@ -5,8 +5,8 @@ premature, dependency and conflict judge a call by the calls that are open, dupl
 completion does not let a run end on results that are outstanding. They come with ledger and waiting, on which they
 rest. *Content* guards judge a call by itself: arguments, clarification, scope, capacity, trust. The *features* of the
 runtime (ledger, waiting, task view, references) change what an agent is told and when, without judging anything.
-A guard that is off by default has the arms ``with-`` it beside everything else and ``only-`` it, and is in no family
-and in no other arm: provenance, which judges content.
+Two switches are off by default: provenance, which judges content, and memory, a view for the model. Each has the arms
+``with-`` it beside everything else and ``only-`` it, and is in no family and in no other arm.
 """
 
 from collections.abc import Mapping, Sequence
