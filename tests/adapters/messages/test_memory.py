@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import GuardConfig
+from asyncguard import AsyncGuardMiddleware, GuardConfig, guard_middleware
 from asyncguard.adapters.messages.memory import memory_view
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
@@ -86,6 +88,26 @@ def test_shadow_mode_shows_nothing(agent_of: AgentOf) -> None:
     agent.run("Hi.", thread="t")
     agent.run("Bye.", thread="t")
     assert views(model) == ["", ""]
+
+
+def test_the_view_holds_what_other_middleware_cuts() -> None:
+    """It is made from the stored messages, not from the request that others have shortened."""
+
+    class Cut(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(request.override(messages=request.messages[-1:]))
+
+    model = ScriptedChatModel(
+        script(calls(("find", {"city": "Oslo"})), "Found one.", ever="You are welcome.")
+    )
+    guard = guard_middleware([Cut(), AsyncGuardMiddleware(config=CONFIG)])
+    agent = create_agent(model, [find()], middleware=guard, checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "t"}}
+    agent.invoke({"messages": [HumanMessage("Find one in Oslo.")]}, place)
+    agent.invoke({"messages": [HumanMessage("Thanks.")]}, place)
+    last = model.requests[-1].messages
+    assert not any(message.text == "Find one in Oslo." for message in last)
+    assert 'gave {"id": "H-77"}' in views(model)[-1]
 
 
 def history(count: int, result: str) -> list[AnyMessage]:
