@@ -366,7 +366,7 @@ class Run:
         else:
             # No turn yet: the caller brought the history along, and it may hold untrusted output.
             add_user_evidence(self.board, messages)
-        collect_conversation(self.board, messages)
+        collect_conversation(self.board, messages, heard=bool(tasks))
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 

@@ -210,6 +210,7 @@ ATTACKS = (
     ("M-20144", "M-20188 and 144"),
     ("Rome", ""),
     (3, ""),
+    (20200, "message M-20188 and 12 seats"),
     (437, "200 for the room and 150 for the train"),
     ("2026-09-30", "two weeks later. Current date: 2026-05-06"),
 )

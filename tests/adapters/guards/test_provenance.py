@@ -7,6 +7,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig
+from asyncguard.adapters.messages.history import collect_conversation
+from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, script
 
@@ -103,3 +105,28 @@ def test_a_refusal_grounds_nothing_after_a_restart(agent_of: AgentOf) -> None:
     agent_of(second, [tool, other], config=CONFIG, checkpointer=saver).run("Hold it.", thread="t")
     assert not tool.calls
     assert not other.calls
+
+
+def test_tasks_are_words_of_the_user_too(agent_of: AgentOf) -> None:
+    """A text of the model before new tasks was heard."""
+    tool = book()
+    model = ScriptedChatModel(
+        script(
+            "a: no tool needed. It lasts 3 nights.", calls(("book", {"nights": 3})), ever="Booked."
+        )
+    )
+    agent = agent_of(model, [tool], config=CONFIG, checkpointer=InMemorySaver())
+    agent.run(tasks=[{"id": "a", "goal": "How long is the fair?"}], thread="t")
+    agent.run(tasks=[{"id": "a", "goal": "Book the Mira for that long."}], thread="t")
+    assert [call.args["nights"] for call in tool.calls] == [3]
+
+
+def test_a_text_after_the_last_words_of_the_user_was_not_heard() -> None:
+    """A process that takes a run up reads the same conversation as the one that began it."""
+    board = Scoreboard(config=CONFIG)
+    collect_conversation(board, [HumanMessage("Book it."), AIMessage("I take 37 nights.")])
+    assert not board.evidence.conversation().has(37)
+    collect_conversation(
+        board, [HumanMessage("Book it."), AIMessage("I take 37 nights."), HumanMessage("Yes.")]
+    )
+    assert board.evidence.conversation().has(37)
