@@ -21,7 +21,7 @@ _SHOWN = 20
 
 
 class NothingAskedError(BenchmarkError):
-    """Say what shall be done: --check runs nothing, --replay and --provenance run the gold, --compose plays."""
+    """Say what to do: --check reads and runs nothing, --replay and --provenance run the gold, --compose plays."""
 
 
 class BrokenDownloadError(BenchmarkError):
