@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asyncguard.adapters.tools.worker_tools import application_version
     from asyncguard.adapters.ui_events import (
         CallEvent,
+        QuestionEvent,
         RecoveryEvent,
         RunEvent,
         TaskEvent,
@@ -87,6 +88,7 @@ _HOMES = {
     "adapters.state": ("GuardedState",),
     "adapters.ui_events": (
         "CallEvent",
+        "QuestionEvent",
         "RecoveryEvent",
         "RunEvent",
         "TaskEvent",
@@ -136,6 +138,7 @@ __all__ = [
     "Observer",
     "Ports",
     "Proposal",
+    "QuestionEvent",
     "RecoveryEvent",
     "Reject",
     "Retry",

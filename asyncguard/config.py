@@ -56,7 +56,7 @@ GUARD_NAMES = (
     "trust",
     "completion",
 )
-"""The guards, in the order in which admission asks them.
+"""The guards that are on by default, in the order in which admission asks them.
 
 ``completion`` judges the end of a run instead of a call.
 """
@@ -77,7 +77,13 @@ RECOVERY_NAMES = (
 )
 """Steps of recovery from faults of tools; each is switched and ablated like a guard."""
 
-SWITCH_NAMES = (*GUARD_NAMES, *FEATURE_NAMES, *RECOVERY_NAMES)
+OPT_IN_GUARDS = ("provenance",)
+"""Guards that are off unless they are switched on; ``GUARD_NAMES`` leaves them out."""
+
+OPT_IN_NAMES = (*OPT_IN_GUARDS, "memory")
+"""Guards and features that are off unless they are switched on."""
+
+SWITCH_NAMES = (*GUARD_NAMES, *FEATURE_NAMES, *RECOVERY_NAMES, *OPT_IN_NAMES)
 """All switches."""
 
 
@@ -231,6 +237,10 @@ class GuardConfig:
     """Show the model the diagnosis and its options when recovery ends."""
     breaker: bool = True
     """Pause a tool that keeps failing."""
+    provenance: bool = False
+    """Send back, once, a required value that nothing in the conversation told: ask the user."""
+    memory: bool = False
+    """Show the model the results, answers and questions of earlier requests of the conversation."""
     shadow: bool = False
     """Let guards judge without intervening, and show the agent what it would see without them.
 
@@ -318,6 +328,7 @@ class GuardConfig:
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values, for the head of a trace."""
         told = asdict(replace(self, extra=()))
-        del told["extra"]
         # Told only where there are any: the values of other configurations stay as they were.
+        for name in ("extra", *(each for each in OPT_IN_NAMES if not told[each])):
+            del told[name]
         return told | ({"extra": [rule.to_json() for rule in self.extra]} if self.extra else {})

@@ -28,6 +28,7 @@ from asyncguard.adapters.langgraph_internals import streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
+    collect_conversation,
     collect_evidence,
     repaired,
     unknown_call,
@@ -60,7 +61,15 @@ from asyncguard.adapters.threads.checkpoint_fence import (
 )
 from asyncguard.adapters.threads.claims import claim_thread
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
-from asyncguard.adapters.ui_events import TextEvent, asking_event, emit, text_event, ui_event
+from asyncguard.adapters.ui_events import (
+    QuestionEvent,
+    TextEvent,
+    asking_event,
+    emit,
+    question_event,
+    text_event,
+    ui_event,
+)
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
@@ -70,6 +79,7 @@ from asyncguard.core.resume_policy import Why
 from asyncguard.core.scheduling import Step
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
+from asyncguard.guards import asked_tasks
 from asyncguard.runtime import dispatcher, proposals
 from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.recovery_driver import recover
@@ -151,8 +161,10 @@ class Turn:
     """Messages to write: the model's own, or its replacement."""
     verdict: ev.CompletionVerdict | None
     """Verdict on a message without calls; ``None`` if it made calls."""
-    event: TextEvent | None = None
+    event: TextEvent | QuestionEvent | None = None
     """What user interfaces are told of the message's text, ``None`` if it may be shown as it is."""
+    asks: tuple[str, ...] = ()
+    """Tasks that wait for the user's answer, if the message ends the run with a question."""
 
 
 class Run:
@@ -246,6 +258,7 @@ class Run:
             folded()
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
             collect_evidence(session.board, self.messages)
+            collect_conversation(session.board, self.messages)
             if not reconcile():
                 session.reconciled()
         apply_signals(session)
@@ -379,6 +392,7 @@ class Run:
         else:
             # No turn yet: the caller brought the history along, and it may hold untrusted output.
             add_user_evidence(self.board, messages)
+        collect_conversation(self.board, messages, heard=bool(tasks))
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 
@@ -439,7 +453,7 @@ class Run:
             return Turn(messages=[nudge], verdict=completion.verdict, event=event)
         if completion.verdict is ev.CompletionVerdict.WAIT:
             return self._interim(message, structured=structured)
-        return Turn(messages=[message], verdict=completion.verdict)
+        return self._final(message, structured=structured)
 
     @property
     def holds_text(self) -> bool:
@@ -447,6 +461,17 @@ class Run:
         config, ledger = self.board.config, self.ledger
         judged = config.completion and config.ledger and not config.shadow
         return config.hold_text and judged and (ledger.any_open() or bool(ledger.news()))
+
+    def _final(self, message: AIMessage, *, structured: bool) -> Turn:
+        """Return the consequence of a message that ends the run; a question is marked as one."""
+        end = ev.CompletionVerdict.END
+        asks = () if structured else asked_tasks(self.board, text_of(message.content))
+        if not asks:
+            return Turn(messages=[message], verdict=end)
+        kept = {**message.additional_kwargs, **mark("question", tasks=list(asks))}
+        marked = message.model_copy(update={"additional_kwargs": kept})
+        event = question_event(str(message.id), asks)
+        return Turn(messages=[marked], verdict=end, event=event, asks=asks)
 
     def _interim(self, message: AIMessage, *, structured: bool) -> Turn:
         """Return the consequence of a message that claims an end while the run waits for calls."""
@@ -574,12 +599,14 @@ class Run:
         session = self._session
         return ResultNotifier(session.board, session.record, session.live, self._identity["nonce"])
 
-    def end(self, reason: str) -> dict[str, Any]:
+    def end(self, reason: str, *, asks: Sequence[str] = ()) -> dict[str, Any]:
         """Close the tasks and return the report.
 
         Args:
             reason: ``complete``, ``max_model_turns``, ``tasks_stopped`` or ``direct_return``.
+            asks: Tasks that wait for the user's answer to the last message.
         """
         close_tasks(self._session)
         self._session.record.run_ended(reason)
-        return report(self.board, reason)
+        told = report(self.board, reason)
+        return {**told, "waits_for_user": list(asks)} if asks else told

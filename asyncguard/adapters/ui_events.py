@@ -138,7 +138,19 @@ class RunEvent(TypedDict):
     """Reason of the end, as in the report, else empty."""
 
 
-UIEvent = TextEvent | TaskEvent | CallEvent | RecoveryEvent | RunEvent
+class QuestionEvent(TypedDict):
+    """A question to the user with which a run has ended; the next input goes on with the answer."""
+
+    type: Literal["asyncguard.question"]
+    version: int
+    """Version of the events, 1 now."""
+    message_id: str
+    """Id of the model's message that asks, as in the stream of messages and in the state."""
+    tasks: list[str]
+    """Ids of the tasks that wait for the answer."""
+
+
+UIEvent = TextEvent | TaskEvent | CallEvent | RecoveryEvent | RunEvent | QuestionEvent
 """Any event of the stream, told apart by ``type``."""
 
 
@@ -152,6 +164,18 @@ class Texts(Protocol):
     def shown(self, record: CallRecord, content: Any) -> Any:
         """Return a content within the limit, without the secret of the thread's delimiters."""
         ...
+
+
+def question_event(message_id: str, tasks: Iterable[str]) -> QuestionEvent:
+    """Return the event about a question.
+
+    Args:
+        message_id: Id of the model's message.
+        tasks: Tasks that wait for the answer.
+    """
+    return QuestionEvent(
+        type="asyncguard.question", version=VERSION, message_id=message_id, tasks=list(tasks)
+    )
 
 
 def text_event(

@@ -57,7 +57,7 @@ _KANA_MARKS = "\u3099\u309a"
 """They make another sound, not the same with an accent."""
 
 
-def _folded(text: str) -> str:
+def folded_text(text: str) -> str:
     """Return a text in lower case, without diacritics, and with single spaces."""
     text = " ".join(text.casefold().split())
     if text.isascii():
@@ -67,15 +67,22 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(bare)).casefold()
 
 
-def _words(folded: str) -> list[str]:
+def words_of(folded: str) -> list[str]:
+    """Return the words of a folded text, a number with points and commas as one."""
     return _WORD.findall(money_apart(folded))
 
 
-def _quotes(text: str, part: str) -> bool:
-    """Return True if a text holds another one as it stands, without cutting a number."""
+def _quotes(text: str, part: str, *, whole: bool) -> bool:
+    """Return True if a text holds another one as it stands, without cutting a number.
+
+    Args:
+        text: Folded.
+        part: Folded, too.
+        whole: True if it must not cut a word either.
+    """
     place = text.find(part)
     while place >= 0:
-        if not _cuts(text, part, place):
+        if not _cuts(text, part, place) and not (whole and _cuts_word(text, part, place)):
             return True
         place = text.find(part, place + 1)
     return False
@@ -93,6 +100,16 @@ def _cuts(text: str, part: str, place: int) -> bool:
         return True
     # "5 m" does not stand in "5 miles".
     return bool(re.search(r"\d\W*\w*$", part)) and part[-1].isalnum() and after[:1].isalnum()
+
+
+def _cuts_word(text: str, part: str, place: int) -> bool:
+    """Return True if a part at a place of a text begins or ends within a word."""
+    end = place + len(part)
+    edges = ((text[max(0, place - 1) : place], part[0]), (part[-1], text[end : end + 1]))
+    return any(
+        before.isalnum() and after.isalnum() and not _IS_UNSPACED.match(before + after)
+        for before, after in edges
+    )
 
 
 def _phone(written: str) -> str:
@@ -125,11 +142,11 @@ class Evidence:
     def read(self) -> None:
         """Read the texts that were added since the last time."""
         for text in self._unread:
-            folded = _folded(text)
+            folded = folded_text(text)
             self._keep(folded)
             if "\\" in folded:
                 plain = _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if code[1] else " ", folded)
-                self._keep(_folded(plain))
+                self._keep(folded_text(plain))
         self._unread.clear()
 
     def _keep(self, folded: str) -> None:
@@ -158,21 +175,38 @@ class Evidence:
         return self._phones
 
 
-class _Sources:
+class Sources:
     """Texts of several sources as one."""
 
-    def __init__(self, sources: Sequence[Evidence]) -> None:
+    def __init__(self, sources: Sequence[Evidence], *, whole: bool = False) -> None:
+        """Read what was added to the sources since the last time.
+
+        Args:
+            sources: Where to look.
+            whole: True if several words count as a quotation only between the edges of words.
+        """
         for source in sources:
             source.read()
         self._sources = sources
+        self._whole = whole
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """All texts, folded to lower case."""
+        return (text for source in self._sources for text in source.texts)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """All words of the texts, folded."""
+        return set[str]().union(*(source.words for source in self._sources))
 
     def has(self, value: str | float) -> bool:
         """Return True if a scalar occurs."""
         if not isinstance(value, str):
             # Numbers compare by value, not as float: a very long integer does not fit one.
             return self._has_amount(Amount(value, None)) or self._has_word(str(value))
-        folded = _folded(value)
-        words = _words(folded)
+        folded = folded_text(value)
+        words = words_of(folded)
         # A text without words claims nothing. Several words may occur in this order anywhere; a
         # single one has to be a whole word, or "art" would be found in "party".
         if not words:
@@ -180,7 +214,7 @@ class _Sources:
         if len(words) == 1:
             if f"-{words[0]}" not in folded and self._has_word(words[0]):
                 return True
-        elif any(_quotes(text, folded) for source in self._sources for text in source.texts):
+        elif any(_quotes(text, folded, whole=self._whole) for text in self.texts):
             return True
         if self._has_phone(folded):
             return True
@@ -195,11 +229,21 @@ class _Sources:
         if rest is None:
             return False
         if not prose:
-            return all(map(self._has_word, _words(rest)))
-        names: set[str] = set()
-        if len(words) < _LONG:
-            names.update(word for name in wording.names(value) for word in _words(_folded(name)))
-        return self._has_content(_words(rest), names)
+            return all(map(self._has_word, words_of(rest)))
+        return self._has_content(words_of(rest), _names(value, words))
+
+    def has_matter(self, value: str) -> bool:
+        """Return True if a text of any length is the model's wording of what was told.
+
+        Its numbers, dates and names were told, and a third of the words that say what it is about.
+        """
+        folded = folded_text(value)
+        words = words_of(folded)
+        about = wording.stated_words(words)
+        if sum(map(self._has_word, about)) < _TOLD_SHARE * len(about):
+            return False
+        rest = self._without_exact(folded, prose=True)
+        return rest is not None and not self._untold_facts(words_of(rest), _names(value, words))
 
     def _has_phone(self, folded: str) -> bool:
         if not _PHONE.fullmatch(folded):
@@ -209,16 +253,22 @@ class _Sources:
     def _has_content(self, words: Sequence[str], names: Collection[str]) -> bool:
         """Return True if a running text is not invented: the model words it, from what was told."""
         content = wording.content_words(words)
-        untold = [word for word in content if not self._has_word(word)]
+        told = sum(map(self._has_word, content))
         # A single word says too little, as in "I have taken care of it".
-        if len(content) > 1 and len(content) - len(untold) < _TOLD_SHARE * len(content):
+        if len(content) > 1 and told < _TOLD_SHARE * len(content):
             return False
-        return not any(word in names or any(map(str.isdigit, word)) for word in untold)
+        return not self._untold_facts(content, names)
+
+    def _untold_facts(self, words: Sequence[str], names: Collection[str]) -> bool:
+        return any(
+            (word in names or any(map(str.isdigit, word))) and not self._has_word(word)
+            for word in words
+        )
 
     def _without_exact(self, folded: str, *, prose: bool) -> str | None:
         """Return a value without what counts as a whole, ``None`` if one of that was not told."""
         if not any(map(str.isdigit, folded)) and (
-            prose or NUMERALS.keys().isdisjoint(_words(folded))
+            prose or NUMERALS.keys().isdisjoint(words_of(folded))
         ):
             return folded
         rest = self._without_dates(folded)
@@ -235,7 +285,7 @@ class _Sources:
         def has_day(readings: Collection[Day], _before: str) -> bool:
             nonlocal dated, untold
             dated = True
-            told = any(dates.is_told(day, self._calendars, self._has_number) for day in readings)
+            told = any(dates.is_told(day, self.calendars, self._has_number) for day in readings)
             # "1/2" may be something else: then its parts are looked for.
             sure = len(readings) == 1 or any(day.year for day in readings)
             untold = untold or (not told and sure and all(day.month for day in readings))
@@ -245,20 +295,21 @@ class _Sources:
             nonlocal untold
             bare = (each._replace(zone=None) for each in readings)
             told = dated and not _DAY_BOUNDS.isdisjoint(bare)
-            told = told or any(calendar.has_time(readings) for calendar in self._calendars)
+            told = told or any(calendar.has_time(readings) for calendar in self.calendars)
             untold = untold or not told
             return told
 
         rest = dates.without_times(dates.without_dates(folded, has_day), has_time)
         rest = dates.without_months(
-            rest, lambda month: any(month in calendar.months for calendar in self._calendars)
+            rest, lambda month: any(month in calendar.months for calendar in self.calendars)
         )
         if dated:  # the name of its weekday follows from a date
             rest = dates.without_weekdays(rest)
         return None if untold else rest
 
     @cached_property
-    def _calendars(self) -> list[Calendar]:
+    def calendars(self) -> list[Calendar]:
+        """Days and times of the texts, by source."""
         return [source.calendar for source in self._sources]
 
     def _has_word(self, word: str) -> bool:
@@ -276,6 +327,13 @@ class _Sources:
 
     def _has_amount(self, amount: Amount) -> bool:
         return any(amount in source.amounts for source in self._sources)
+
+
+def _names(value: str, words: Sequence[str]) -> set[str]:
+    """Return the words of a running text that are names and need a source, folded."""
+    if len(words) >= _LONG:
+        return set()
+    return {word for name in wording.names(value) for word in words_of(folded_text(name))}
 
 
 def _structure(value: str) -> Any:
@@ -309,6 +367,7 @@ class EvidenceBook:
         """Start with nothing."""
         self._common = Evidence()
         self._own: dict[str, Evidence] = {}
+        self._answered = Evidence()
 
     def add_common(self, text: str) -> None:
         """Add a text that concerns all tasks."""
@@ -318,9 +377,20 @@ class EvidenceBook:
         """Add a text that concerns one task."""
         self._own.setdefault(task, Evidence()).add(text)
 
+    def add_answered(self, text: str) -> None:
+        """Add a text of the model, or of another agent's calls, after which the user has spoken.
+
+        It counts in :meth:`conversation` alone: the user could have objected to it.
+        """
+        self._answered.add(text)
+
+    def conversation(self) -> Sources:
+        """Return all that was said and found in the thread, whatever the task."""
+        return Sources([self._common, *self._own.values(), self._answered], whole=True)
+
     def shows(self, task: str, mark: str) -> bool:
         """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
-        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(_folded(mark))}(?:$|{_EDGE})")
+        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(folded_text(mark))}(?:$|{_EDGE})")
         sources = self._sources(task)
         for source in sources:
             source.read()
@@ -328,7 +398,7 @@ class EvidenceBook:
 
     def ungrounded(self, task: str, value: Any) -> str | float | None:
         """Return the first scalar in ``value`` that is not in the task's evidence, or ``None``."""
-        sources = _Sources(self._sources(task))
+        sources = Sources(self._sources(task))
         return next((leaf for leaf in leaves(value) if not sources.has(leaf)), None)
 
     def _sources(self, task: str) -> list[Evidence]:

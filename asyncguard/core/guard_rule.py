@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from asyncguard.config import GUARD_NAMES, SWITCH_NAMES
+from asyncguard.config import GUARD_NAMES, OPT_IN_GUARDS, SWITCH_NAMES
 from asyncguard.core.admission import Proposal, Verdict
 from asyncguard.core.board_view import BoardView
 from asyncguard.core.scoreboard import OPERANDS
@@ -51,7 +51,7 @@ class GuardRule:
             raise DeclarationError(
                 f"GuardRule {self.name}: judge is a coroutine function; give a plain function."
             )
-        known = [name for name in GUARD_NAMES if name != "completion"]
+        known = [name for name in (*GUARD_NAMES, *OPT_IN_GUARDS) if name != "completion"]
         if self.before is not None and self.before not in known:
             raise DeclarationError(
                 f"GuardRule {self.name}: before={self.before!r} is not a guard that judges calls; "

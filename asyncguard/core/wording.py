@@ -23,6 +23,13 @@ _CLOSED_CLASSES = (
 )
 _FUNCTION_WORDS = frozenset(word for line in _CLOSED_CLASSES for word in line.split())
 """English only; in other languages every word counts as one that states something."""
+_STOCK = (
+    "hello hi hey dear regards question update request reminder invitation meeting news info",
+    "information follow followup quick short brief important urgent new regarding re fwd subject",
+    "note message reply answer summary details report",
+)
+_STOCK_WORDS = frozenset(word for line in _STOCK for word in line.split())
+"""Words of which a title or a greeting can consist, whatever it is about."""
 _NAME = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _OPENING = re.compile(r"(?:^|[.!?:;\n])[\s\"'()\[\]*\u2018-\u201f\u00ab\u00bb\u2022-]*$")
 _NEAR = 8
@@ -32,6 +39,11 @@ _NEAR = 8
 def content_words(words: Sequence[str]) -> list[str]:
     """Return the words of a folded text that state something."""
     return [word for word in words if word not in _FUNCTION_WORDS]
+
+
+def stated_words(words: Sequence[str]) -> list[str]:
+    """Return the content words of a folded text that are about something."""
+    return [word for word in content_words(words) if word not in _STOCK_WORDS]
 
 
 def names(text: str) -> list[str]:

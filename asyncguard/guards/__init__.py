@@ -17,14 +17,23 @@ from asyncguard.guards import (
     duplicate,
     grounding,
     premature,
+    provenance,
     scope,
     trust,
 )
-from asyncguard.guards.completion import Completion, judge_completion
+from asyncguard.guards.completion import Completion, asked_tasks, judge_completion
 from asyncguard.guards.rules import guard_of
 from asyncguard.schema.arguments import compile_schema
 
-__all__ = ["GUARDS", "Completion", "compile_schema", "enabled", "judge_completion", "watching"]
+__all__ = [
+    "GUARDS",
+    "Completion",
+    "asked_tasks",
+    "compile_schema",
+    "enabled",
+    "judge_completion",
+    "watching",
+]
 
 GUARDS: tuple[tuple[str, Guard], ...] = (
     ("clarification", clarification.judge),
@@ -33,6 +42,7 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
     ("duplicate", duplicate.judge),
     ("grounding", grounding.judge),
     ("premature", premature.judge),
+    ("provenance", provenance.judge),
     ("dependency", dependency.judge),
     ("conflict", conflict.judge),
     ("capacity", capacity.judge),

@@ -20,9 +20,12 @@ from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
 from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
-_PERSONAL = frozenset({"approval", "clarification", "trust"})
+_PERSONAL = frozenset({"approval", "clarification", "provenance", "trust"})
 """Guards whose rejection leaves the next step to a person."""
 _MAX_REASON = 200
+_ASKED_FOR = frozenset({"clarification", "provenance"})
+"""Guards that advise the model to ask the user."""
+_QUESTION = re.compile(r"[?\uff1f\u061f](?=[\s\"'*_)\]\u201d\u2019]*(?:\s|$))")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +70,27 @@ def judge_completion(board: Scoreboard, said: str = "") -> Completion:
         reason = f"The model was reminded of unfinished tasks and left them open: {listed(gaps)}."
         return Completion(verdict=CompletionVerdict.END, reason=reason, tasks=tuple(gaps))
     return Completion(verdict=CompletionVerdict.END, reason="Nothing is outstanding.")
+
+
+def asked_tasks(board: Scoreboard, said: str) -> tuple[str, ...]:
+    """Return the open tasks that go on only with the user's answer to a model's last message.
+
+    The message ends with a paragraph that holds a question, and either the last call of the task
+    was refused with the advice to ask, or the model has made no call for it since the user spoke. A
+    question after finished work ("Anything else?") holds up nothing.
+    """
+    if not _QUESTION.search(said.strip().rpartition("\n\n")[2]):
+        return ()
+    return tuple(
+        task.task.id for task in board.ledger.open_tasks() if _waits_for_answer(task, board)
+    )
+
+
+def _waits_for_answer(task: TaskRecord, board: Scoreboard) -> bool:
+    last = board.ledger.find(task.last_call) if task.last_call is not None else None
+    if last is None or last.said < board.ledger.said:
+        return True
+    return last.state is CallState.REJECTED and last.guard in _ASKED_FOR
 
 
 def _outstanding(board: Scoreboard) -> str:

@@ -51,7 +51,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     for path, value in own_leaves(call.arguments):
         # The schema is asked last: most values have evidence, and it may have to follow references.
         if (
-            _worded_freely(value, path, spec)
+            worded_freely(value, path, spec)
             or board.evidence.ungrounded(call.task, value) is None
             or is_fixed(spec.parameters, call.arguments, path)
         ):
@@ -66,7 +66,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     return ADMIT
 
 
-def _worded_freely(value: Any, path: Path, spec: ToolSpec) -> bool:
+def worded_freely(value: Any, path: Path, spec: ToolSpec) -> bool:
     """Return True if the model may word a value itself."""
     if path[0] in spec.free:
         return True

@@ -1,5 +1,6 @@
 """Literals of a tool's schema: values that a model may use without having read them elsewhere."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -10,6 +11,8 @@ from asyncguard.schema.pointers import in_schema
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _FORM_KEYWORDS = ("const", "enum", "format", "pattern")
+_QUOTED = re.compile(r"[\"'`\u2018\u201c]([\w][\w .:/+-]{0,40})[\"'`\u2019\u201d]")
+_WORD = re.compile(r"[^\W\d_]+")
 _MAX_HOPS = 32
 """References and branches followed from one node; bounds schemas that refer to themselves."""
 
@@ -46,6 +49,38 @@ def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -
             if any(wanted == canonical_json(each) for each in (*named, *form.get("enum", ()))):
                 return True
     return False
+
+
+def is_offered(parameters: Mapping[str, Any] | None, value: Any, path: Path) -> bool:
+    """Return True if the schema of an argument offers a value beside its literals.
+
+    It is one of the ``examples``, or a text that the argument's own description quotes or holds as
+    a word: many schemas list their choices there. A number in a description does not count.
+    """
+    forms = list(_forms_at(parameters, path))
+    if any(value == each for form in forms for each in form.get("examples", ())):
+        return True
+    if not isinstance(value, str) or not any(map(str.isalpha, value)):
+        return False
+    about = " ".join(str(form.get("description", "")) for form in forms)
+    return value in _QUOTED.findall(about) or value.casefold() in _WORD.findall(about.casefold())
+
+
+def described(parameters: Mapping[str, Any] | None, path: Path) -> str:
+    """Return the names and descriptions on the way to an argument, for rules that read them."""
+    names = [str(token) for token in path if isinstance(token, str)]
+    told = (form.get("description") for form in _forms_at(parameters, path))
+    return " ".join((*names, *map(str, filter(None, told))))
+
+
+def _forms_at(parameters: Mapping[str, Any] | None, path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the schemas of a value, and those of the lists that it stands in."""
+    nodes: list[Any] = [parameters]
+    for token in path:
+        if isinstance(token, int):
+            yield from chain.from_iterable(_forms(node, parameters or {}) for node in nodes)
+        nodes = [child for node in nodes for child in _children(node, token, parameters or {})]
+    yield from chain.from_iterable(_forms(node, parameters or {}) for node in nodes)
 
 
 def is_unconstrained(parameters: Mapping[str, Any] | None, path: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, OPT_IN_NAMES
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
 from asyncguard_benchmark.harness.ablation import units as units_module
@@ -36,6 +36,8 @@ from asyncguard_benchmark.harness.ablation.outcomes import Outcome, characters_o
 from asyncguard_benchmark.harness.ablation.run import Ablation
 from asyncguard_benchmark.harness.arms import (
     ALL,
+    ALL_SWITCHES,
+    ARMS,
     CONTENT_GUARDS,
     NONE,
     SHAM,
@@ -103,6 +105,16 @@ def test_families_share_out_the_guards() -> None:
     assert arm_of(TIMING).switched_on == {*TIMING_GUARDS, "ledger", "waiting"}
 
 
+def test_switches_that_are_off_by_default_have_their_own_arms() -> None:
+    """Each has an arm beside everything else and one alone; no other arm has it, and no ablation plays it unasked."""
+    for name in OPT_IN_NAMES:
+        having = {each for each, arm in ARMS.items() if name in arm.switched_on}
+        assert having == {f"with-{name}", f"only-{name}"}
+        assert ARMS[f"with-{name}"].switched_on == ARMS[ALL].switched_on | {name}
+        assert ARMS[f"only-{name}"].switched_on == {"ledger", "waiting", name}
+        assert having.isdisjoint(EVERY_ARM)
+
+
 def test_arms_by_name() -> None:
     """Any set of switches has a name that is read back, and so has a dropped call; others are refused with advice."""
     for switches in (
@@ -110,6 +122,7 @@ def test_arms_by_name() -> None:
         frozenset({"ledger"}),
         frozenset(SWITCHES),
         frozenset({"trust", "scope"}),
+        frozenset(ALL_SWITCHES),
     ):
         assert arm_of(coalition_name(switches)).switched_on == switches
     assert arm_of("dropped-3").drops == 3

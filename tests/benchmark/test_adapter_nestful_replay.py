@@ -41,6 +41,23 @@ def test_the_sample_replays_as_published(capsys: pytest.CaptureFixture[str]) -> 
     }
 
 
+def test_provenance_judges_the_values_of_the_gold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results of earlier calls and references count as told; both halves of the data are told apart."""
+    words = ["--provenance", "--run-foreign-code"]
+    code, said = told(
+        capsys, "adapt", "nestful", str(SAMPLE), "--functions", str(FUNCTIONS), *words
+    )
+    assert code == 0
+    assert list(said) == ["NESTFUL, code", "NESTFUL, arithmetic", "all"]
+    alarms = said["all"]["false_alarms"]
+    assert (alarms["refused"], alarms["values"]) == (3, 225)
+    assert alarms["by_cause"]["result"]["refused"] == alarms["by_cause"]["query"]["refused"] == 0
+    assert main([*written(tmp_path, row()), "--provenance"]) == 1
+    assert "say --run-foreign-code" in capsys.readouterr().err
+
+
 def test_nothing_runs_unless_it_is_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -342,6 +342,20 @@ def test_the_command_plays_scores_and_goes_on(
     assert sum(line.episode is not None for line in read_lines(out)) == 6
 
 
+def test_provenance_judges_the_values_of_the_truth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each kind of task is a group, and all together."""
+    command = ["adapt", "bfcl", str(wheel(tmp_path)), "--run-foreign-code", "--provenance"]
+    assert main([*command, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert list(said) == ["entry", "projection", "all"]
+    assert said["all"]["false_alarms"]["values"] == sum(
+        said[kind]["false_alarms"]["values"] for kind in ("entry", "projection")
+    )
+    assert said["all"]["recall"]["refused"] > 0
+
+
 def test_a_saved_file_is_scored_and_reported_without_the_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,7 +376,8 @@ def test_a_saved_file_is_scored_and_reported_without_the_package(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "--check, --replay, or --compose"),
+        ([], "--check, --replay, --provenance, or --compose"),
+        (["--provenance"], "--run-foreign-code"),
         (["--compose", "C2=1"], "--run-foreign-code"),
         (["--run-foreign-code", "--compose", "C2=1"], "--agents"),
         (["--run-foreign-code", "--compose", "S4=9", "--agents", "oracle"], "S4"),

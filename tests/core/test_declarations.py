@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from asyncguard.adapters.tools.declare import guarded
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, Delivery, GuardConfig, Limits, Timing
+from asyncguard.config import (
+    FEATURE_NAMES,
+    GUARD_NAMES,
+    OPT_IN_NAMES,
+    Delivery,
+    GuardConfig,
+    Limits,
+    Timing,
+)
 from asyncguard.core import events as ev
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.scoreboard import task_view
@@ -120,6 +128,17 @@ def test_every_switch_is_a_field() -> None:
         assert getattr(GuardConfig.none(), name) is False
         assert getattr(GuardConfig().with_switches({name: False}), name) is False
         assert getattr(GuardConfig.none(**{name: True}), name) is True
+
+
+def test_switches_that_are_off_by_default() -> None:
+    """They are off until they are switched on, and nothing tells of them before."""
+    for name in OPT_IN_NAMES:
+        assert getattr(GuardConfig(), name) is False
+        assert getattr(GuardConfig.none(), name) is False
+        assert GuardConfig().with_switches({name: True}).to_json() == {
+            **GuardConfig().to_json(),
+            name: True,
+        }
 
 
 def test_configurations_that_cannot_work() -> None:

@@ -22,7 +22,14 @@ from asyncguard import (
 )
 from asyncguard.adapters.tools.declare import Declaration
 from asyncguard.adapters.ui_events import VERSION
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, SWITCH_NAMES
+from asyncguard.config import (
+    FEATURE_NAMES,
+    GUARD_NAMES,
+    OPT_IN_GUARDS,
+    OPT_IN_NAMES,
+    RECOVERY_NAMES,
+    SWITCH_NAMES,
+)
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
 from asyncguard.recovery.symptoms import TRANSIENT_STATUSES
@@ -37,8 +44,11 @@ _EVIDENCE = {"reject": ("Reject(",), "defer": ("defer(", "Defer("), "hold": ("ap
 
 @pytest.mark.parametrize("page", _GUARD_TABLES)
 def test_the_guards_stand_in_the_order_in_which_they_are_asked(page: str) -> None:
-    """Both tables have one row for each guard, in their order."""
-    assert [row[0] for row in rows(read(page), "guard")] == [f"`{name}`" for name in GUARD_NAMES]
+    """Both tables have one row for each guard, in their order, and say which are off by default."""
+    found = {row[0].strip("`"): row[2] for row in rows(read(page), "guard")}
+    assert list(found) == [*(name for name, _ in GUARDS), "completion"]
+    off = {name for name, text in found.items() if text.startswith("(off by default)")}
+    assert off == set(OPT_IN_GUARDS)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +74,11 @@ def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> Non
 
 
 def test_the_features_are_named() -> None:
-    """Every switch is explained unless it belongs to a guard, and every switch is on by default."""
+    """Every switch is explained unless it belongs to a guard, and on by default unless it is opted in."""
     spans = code_spans(GUIDES)
-    assert {*FEATURE_NAMES, *RECOVERY_NAMES} <= set(spans)
-    assert all(getattr(GuardConfig(), name) for name in SWITCH_NAMES)
+    assert {*FEATURE_NAMES, *RECOVERY_NAMES, *OPT_IN_NAMES} <= set(spans)
+    on = {name for name in SWITCH_NAMES if getattr(GuardConfig(), name)}
+    assert on == {*SWITCH_NAMES} - {*OPT_IN_NAMES}
 
 
 def test_the_decorator_takes_all_fields_but_two() -> None:
@@ -120,7 +131,7 @@ def test_the_benchmark_tells_of_every_guard() -> None:
     """Families and the number of sets are written by hand."""
     readme = read("benchmark/README.md")
     assert f"{2 ** len(GUARD_NAMES):,} sets" in readme
-    for name in GUARD_NAMES:
+    for name in (*GUARD_NAMES, *OPT_IN_NAMES):
         assert re.search(rf"\b{name}\b", readme), f"benchmark/README.md lacks {name}"
         assert re.search(rf"\b{name}\b", str(arms.__doc__)), f"arms.py lacks {name}"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncguard.config import GUARD_NAMES, GuardConfig
+from asyncguard.config import GUARD_NAMES, OPT_IN_GUARDS, GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Reject
 from asyncguard.core.calls import CallState
@@ -26,24 +26,27 @@ def names(config: GuardConfig) -> list[str]:
 
 
 def test_the_guards_stand_in_the_order_of_their_switches() -> None:
-    """Each switch but completion has one guard, in its own module."""
-    assert tuple(name for name, _ in GUARDS) == tuple(
+    """Each switch but completion has one guard, in its own module; those that are off by default stand between."""
+    assert [name for name, _ in GUARDS if name not in OPT_IN_GUARDS] == [
         name for name in GUARD_NAMES if name != "completion"
-    )
+    ]
+    assert {name for name, _ in GUARDS} >= set(OPT_IN_GUARDS)
     assert all(guard.__module__ == f"asyncguard.guards.{name}" for name, guard in GUARDS)
 
 
 def test_what_is_always_asked() -> None:
     """The check of what can be run comes first, the declared approval last."""
     assert enabled(GuardConfig.none()) == (arguments.judge_runnable, approval.judge)
-    assert names(GuardConfig()) == ["runnable", *(name for name, _ in GUARDS), "approval"]
+    default = [name for name, _ in GUARDS if name not in OPT_IN_GUARDS]
+    assert names(GuardConfig()) == ["runnable", *default, "approval"]
 
 
 @pytest.mark.parametrize("name", [name for name, _ in GUARDS])
 def test_each_switch_moves_its_guard_only(name: str) -> None:
     """A guard is left out when its switch alone is off, and asked when its switch alone is on."""
-    everything = names(GuardConfig())
-    assert names(GuardConfig().with_switches({name: False})) == [
+    whole = GuardConfig().with_switches(dict.fromkeys(OPT_IN_GUARDS, True))
+    everything = names(whole)
+    assert names(whole.with_switches({name: False})) == [
         other for other in everything if other != name
     ]
     assert names(GuardConfig.none(ledger=True, **{name: True})) == ["runnable", name, "approval"]

@@ -118,7 +118,7 @@ class Nodes:
             return _ended(run, reason, [closing_message(run.board, reason)])
         conversation = run.conversation
         conversation.read(run.messages, self.binding.provider)
-        sent = conversation.request(view_message(run.board))
+        sent = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
         try:
             whole = [self.system, *sent] if self.system else sent
@@ -147,7 +147,8 @@ class Nodes:
         match turn.verdict:
             case ev.CompletionVerdict.END:
                 answer = {"structured_response": form.final(reading)} if form else {}
-                return _ended(run, "complete", whole, **answer)
+                said = turn.messages if turn.asks else whole
+                return _ended(run, "complete", said, asks=turn.asks, **answer)
             case ev.CompletionVerdict.NUDGE:
                 return _to("model", run, turn.messages)
             case ev.CompletionVerdict.WAIT:
@@ -243,8 +244,15 @@ def _to(node: str, run: Run, messages: Sequence[AnyMessage]) -> Any:
     return Command(update={"messages": list(messages), "ledger": run.drain_events()}, goto=node)
 
 
-def _ended(run: Run, reason: str, messages: Sequence[AnyMessage], **answer: Any) -> Any:
-    report = run.end(reason)
+def _ended(
+    run: Run,
+    reason: str,
+    messages: Sequence[AnyMessage],
+    *,
+    asks: Sequence[str] = (),
+    **answer: Any,
+) -> Any:
+    report = run.end(reason, asks=asks)
     ledger = run.drain_events()
     return Command(
         update={"messages": list(messages), "ledger": ledger, "report": report, **answer}, goto=END

@@ -148,6 +148,48 @@ def add_user_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None
             board.evidence.add_common(text_of(message.content))
 
 
+def collect_conversation(
+    board: Scoreboard, messages: Sequence[AnyMessage], *, heard: bool = False
+) -> None:
+    """Read from a history what ``provenance`` counts beside evidence; does nothing without it.
+
+    That are texts of the model after which the user has spoken, results that the ledger holds
+    although their messages may be gone, and, of a history that the caller brought along, the calls
+    of another agent and their results.
+
+    Args:
+        board: Calls and evidence of the thread.
+        messages: The history.
+        heard: True if the user speaks now by giving tasks, which the history does not hold yet.
+    """
+    if not board.config.provenance:
+        return
+    evidence = board.evidence
+    known = set()
+    for record in board.ledger.calls():
+        known.add(record.call.call_id)
+        if record.delivered and record.content is not None:
+            evidence.add(record.call.task, text_of(record.content))
+    spoken = (place for place in range(len(messages) - 1, -1, -1) if _is_said(messages[place]))
+    for message in messages if heard else messages[: next(spoken, 0)]:
+        if isinstance(message, AIMessage) and not is_pair(message):
+            evidence.add_answered(text_of(message.content))
+            for call in message.tool_calls:
+                if call["id"] not in known:
+                    for name, value in call["args"].items():
+                        evidence.add_answered(f"{name} {value}")
+        elif isinstance(message, ToolMessage) and message.tool_call_id not in known:
+            evidence.add_answered(text_of(message.content))
+
+
+def _is_said(message: AnyMessage) -> bool:
+    """Return True for words of the user, tasks among them."""
+    if not isinstance(message, HumanMessage) or not is_ours(message):
+        return isinstance(message, HumanMessage)
+    data = message.additional_kwargs.get("lc_data")
+    return isinstance(data, dict) and data.get("kind") == "tasks"
+
+
 def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Delivery) -> None:
     """Order a delivery as providers accept it; messages between calls and answers become evidence.
 

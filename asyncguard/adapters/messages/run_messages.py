@@ -3,20 +3,29 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.messages.markers import note_for_model
+from asyncguard.adapters.messages.memory import memory_view
 from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard, task_view
 
 
-def view_message(board: Scoreboard) -> HumanMessage | None:
-    """Return the task-state view for the next turn, or ``None`` if there is nothing to show."""
-    if not (board.config.shows_tasks and board.several_tasks and board.ledger.turns):
-        return None
-    return note_for_model(task_view(board), "view")
+def view_message(board: Scoreboard, history: Sequence[AnyMessage]) -> HumanMessage | None:
+    """Return the view for the next turn, or ``None`` if there is nothing to show.
+
+    Args:
+        board: State of the tasks, which is shown if there are several.
+        history: The stored messages, of which ``memory`` shows what earlier requests brought.
+    """
+    config = board.config
+    views = [memory_view(history)] if config.memory and not config.shadow else []
+    if config.shows_tasks and board.several_tasks and board.ledger.turns:
+        views.append(task_view(board))
+    text = "\n\n".join(filter(None, views))
+    return note_for_model(text, "view") if text else None
 
 
 def exhausted(board: Scoreboard) -> str:

@@ -310,7 +310,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self._provider = (request.model, provider)
         conversation = run.conversation
         conversation.read([*request.messages, *news], provider)
-        messages = conversation.request(view_message(run.board))
+        messages = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
         tools = self._tools.shown(request.tools, tasks, request.model_settings.get("strict"))
         if messages == request.messages and tools == request.tools:
@@ -369,7 +369,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             case None:
                 update = self._refusals(run, said)
             case ev.CompletionVerdict.END:
-                update["report"] = run.end("complete")
+                update["report"] = run.end("complete", asks=turn.asks)
+                if turn.asks:
+                    update["messages"] = list(turn.messages)  # the same id: marked in its place
             case ev.CompletionVerdict.WAIT | ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {
                     "jump_to": "model"

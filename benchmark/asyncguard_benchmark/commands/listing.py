@@ -8,7 +8,7 @@ from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
 from asyncguard_benchmark.commands.run import chosen
-from asyncguard_benchmark.harness.arms import ARMS, SWITCHES, Arm
+from asyncguard_benchmark.harness.arms import ALL_SWITCHES, ARMS, SWITCHES, Arm
 from asyncguard_benchmark.harness.players import guarded, plain
 from asyncguard_benchmark.harness.registry import agent_class
 from asyncguard_benchmark.harness.scenario import Composition, SubTask
@@ -148,7 +148,7 @@ def _players() -> Rows:
 def _arms() -> Rows:
     rows = []
     for name, arm in ARMS.items():
-        on = [switch for switch in SWITCHES if switch in arm.switched_on]
+        on = [switch for switch in ALL_SWITCHES if switch in arm.switched_on]
         off = [switch for switch in SWITCHES if switch not in arm.switched_on]
         said = on if len(on) < len(off) else ["all but " + ", ".join(off)] if off else ["all"]
         rows.append({"name": name, "kind": arm.kind.value, "on": [*said, *_beyond_switches(arm)]})

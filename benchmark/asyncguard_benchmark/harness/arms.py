@@ -5,6 +5,8 @@ premature, dependency and conflict judge a call by the calls that are open, dupl
 completion does not let a run end on results that are outstanding. They come with ledger and waiting, on which they
 rest. *Content* guards judge a call by itself: arguments, clarification, scope, capacity, trust. The *features* of the
 runtime (ledger, waiting, task view, references) change what an agent is told and when, without judging anything.
+Two switches are off by default: provenance, which judges content, and memory, a view for the model. Each has the arms
+``with-`` it beside everything else and ``only-`` it, and is in no family and in no other arm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, GuardConfig, Siblings
+from asyncguard.config import (
+    FEATURE_NAMES,
+    GUARD_NAMES,
+    OPT_IN_NAMES,
+    RECOVERY_NAMES,
+    GuardConfig,
+    Siblings,
+)
 from asyncguard_benchmark.errors import UnknownNameError
 
 ALL = "all"
@@ -27,7 +36,11 @@ SIBLINGS = "siblings-"
 """Begins the names of the arms with all guards and another `Siblings` rule than the default."""
 
 SWITCHES: tuple[str, ...] = (*GUARD_NAMES, *FEATURE_NAMES)
-"""Every guard and feature that can be on or off; what is done about faults of tools is switched by `RECOVERY_ARMS`."""
+"""Every guard and feature that is on by default; what is done about faults of tools is switched by `RECOVERY_ARMS`."""
+ALL_SWITCHES: tuple[str, ...] = (*SWITCHES, *OPT_IN_NAMES)
+"""The same with those that are off by default, which no experiment plays unless it names their arms."""
+WITH = "with-"
+"""Begins the names of the arms with everything that is on by default and one switch that is not."""
 TIMING_GUARDS = ("grounding", "premature", "dependency", "conflict", "duplicate", "completion")
 CONTENT_GUARDS = tuple(name for name in GUARD_NAMES if name not in TIMING_GUARDS)
 
@@ -47,6 +60,8 @@ class ArmKind(StrEnum):
     """The same guards again with another seed (A/A), with another rule for calls of one message, or not heeded."""
     COALITION = "coalition"
     """Exactly the switches that its name lists."""
+    OPT_IN = "opt_in"
+    """All guards and one switch that is off by default."""
     OWN = "own"
     """Another arm, and guards of the user's own beside it."""
     RECOVERY = "recovery"
@@ -82,7 +97,7 @@ class Arm:
     @property
     def switched_on(self) -> frozenset[str]:
         """The guards and features that are on."""
-        return frozenset(name for name in SWITCHES if getattr(self.config, name))
+        return frozenset(name for name in ALL_SWITCHES if getattr(self.config, name))
 
     def to_json(self) -> dict[str, Any]:
         """Return everything that the arm says, as plain JSON."""
@@ -106,7 +121,8 @@ def _arms() -> dict[str, Arm]:
     left_out = {f"without-{name}": everything.with_switches({name: False}) for name in SWITCHES}
     # A guard on its own has the switches that it needs beside it: pending calls are read from the
     # ledger, and a call that is held back needs waiting.
-    alone = {f"only-{name}": _exactly("ledger", "waiting", name) for name in SWITCHES}
+    alone = {f"only-{name}": _exactly("ledger", "waiting", name) for name in ALL_SWITCHES}
+    added = {f"{WITH}{name}": everything.with_switches({name: True}) for name in OPT_IN_NAMES}
     families = {
         TIMING: _exactly("ledger", "waiting", *TIMING_GUARDS),
         CONTENT: _exactly(*CONTENT_GUARDS),
@@ -122,6 +138,7 @@ def _arms() -> dict[str, Arm]:
         },
         "without-wording": Arm(kind=ArmKind.LEAVE_ONE_OUT, wording=False),
         **{name: Arm(kind=ArmKind.ONE_IN, config=config) for name, config in alone.items()},
+        **{name: Arm(kind=ArmKind.OPT_IN, config=config) for name, config in added.items()},
         SHAM: Arm(kind=ArmKind.SHAM, config=families[FEATURES], sham=True),
         # Only the ledger beside the guards: the agent is to see what it sees without any.
         SHADOW: Arm(kind=ArmKind.CONTROL, config=_shadow()),
@@ -187,8 +204,8 @@ _NOTHING = "nothing"
 
 
 def coalition_name(switches: frozenset[str]) -> str:
-    """Return the name of the arm with exactly these switches on: they, joined by "+" in the order of `SWITCHES`."""
-    return "+".join(name for name in SWITCHES if name in switches) or _NOTHING
+    """Return the name of the arm with exactly these switches on: they, joined by "+" in the order of `ALL_SWITCHES`."""
+    return "+".join(name for name in ALL_SWITCHES if name in switches) or _NOTHING
 
 
 def with_rules(name: str, rules: Sequence[str]) -> str:
@@ -220,9 +237,9 @@ def arm_of(name: str) -> Arm:
     if beginning == DROPPED and number.isdecimal():
         return Arm(kind=ArmKind.CONTROL, config=GuardConfig.none(), drops=int(number))
     names = [] if name == _NOTHING else name.split("+")
-    unknown = sorted(set(names) - set(SWITCHES))
+    unknown = sorted(set(names) - set(ALL_SWITCHES))
     if unknown:
         raise UnknownNameError(
-            f"there is no arm {name!r}; see `bench list arms`, or join switches by '+': {', '.join(SWITCHES)}"
+            f"there is no arm {name!r}; see `bench list arms`, or join switches by '+': {', '.join(ALL_SWITCHES)}"
         )
     return Arm(kind=ArmKind.COALITION, config=_exactly(*names))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from asyncguard.config import GUARD_NAMES
+from asyncguard.config import GUARD_NAMES, OPT_IN_GUARDS
 from asyncguard_benchmark.harness.ablation.findings import (
     Detection,
     GuardDetections,
@@ -98,7 +98,8 @@ def _objections(shadowed: Episode) -> dict[int, dict[str, str]]:
 def shadow_of(setup: Setup, runs: Sequence[JudgedRun]) -> Shadow:
     """Return precision and recall of every guard that judges calls."""
     said = {guard for run in runs for call in run.calls for guard in call.objections}
-    own = sorted(said.difference(GUARD_NAMES))
+    own = [name for name in OPT_IN_GUARDS if name in said]
+    own += sorted(said.difference(GUARD_NAMES, OPT_IN_GUARDS))
     return Shadow(
         setup=setup,
         episodes=len(runs),

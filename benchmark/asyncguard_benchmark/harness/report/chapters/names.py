@@ -12,6 +12,7 @@ _KINDS = (
     ArmKind.FAMILY,
     ArmKind.LEAVE_ONE_OUT,
     ArmKind.ONE_IN,
+    ArmKind.OPT_IN,
     ArmKind.OWN,
     ArmKind.SHAM,
     ArmKind.CONTROL,

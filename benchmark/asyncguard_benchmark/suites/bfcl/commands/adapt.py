@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.commands.provenance import say_provenance
 from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
+from asyncguard_benchmark.harness.provenance import Judged, judged_task
 from asyncguard_benchmark.suites.bfcl.commands.play import play
 from asyncguard_benchmark.suites.bfcl.figures import static_figures
 from asyncguard_benchmark.suites.bfcl.package import read_package
+from asyncguard_benchmark.suites.bfcl.projections import TaskKind
 from asyncguard_benchmark.suites.bfcl.reading import Source, read_source
 from asyncguard_benchmark.suites.bfcl.replay import dynamic_figures
+from asyncguard_benchmark.suites.bfcl.tasks import build_tasks
 from asyncguard_benchmark.suites.bfcl.terms import RELEASES
 from asyncguard_benchmark.suites.bfcl.worlds import worker
 
@@ -32,13 +36,15 @@ def execute(options: Namespace) -> int:
     release = RELEASES.get(source.package.version)
     if options.check:
         return _say(options, source, static_figures(source), release.static if release else {})
-    if not options.replay and not options.compose:
+    if not (options.replay or options.provenance or options.compose):
         raise NothingAskedError(
-            "say what to do: --check, --replay, or --compose S2=60,C2=60 to play"
+            "say what to do: --check, --replay, --provenance, or --compose S2=60,C2=60 to play"
         )
     _allowed(options, source)
     if options.compose:
         return play(options, source)
+    if options.provenance:
+        return _provenance(options, source)
     return _say(options, source, _replayed(source), release.dynamic if release else {})
 
 
@@ -66,6 +72,18 @@ def _replayed(source: Source) -> Mapping[str, Any]:
                 f"a class of {source.package.place} cannot be imported: {problem}; MathAPI needs mpmath: "
                 "`pip install mpmath`"
             ) from problem
+
+
+def _provenance(options: Namespace, source: Source) -> int:
+    with worker(source.package.unpacked()) as sandbox:
+        built = build_tasks(source, map(TaskKind, options.kinds), sandbox)
+    groups: dict[str, list[Judged]] = {kind: [] for kind in options.kinds}
+    for task in built.tasks:
+        schemas = {each["name"]: each["parameters"] for each in task.initial_state["documents"]}
+        kind = "" if task.origin is None else task.origin.kind.partition(",")[0]
+        groups[kind] += judged_task(task, schemas)
+    say_provenance(groups, as_json=options.json)
+    return 0
 
 
 def _say(

@@ -70,6 +70,11 @@ def add_adapt(formats: Any) -> None:
         metavar="S2=N,C2=M",
         help="play compositions drawn from the single tasks: how many of each kind",
     )
+    actions.add_argument(
+        "--provenance",
+        action="store_true",
+        help="run the ground truth, and measure the guard provenance on the values of its calls",
+    )
     made.add_argument(
         "--run-foreign-code", action="store_true", help="allow the tools of the package to run"
     )

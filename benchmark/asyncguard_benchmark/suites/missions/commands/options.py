@@ -13,6 +13,7 @@ examples:
   asyncguard bench missions score ua.jsonl --trajectories upta.jsonl --json | jq '.trajectories'
   asyncguard bench missions list --json | jq '.missing_held_out'
   asyncguard bench missions validate --domains travel
+  asyncguard bench missions provenance                    false alarms and recall of the guard provenance
 """
 _LIST_EXAMPLES = """\
 examples:
@@ -29,6 +30,15 @@ examples:
 Every proof runs on every mission: the gold is executed, each edge is needed and the rest commutes; each value stands
 where its source says; later missions cannot be solved without the history nor asked values be known before the reply;
 no call answers a chat; messages are written freely and not to be solved by copying words. Exit status 1 if one fails.
+"""
+_PROVENANCE_EXAMPLES = """\
+examples:
+  asyncguard bench missions provenance
+  asyncguard bench missions provenance --domains mail,files --json | jq '.all.recall'
+
+The guard judges every value of a required argument of the gold, which was said, so that each alarm is false; the same
+place with an invented value of the same type and look, which it has to refuse; and with a value that an argument of the
+name had before, which it cannot see. Nothing is played. Without --held-out the development domains are measured.
 """
 _EXPORT_EXAMPLES = """\
 examples:
@@ -108,6 +118,15 @@ def _add_bundled(inner: Any) -> None:
         inner, "validate", "prove that the bundled missions hold", "validate", _VALIDATE_EXAMPLES
     )
     proved.add_argument("--domains", type=words, metavar="A,B", help="only these")
+    traced = _command(
+        inner,
+        "provenance",
+        "measure false alarms and recall of the guard provenance",
+        "provenance",
+        _PROVENANCE_EXAMPLES,
+    )
+    traced.add_argument("--domains", type=words, metavar="A,B", help="only these")
+    _add_split(traced)
     written = _command(
         inner,
         "export",

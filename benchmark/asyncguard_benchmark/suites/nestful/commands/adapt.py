@@ -5,18 +5,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
+from asyncguard_benchmark.commands.provenance import say_provenance
 from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
+from asyncguard_benchmark.harness.provenance import Judged, judged_task
 from asyncguard_benchmark.suites.nestful import check, replay
 from asyncguard_benchmark.suites.nestful.check import Download, differing, read_download
 from asyncguard_benchmark.suites.nestful.commands.options import limits_of
 from asyncguard_benchmark.suites.nestful.commands.play import play
+from asyncguard_benchmark.suites.nestful.tasks import make_tasks
+from asyncguard_benchmark.suites.nestful.terms import TOOLS
 
 _SHOWN = 20
 """Problems that are listed one by one."""
 
 
 class NothingAskedError(BenchmarkError):
-    """Say what shall be done: --check reads and runs nothing, --replay runs the gold calls, --compose plays."""
+    """Say what to do: --check reads and runs nothing, --replay and --provenance run the gold, --compose plays."""
 
 
 class BrokenDownloadError(BenchmarkError):
@@ -28,11 +32,13 @@ def execute(options: Namespace) -> int:
     download = read_download(options.data, options.functions)
     if options.check:
         return _check(options, download)
-    if not options.replay and not options.compose:
+    if not (options.replay or options.provenance or options.compose):
         raise NothingAskedError(NothingAskedError.__doc__)
     _allowed(options, download)
     made = replay.replay_all(download, limits_of(options), options.jobs)
     replayed = list(with_progress(made, len(download.rows), "rows"))
+    if options.provenance:
+        return _provenance(options, download, replayed)
     return (
         play(options, download, replayed)
         if options.compose
@@ -79,6 +85,18 @@ def _replay(options: Namespace, download: Download, replayed: Sequence[replay.Re
         _show(str(download.path), found, expected)
         _list([f"{name}: {why}" for name, why in reasons.items()])
     return 1 if differing(found, expected) or any(each.ended for each in replayed) else 0
+
+
+def _provenance(options: Namespace, download: Download, replayed: Sequence[replay.Replayed]) -> int:
+    made = make_tasks(download, replayed)
+    groups: dict[str, list[Judged]] = {}
+    for task in made.tasks:
+        tools = task.initial_state[TOOLS]
+        schemas = {name: each["parameters"] for name, each in tools.items()}
+        kind = "" if task.origin is None else task.origin.kind
+        groups.setdefault(f"NESTFUL, {kind}", []).extend(judged_task(task, schemas))
+    say_provenance(groups, as_json=options.json)
+    return 0
 
 
 def _print(

@@ -70,6 +70,11 @@ def add_adapt(formats: Any) -> None:
         metavar="S2=N,C2=N",
         help="play compositions: how many of which kind",
     )
+    what.add_argument(
+        "--provenance",
+        action="store_true",
+        help="run the gold calls, and measure the guard provenance on their values",
+    )
     made.add_argument("--run-foreign-code", action="store_true", help="allow the functions to run")
     made.add_argument(
         "--partial",
