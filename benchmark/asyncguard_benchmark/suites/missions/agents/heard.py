@@ -59,7 +59,8 @@ class Heard:
             case SystemMessage():
                 self.notes.append(text)
             case HumanMessage() if text.startswith(_LINE):
-                for entry in map(json.loads, text.splitlines()):
+                told = [each for each in map(json.loads, text.splitlines()) if "call_id" in each]
+                for entry in told:  # a line without a call says that there is no news
                     self.answers[entry["call_id"]] = entry["response"]
             case HumanMessage() if _NOTES in message.additional_kwargs:
                 self.notes.append(text)

@@ -1,7 +1,6 @@
 """One mission to be played, and what is kept of it."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -90,9 +89,3 @@ class Player(Protocol):
     def __call__(self, case: Case, agent: BaseChatModel) -> Played:
         """Play it to its end."""
         ...
-
-
-def digest(value: Any) -> str:
-    """Return a short name for a JSON value."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
