@@ -267,3 +267,21 @@ def test_a_file_of_other_guards_is_not_added_to(
     capsys.readouterr()
     assert main(command) != 0
     assert "play into another file with --out" in capsys.readouterr().err
+
+
+def test_an_ablation_pairs_arms_on_missions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Findings have the form of every ablation, so the report reads them; the guard mends what it should."""
+    out = tmp_path / "ablation"
+    asked = ["--agents", "stand-in", "--arms", "none,all", "--patterns", "mcsc", "--jobs", "1"]
+    command = ["missions", "ablate", *asked, "--challenges", "c2", "--out", str(out), "--json"]
+    assert main(command) == 0
+    (study,) = json.loads(capsys.readouterr().out)["studies"]
+    (effect,) = [each for each in study["effects"] if each["against"] == "none"]
+    assert (effect["arm"], effect["pairs"]) == ("all", 3)
+    assert effect["difference"]["value"] > 0
+    page = tmp_path / "page.html"
+    assert main(["report", str(out / "findings.json"), "--out", str(page)]) == 0
+    assert "stand-in, c2" in page.read_text("utf-8")
+    assert "left out" not in capsys.readouterr().err

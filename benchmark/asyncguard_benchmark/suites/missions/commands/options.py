@@ -32,6 +32,15 @@ AGENT_NAMES = (
 CHALLENGES = ("c1", "c2", "c3", "all")
 HISTORIES = ("ua", "upta")
 ROW_KEYS = ("agent", "player", "arm", "history", "regime", "observations", "seed")
+_ABLATE_EXAMPLES = """\
+examples:
+  asyncguard bench missions ablate --agents stand-in --arms none,all,without-clarification,sham --quick
+  asyncguard bench missions ablate --agents oracle,eager --regimes sync,fixed1 --quick --out ablation
+  asyncguard bench report ablation/findings.json --out missions.html
+
+Each challenge is a study of its own: arms are compared on the same missions, and intervals know that missions of one
+dialogue belong together. The same command again goes on where an interrupted run stopped.
+"""
 _RUN_EXAMPLES = """\
 examples:
   asyncguard bench missions run --agents oracle,inventing --arms none,all --quick --out missions.jsonl
@@ -141,10 +150,8 @@ def add_missions(commands: Any) -> None:
 
 
 def _add_run(inner: Any) -> None:
-    """Add the command that plays."""
+    """Add the commands that play."""
     made = _command(inner, "run", "play the bundled missions", "run", _RUN_EXAMPLES)
-    add_names(made, "--agents", AGENT_NAMES, ("oracle",))
-    add_players(made)
     made.add_argument(
         "--arms",
         type=words,
@@ -152,6 +159,27 @@ def _add_run(inner: Any) -> None:
         metavar="A,B",
         help="guards; see `bench list arms`; also ask-hint, a sentence in the prompt",
     )
+    _add_played(made)
+    add_out(made, "missions.jsonl", "appended to")
+    text = "play agents under the arms of an ablation, paired on missions"
+    made = _command(inner, "ablate", text, "ablate", _ABLATE_EXAMPLES)
+    made.add_argument(
+        "--arms",
+        type=words,
+        metavar="A,B",
+        help="all arms of an ablation by default; see `bench list arms`",
+    )
+    made.add_argument(
+        "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
+    )
+    _add_played(made)
+    add_out(made, "missions-ablation", "where runs and findings go", "DIR")
+
+
+def _add_played(made: Any) -> None:
+    """Add what is played, by whom and how."""
+    add_names(made, "--agents", AGENT_NAMES, ("oracle",))
+    add_players(made)
     add_names(made, "--challenges", CHALLENGES, CHALLENGES[:3])
     add_names(made, "--histories", HISTORIES, (), "instead of those of the challenges: ")
     add_regimes(made, "sync")
@@ -169,7 +197,6 @@ def _add_run(inner: Any) -> None:
     made.add_argument("--patterns", type=words, default=(), metavar="sssm,mstt", help="only these")
     _add_split(made)
     add_jobs(made)
-    add_out(made, "missions.jsonl", "appended to")
 
 
 def _add_bundled(inner: Any) -> None:

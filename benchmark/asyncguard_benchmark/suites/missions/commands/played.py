@@ -61,13 +61,14 @@ def scored(rows: Iterable[PlayedRow], by: Sequence[str]) -> list[Condition]:
     found = []
     for place, group in groups.items():
         judged = [(row, judge(row.entry)) for row in group.values()]
-        parts = {part: [each for each in judged if _is_in(part, each[0])] for part in _PARTS}
+        parts = {part: [each for each in judged if is_part(part, each[0])] for part in _PARTS}
         figures = {part: _figures(each) for part, each in parts.items() if each}
         found.append(Condition(names=dict(zip(by, place, strict=True)), parts=figures))
     return found
 
 
-def _is_in(part: str, row: PlayedRow) -> bool:
+def is_part(part: str, row: PlayedRow) -> bool:
+    """Return True if a run belongs to a challenge; `all` holds every run."""
     if part == "all":
         return True
     if part == "c1":
@@ -77,7 +78,7 @@ def _is_in(part: str, row: PlayedRow) -> bool:
 
 def _figures(judged: Sequence[tuple[PlayedRow, Verdict]]) -> dict[str, Any]:
     verdicts = [verdict for _, verdict in judged]
-    early = [_prematurity(row) for row, _ in judged]
+    early = [premature_calls(row) for row, _ in judged]
     interventions: dict[str, int] = {}
     for row, _ in judged:
         for each in row.value["notes"].get("interventions", ()):
@@ -98,7 +99,7 @@ def _figures(judged: Sequence[tuple[PlayedRow, Verdict]]) -> dict[str, Any]:
     }
 
 
-def _prematurity(row: PlayedRow) -> tuple[int, int | None] | None:
+def premature_calls(row: PlayedRow) -> tuple[int, int | None] | None:
     """Return the premature calls of a run and those of them that were needed; None if a call fits nothing."""
     places = {each["number"]: place for place, each in enumerate(row.value["calls"])}
     calls = [

@@ -1,7 +1,8 @@
 """``bench missions run``: play the bundled missions into a file, and go on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
@@ -14,6 +15,7 @@ from asyncguard_benchmark.suites.missions.dialogues import History
 from asyncguard_benchmark.suites.missions.played_rows import (
     MissionFile,
     OtherSettingsError,
+    PlayedRow,
     RunKey,
     read_played,
 )
@@ -34,31 +36,46 @@ class NothingToPlayError(BenchmarkError):
 
 def execute(options: Namespace) -> int:
     """Run the command."""
-    for arm in options.arms:
-        if arm != ASK_HINT:
-            arm_of(arm)  # a mistake is told at once
-    cells = _grid(options).cells()
-    with MissionFile(options.out) as file:
-        if file.repaired:
-            notice(
-                f"{options.out}: an unfinished last line was taken away; its mission is played again"
-            )
-        _check_settings(cells, file.known, options)
-        missing = [cell for cell in cells if cell.key not in file.known]
-        if len(missing) < len(cells):
-            notice(
-                f"{len(cells) - len(missing)} of {len(cells)} missions are in {options.out} already"
-            )
-        played = play_all(missing, options.jobs)
-        for row in with_progress(played, len(missing), what="missions"):
-            file.add(row, line_of(row["run"]["dialogue"]))
-    wanted = {cell.key for cell in cells}
-    rows = [each for each in read_played(options.out) if each.key in wanted]
+    cells = asked(options, options.arms).cells()
+    rows = played_into(options.out, cells, options.jobs)
     say(scored(rows, ("agent", "player", "arm", "regime")), options, [str(options.out)])
     return 0
 
 
-def _grid(options: Namespace) -> Grid:
+def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]:
+    """Play what a file does not hold yet, and return the runs that were asked for.
+
+    Args:
+        path: The file; it keeps what it holds.
+        cells: The runs.
+        jobs: Processes.
+
+    Raises:
+        OtherSettingsError: it holds such runs under other guards or missions.
+    """
+    with MissionFile(path) as file:
+        if file.repaired:
+            notice(f"{path}: an unfinished last line was taken away; its mission is played again")
+        _check_settings(cells, file.known, path)
+        missing = [cell for cell in cells if cell.key not in file.known]
+        if len(missing) < len(cells):
+            notice(f"{len(cells) - len(missing)} of {len(cells)} missions are in {path} already")
+        for row in with_progress(play_all(missing, jobs), len(missing), what="missions"):
+            file.add(row, line_of(row["run"]["dialogue"]))
+    wanted = {cell.key for cell in cells}
+    return [each for each in read_played(path) if each.key in wanted]
+
+
+def asked(options: Namespace, arms: Sequence[str]) -> Grid:
+    """Return the runs that a command line asks for, under some arms.
+
+    Raises:
+        NothingToPlayError: no dialogue is of the part and the patterns.
+        UnknownNameError: there is no such arm.
+    """
+    for arm in arms:
+        if arm != ASK_HINT:
+            arm_of(arm)  # a mistake is told at once
     split = Split.HELD_OUT if options.held_out else Split.DEVELOPMENT
     patterns = options.patterns or (QUICK if options.quick else ())
     dialogues = [
@@ -73,7 +90,7 @@ def _grid(options: Namespace) -> Grid:
         challenges=options.challenges,
         agents=options.agents,
         players=options.players,
-        arms=options.arms,
+        arms=arms,
         histories=[History(each) for each in options.histories],
         regimes=[Regime(each) for each in options.regimes],
         observations=Observations(options.observations),
@@ -82,12 +99,12 @@ def _grid(options: Namespace) -> Grid:
     )
 
 
-def _check_settings(cells: Sequence[Cell], known: dict[RunKey, str], options: Namespace) -> None:
+def _check_settings(cells: Sequence[Cell], known: Mapping[RunKey, str], path: Path) -> None:
     others = {
         cell.arm for cell in cells if cell.key in known and known[cell.key] != cell.settings()
     }
     if others:
         raise OtherSettingsError(
-            f"{options.out} was played under other guards or missions than those of this release (arms: "
+            f"{path} was played under other guards or missions than those of this release (arms: "
             f"{', '.join(sorted(others))}); it can be scored, but not added to: play into another file with --out"
         )

@@ -310,8 +310,9 @@ class MissionModel(PlainChatModel):
         return chat.news(told) if told else message
 
 
-def _own(tool: str, call_id: str, **arguments: Any) -> ToolCall:
-    return ToolCall(name=tool, args=arguments, id=call_id, type="tool_call")
+def _own(name: str, call_id: str, **arguments: Any) -> ToolCall:
+    """Return a call of a tool that is part of the protocol."""
+    return ToolCall(name=name, args=arguments, id=call_id, type="tool_call")
 
 
 def _calls_told(message: BaseMessage) -> Sequence[str]:
