@@ -36,7 +36,9 @@ def execute(options: Namespace) -> int:
     """Run the command."""
     arms = options.arms or EVERY_ARM
     if ASK_HINT in arms:
-        raise UnknownNameError(f"{ASK_HINT} has no guards to compare: play it by `bench missions run`")
+        raise UnknownNameError(
+            f"{ASK_HINT} has no guards to compare: play it by `bench missions run`"
+        )
     cells = asked(options, arms).cells()
     rows = played_into(options.out / _FILE, cells, options.jobs)
     found = findings_of(rows, cells, options)
