@@ -4,7 +4,12 @@ from dataclasses import fields
 from itertools import pairwise
 
 from asyncguard import ToolSpec
-from asyncguard_benchmark.harness.players.declarations import own_specs, specs_of, takes_from
+from asyncguard_benchmark.harness.players.declarations import (
+    mode_of,
+    own_specs,
+    specs_of,
+    takes_from,
+)
 from asyncguard_benchmark.services.catalogue import toolset_of
 from asyncguard_benchmark.suites.asynctool.dataset import independent_tasks, solved_tasks
 from tests.benchmark.builders import LITE
@@ -54,4 +59,4 @@ def test_specs_declare_only_tools_of_the_composition() -> None:
         specs = specs_of(each, declared=True)
         known = {spec.name for spec in specs}
         assert all(set(getattr(spec, "takes_from") or ()) <= known for spec in specs)  # noqa: B009
-    assert [getattr(each, "takes_from") for each in own_specs(LITE[0])][:2] == [(), ()]  # noqa: B009
+    assert [getattr(each, "takes_from") for each in own_specs(mode_of(LITE[0]))][:2] == [(), ()]  # noqa: B009

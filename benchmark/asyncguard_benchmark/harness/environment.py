@@ -14,10 +14,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from asyncguard_benchmark.errors import UnknownSubTaskError
-from asyncguard_benchmark.harness.fault_pipeline import Pipeline
+from asyncguard_benchmark.harness.fault_pipeline import Outcome, Pipeline
 from asyncguard_benchmark.harness.faults import Firing
 from asyncguard_benchmark.harness.foreign import foreign_tools
 from asyncguard_benchmark.harness.saved_form import Count, Truth, saved_form
@@ -86,18 +86,28 @@ class Counters:
     """True if the cap on assistant messages ended the run."""
 
 
-class Environment:
-    """The world of one composition: the tools of each sub-task and their faults, under the message clock."""
+class Toolbox(Protocol):
+    """Tools of one task, which can be called."""
 
-    def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
-        self.composition = composition
+    def call(self, number: int, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Make one call; never raise for what an agent wrote."""
+        ...
+
+
+class MessageClock:
+    """The tools of some tasks under the message clock."""
+
+    def __init__(self, tools: Mapping[str, Toolbox], regime: Regime, seed: int) -> None:
+        """Start at tick 0.
+
+        Args:
+            tools: Id of a task -> its tools.
+            regime: How late results come.
+            seed: Seed of random delays.
+        """
         self.regime = regime
         self._seed = seed
-        foreign = foreign_tools()
-        self._tools = {
-            task.id: Pipeline(task, composition.faults, foreign.get(task.id))
-            for task in composition.sub_tasks
-        }
+        self._tools = tools
         self._issued: Counter[str] = Counter()
         self._records: list[CallRecord] = []
         self._raised: dict[int, Exception] = {}
@@ -151,7 +161,7 @@ class Environment:
         Tool and arguments may be wrong in any way: that is a result like any other.
 
         Raises:
-            UnknownSubTaskError: the composition holds no such sub-task.
+            UnknownSubTaskError: there is no such task.
         """
         tools = self._tools.get(task_id)
         if tools is None:
@@ -201,6 +211,19 @@ class Environment:
     def note_truncated(self) -> None:
         """Note that the cap on assistant messages ended the run."""
         self._counters = replace(self._counters, truncated=True)
+
+
+class Environment(MessageClock):
+    """The world of one composition: the tools of each sub-task and their faults, under the message clock."""
+
+    def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
+        foreign = foreign_tools()
+        tools = {
+            task.id: Pipeline(task, composition.faults, foreign.get(task.id))
+            for task in composition.sub_tasks
+        }
+        super().__init__(tools, regime, seed)
+        self.composition = composition
 
 
 def most_rounds(composition: Composition) -> int:

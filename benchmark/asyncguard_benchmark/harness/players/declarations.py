@@ -53,13 +53,24 @@ def mode_of(composition: Composition) -> Mode:
     return Mode.BACKGROUND if len(composition.sub_tasks) == 1 else Mode.AUTO
 
 
-def own_specs(composition: Composition) -> list[ToolSpec]:
+def specs_of_tools(tools: Mapping[str, Tool], task: str, mode: Mode) -> list[ToolSpec]:
+    """Return the declarations of the tools of one task of which no solutions are known.
+
+    Args:
+        tools: The tools by name.
+        task: Id of the task.
+        mode: Whether a caller waits for a call.
+    """
+    return [_spec(tool, {task: tuple(tools)}, mode, None) for tool in tools.values()]
+
+
+def own_specs(mode: Mode) -> list[ToolSpec]:
     """Return the declarations of the tools that are part of the protocol."""
     instant = [
         ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND, takes_from=())
         for name in (IDLE_TOOL, UNREADABLE_TOOL)
     ]
-    return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode_of(composition))]
+    return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode)]
 
 
 _Api = tuple[str, str, tuple[str, ...]]

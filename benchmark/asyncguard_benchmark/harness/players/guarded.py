@@ -22,10 +22,10 @@ from typing_extensions import override
 
 from asyncguard import AsyncGuardMiddleware, GuardConfig, Observer, Ports, ToolSpec, build_agent
 from asyncguard_benchmark.harness.chat_model import PlainChatModel
-from asyncguard_benchmark.harness.environment import Environment, most_rounds
+from asyncguard_benchmark.harness.environment import Environment, MessageClock, most_rounds
 from asyncguard_benchmark.harness.episode import Episode, Run, finished
 from asyncguard_benchmark.harness.players.answers import AnswerBook
-from asyncguard_benchmark.harness.players.declarations import own_specs, specs_of
+from asyncguard_benchmark.harness.players.declarations import mode_of, own_specs, specs_of
 from asyncguard_benchmark.harness.players.interventions import Watcher
 from asyncguard_benchmark.harness.players.refusals import Refuser
 from asyncguard_benchmark.harness.players.ticks import LONGEST_BACK_OFF, TickClock, TickExecutor
@@ -83,7 +83,7 @@ class ProtocolModel(PlainChatModel):
     agent: SkipValidation[Runnable[LanguageModelInput, AIMessage]]
     """The agent, with its tools bound on the native surface."""
     translation: SkipValidation[Translation]
-    environment: SkipValidation[Environment]
+    environment: SkipValidation[MessageClock]
     heard: SkipValidation[list[BaseMessage]]
     """The conversation as the agent was last sent it, and its answer."""
 
@@ -170,7 +170,7 @@ def _play(
 ) -> Episode:
     stage = _stage(composition, agent, run, setting)
     given = {"messages": [], "tasks": list(stage.tasks)}
-    result = _run(build(stage).ainvoke(given))
+    result = on_own_loop(build(stage).ainvoke(given))
     if result["report"]["reason"] == "max_model_turns":
         stage.environment.note_truncated()
     settings = {
@@ -208,7 +208,7 @@ class _Inline(ThreadPoolExecutor):
         return future
 
 
-def _run(episode: Coroutine[Any, Any, Any]) -> Any:
+def on_own_loop(episode: Coroutine[Any, Any, Any]) -> Any:
     """Run an episode on a loop of its own.
 
     `asyncio.run` would install a signal handler, which in this version of Python describes the whole state of the run
@@ -252,10 +252,10 @@ def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Se
         environment=environment,
         model=_model(composition, agent, run, setting, book=book, refuser=refuser),
         tools=[
-            *map(_unreachable, listed.values()),
-            *_OWN_TOOLS,
+            *map(unreachable_tool, listed.values()),
+            *OWN_TOOLS,
         ],
-        specs=[*specs_of(composition, declared=setting.declared), *own_specs(composition)],
+        specs=[*specs_of(composition, declared=setting.declared), *own_specs(mode_of(composition))],
         config=config,
         ports=ports,
         tasks=[{"id": task.id, "goal": task.query} for task in composition.sub_tasks],
@@ -309,11 +309,12 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseToo
 
 
 @cache
-def _unreachable(tool: Tool) -> BaseTool:
+def unreachable_tool(tool: Tool) -> BaseTool:
+    """Return a tool as the runtime is offered it; the environment's executor makes its calls."""
     return _tool(tool.name, tool.description, tool.parameters)
 
 
-_OWN_TOOLS = tuple(
+OWN_TOOLS = tuple(
     _tool(name, "Part of the protocol.", {"type": "object", "properties": properties})
     for name, properties in {
         IDLE_TOOL: {},

@@ -13,7 +13,7 @@ from asyncguard.errors import ToolFault
 from asyncguard.runtime.executors.port import Completion, Health, Job
 from asyncguard_benchmark.errors import BenchmarkError, ToolFailure
 from asyncguard_benchmark.harness import fault_modes
-from asyncguard_benchmark.harness.environment import CallRecord, Environment
+from asyncguard_benchmark.harness.environment import CallRecord, MessageClock
 from asyncguard_benchmark.harness.players.translation import (
     IDLE_TOOL,
     UNKNOWN_TOOL,
@@ -47,7 +47,7 @@ class _Resting:
 class TickExecutor:
     """Executor over an environment: effects happen at once, completions come when the environment says so."""
 
-    def __init__(self, environment: Environment, *, idle_waits: bool = False) -> None:
+    def __init__(self, environment: MessageClock, *, idle_waits: bool = False) -> None:
         """Make an executor for one episode.
 
         Args:
@@ -152,7 +152,7 @@ def _noted(job: Job) -> Completion:
 class TickClock:
     """Time in ticks. Grace and linger are fractions of a tick and pass without advancing; a wait advances by one."""
 
-    def __init__(self, environment: Environment, executor: TickExecutor) -> None:
+    def __init__(self, environment: MessageClock, executor: TickExecutor) -> None:
         self._environment = environment
         self._executor = executor
 

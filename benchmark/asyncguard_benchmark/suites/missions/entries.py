@@ -39,6 +39,10 @@ class Entry:
     """True if the published matcher gave up on it."""
     stored_optimal: bool | None = None
     """True if the file says that no step was too many."""
+    without_step: int = 0
+    """Messages of the agent that led to no step, say as all their calls were refused; each costs a round."""
+    pending_at_end: int = 0
+    """Results that had not arrived when the answer was given."""
 
     @property
     def position(self) -> int:

@@ -1,8 +1,8 @@
-"""The missions: a bundled suite that is being written, and scorers for result files in the published shape."""
+"""The missions: a bundled suite with agents and players of its own, and scorers for result files."""
 
 from asyncguard_benchmark.harness.suites import BenchmarkSuite
 
 SUITE = BenchmarkSuite(
-    summary="missions of one dialogue after each other; result files are scored by `bench missions`",
+    summary="missions of one dialogue after each other; played and scored by `bench missions`",
     commands=(".commands.options:add_missions",),
 )

@@ -3,10 +3,55 @@
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_names, described, words
+from asyncguard_benchmark.commands.arguments import (
+    add_command,
+    add_jobs,
+    add_names,
+    add_out,
+    described,
+    positive,
+    words,
+)
+from asyncguard_benchmark.commands.play_options import add_players, add_regimes
 
 SCORERS = ("strict", "compat")
 EXCEPTIONS = ("relabel", "leave-out")
+AGENT_NAMES = (
+    "oracle",
+    "serial",
+    "asks-always",
+    "inventing",
+    "stand-in",
+    "stale",
+    "forgetful",
+    "calls-in-chat",
+    "answers-early",
+    "eager",
+    "out-of-order",
+)
+CHALLENGES = ("c1", "c2", "c3", "all")
+HISTORIES = ("ua", "upta")
+ROW_KEYS = ("agent", "player", "arm", "history", "regime", "observations", "seed")
+_ABLATE_EXAMPLES = """\
+examples:
+  asyncguard bench missions ablate --agents stand-in --arms none,all,without-clarification,sham --quick
+  asyncguard bench missions ablate --agents oracle,eager --regimes sync,fixed1 --quick --out ablation
+  asyncguard bench report ablation/findings.json --out missions.html
+
+Each challenge is a study of its own: arms are compared on the same missions, and intervals know that missions of one
+dialogue belong together. The same command again goes on where an interrupted run stopped.
+"""
+_RUN_EXAMPLES = """\
+examples:
+  asyncguard bench missions run --agents oracle,inventing --arms none,all --quick --out missions.jsonl
+  asyncguard bench missions run --agents eager --players plain --regimes sync,fixed1 --patterns sssm,mstt
+  asyncguard bench missions run --agents oracle --challenges all --histories ua,upta --held-out
+
+Every mission is played alone, with the gold of the earlier ones as its history. Challenges: c1 are missions of several
+calls with calls in the history, c2 later missions with texts alone, c3 the same with calls, all is every mission with
+texts. A run ends at the first step that fits no call of the gold by name, unless --play-on is given. The same command
+again goes on where an interrupted run stopped.
+"""
 _EXAMPLES = """\
 examples:
   asyncguard bench missions score gpt.jsonl               every figure, by both scorers
@@ -14,6 +59,7 @@ examples:
   asyncguard bench missions list --json | jq '.missing_held_out'
   asyncguard bench missions validate --domains travel
   asyncguard bench missions provenance                    false alarms and recall of the guard provenance
+  asyncguard bench missions run --agents oracle,inventing --quick --out missions.jsonl
 """
 _LIST_EXAMPLES = """\
 examples:
@@ -59,6 +105,8 @@ otherwise are listed. More files are repeats of the same missions, in the order 
 together, intervals know that missions of one dialogue belong together. Files after --trajectories were played with the
 calls of earlier missions in the history (C3), FILE without them (C2).
 
+FILE may also be what `bench missions run` wrote: then each condition, split by --by, has its line for every challenge.
+
 Two models are treated apart in the published analysis, and here only if asked. `--published-exceptions relabel` (files
 named xlam) takes the names as right if a run makes the gold's calls one by one and lacks the end; `leave-out` (runs of
 DeepSeek-R1 and V3) leaves out time-outs, empty last steps and refusals of the provider.
@@ -90,6 +138,9 @@ def add_missions(commands: Any) -> None:
         help="the same missions in C3, as many files",
     )
     add_names(made, "--scorers", SCORERS, SCORERS)
+    add_names(
+        made, "--by", ROW_KEYS, ("agent", "player", "arm", "regime"), "split played missions: "
+    )
     made.add_argument(
         "--partial",
         action="store_true",
@@ -105,6 +156,57 @@ def add_missions(commands: Any) -> None:
         help="take the stored labels of names where they differ, instead of those of the published rule",
     )
     _add_bundled(inner)
+    _add_run(inner)
+
+
+def _add_run(inner: Any) -> None:
+    """Add the commands that play."""
+    made = _command(inner, "run", "play the bundled missions", "run", _RUN_EXAMPLES)
+    made.add_argument(
+        "--arms",
+        type=words,
+        default=("none", "all"),
+        metavar="A,B",
+        help="guards; see `bench list arms`; also ask-hint, a sentence in the prompt",
+    )
+    _add_played(made)
+    add_out(made, "missions.jsonl", "appended to")
+    text = "play agents under the arms of an ablation, paired on missions"
+    made = _command(inner, "ablate", text, "ablate", _ABLATE_EXAMPLES)
+    made.add_argument(
+        "--arms",
+        type=words,
+        metavar="A,B",
+        help="all arms of an ablation by default; see `bench list arms`",
+    )
+    made.add_argument(
+        "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
+    )
+    _add_played(made)
+    add_out(made, "missions-ablation", "where runs and findings go", "DIR")
+
+
+def _add_played(made: Any) -> None:
+    """Add what is played, by whom and how."""
+    add_names(made, "--agents", AGENT_NAMES, ("oracle",))
+    add_players(made)
+    add_names(made, "--challenges", CHALLENGES, CHALLENGES[:3])
+    add_names(made, "--histories", HISTORIES, (), "instead of those of the challenges: ")
+    add_regimes(made, "sync")
+    made.add_argument(
+        "--observations",
+        choices=("live", "recorded"),
+        default="live",
+        help="results: of the tools, or those of the gold whatever the arguments",
+    )
+    made.add_argument("--repeats", type=positive, default=1, metavar="R", help="seeds 0 to R-1")
+    made.add_argument(
+        "--play-on", action="store_true", help="go on after a step that fits no call of the gold"
+    )
+    made.add_argument("--quick", action="store_true", help="16 patterns of the development part")
+    made.add_argument("--patterns", type=words, default=(), metavar="sssm,mstt", help="only these")
+    _add_split(made)
+    add_jobs(made)
 
 
 def _add_bundled(inner: Any) -> None:

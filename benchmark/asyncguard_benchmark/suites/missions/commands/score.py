@@ -18,7 +18,9 @@ from asyncguard_benchmark.commands.output import (
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.json_lines import Reading
 from asyncguard_benchmark.harness.report.number_format import NO_DATA, number
+from asyncguard_benchmark.suites.missions.commands.played import score_played
 from asyncguard_benchmark.suites.missions.entries import Entry
+from asyncguard_benchmark.suites.missions.played_rows import is_played
 from asyncguard_benchmark.suites.missions.published_exceptions import left_out, without_end
 from asyncguard_benchmark.suites.missions.result_rows import read_results
 from asyncguard_benchmark.suites.missions.scorers.metrics import Scorer, judged_by, passed
@@ -36,6 +38,8 @@ class UnscorableError(BenchmarkError):
 
 def execute(options: Namespace) -> int:
     """Run the command."""
+    if all(is_played(path) for path in options.files):
+        return score_played(options)
     after = options.trajectories or []
     if after and len(after) != len(options.files):
         raise UnscorableError(

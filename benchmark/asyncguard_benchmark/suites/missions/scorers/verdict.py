@@ -140,13 +140,21 @@ def judge_strict(entry: Entry) -> StrictVerdict:
     rules = StrictRules(entry.graph, entry)
     found = match(rules.rules, entry.steps)
     names = match(Rules.by_names(entry.graph), entry.steps)
+    passed = found.complete and not entry.pending_at_end
+    rounds = len(entry.steps) + entry.without_step
     return StrictVerdict(
-        passed=found.complete,
-        optimal=found.complete and len(entry.steps) == entry.graph.optimal_length,
+        passed=passed,
+        optimal=passed and rounds == entry.graph.optimal_length,
         names=names,
         match=found,
-        divergence=None if found.complete else divergence(entry, rules, found),
+        divergence=None if passed else _divergence(entry, rules, found),
     )
+
+
+def _divergence(entry: Entry, rules: StrictRules, found: Match) -> Divergence:
+    if found.complete:  # then the answer came before the results
+        return Divergence(step=len(entry.steps) - 1, labels=("early_answer",), ready=())
+    return divergence(entry, rules, found)
 
 
 def judge_compat(entry: Entry, *, trusting: bool = False) -> CompatVerdict:

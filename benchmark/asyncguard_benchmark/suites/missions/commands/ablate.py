@@ -1,0 +1,142 @@
+"""``bench missions ablate``: what guards are worth in missions, with the statistics of all ablations."""
+
+import shlex
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from itertools import product
+
+from asyncguard_benchmark.commands.output import console, notice, print_json, table
+from asyncguard_benchmark.commands.report import FINDINGS
+from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.ablation.analysis import Arms, study_of
+from asyncguard_benchmark.harness.ablation.design import EVERY_ARM
+from asyncguard_benchmark.harness.ablation.findings import (
+    Findings,
+    Settings,
+    Study,
+    findings_to_json,
+    write_findings,
+)
+from asyncguard_benchmark.harness.ablation.outcomes import Outcome
+from asyncguard_benchmark.harness.ablation.setups import Setup
+from asyncguard_benchmark.harness.arms import arm_of
+from asyncguard_benchmark.harness.report.number_format import number
+from asyncguard_benchmark.suites.missions.commands.played import is_part, premature_calls
+from asyncguard_benchmark.suites.missions.commands.run import asked, played_into
+from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, digest_of
+from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Cell
+from asyncguard_benchmark.suites.missions.scorers.verdict import judge_strict
+
+_FILE = "missions.jsonl"
+_HEADS = ("study", "arm", "against", "pairs", "SR against", "difference", "95 %", "p", "adjusted p")
+
+
+def execute(options: Namespace) -> int:
+    """Run the command."""
+    arms = options.arms or EVERY_ARM
+    if ASK_HINT in arms:
+        raise UnknownNameError(
+            f"{ASK_HINT} has no guards to compare: play it by `bench missions run`"
+        )
+    cells = asked(options, arms).cells()
+    rows = played_into(options.out / _FILE, cells, options.jobs)
+    found = findings_of(rows, cells, options)
+    path = options.out / FINDINGS
+    write_findings(found, path)
+    broken = [each.setup.label for each in found.studies if each.sham and not each.sham.works]
+    if options.json:
+        print_json(findings_to_json(found))
+    else:
+        lines = [line for study in found.studies for line in _lines(study)]
+        console().print(table(_HEADS, lines))
+        console().print(f"findings: {path}; page: asyncguard bench report {path}")
+    if broken:
+        notice(f"the sham did not do its work, so there is no control: {', '.join(broken)}")
+    return 1 if broken else 0
+
+
+def findings_of(rows: Sequence[PlayedRow], cells: Sequence[Cell], options: Namespace) -> Findings:
+    """Return what the runs show: a study for each agent, player, regime and challenge."""
+    outcomes = [(row, outcome_of(row)) for row in rows]
+    studies = []
+    axes = product(options.agents, options.players, options.regimes, options.challenges)
+    for agent, player, regime, challenge in axes:
+        arms = Arms(
+            setup=Setup(
+                agent=f"{agent}, {challenge}",
+                player=player,
+                regime=regime,
+                surface="native",
+                declared=True,
+            )
+        )
+        for row, outcome in outcomes:
+            key = row.key
+            if (key.agent, key.player, key.regime) == (agent, player, regime) and is_part(
+                challenge, row
+            ):
+                place = (outcome.composition, outcome.seed)
+                arms.outcomes.setdefault(outcome.arm, {})[place] = outcome
+        if arms.outcomes:
+            studies.append(study_of(arms, None, None, resamples=options.resamples))
+    return Findings(settings=_settings(cells, options), studies=tuple(studies))
+
+
+def outcome_of(row: PlayedRow) -> Outcome:
+    """Return a run as the statistics of ablations take it; a mission's success is that of the strict scorer."""
+    notes, entry = row.value["notes"], row.entry
+    passed = judge_strict(entry).passed
+    interventions: dict[tuple[str, str], int] = {}
+    for each in notes.get("interventions", ()):
+        place = (each["guard"], each["verdict"])
+        interventions[place] = interventions.get(place, 0) + 1
+    switches = arm_of(row.key.arm).switched_on
+    early = premature_calls(row)
+    return Outcome(
+        composition=f"{row.key.dialogue}/{entry.position} {row.key.history}",
+        seed=row.key.seed,
+        sources=frozenset({row.key.dialogue}),
+        arm=row.key.arm,
+        switches=switches,
+        involved=frozenset(notes.get("involved", ())) & switches,
+        overall=passed,
+        accurate=(passed,),
+        calls=len(row.value["calls"]),
+        rounds=row.value["messages_made"] + row.value["waiting_messages"],
+        ticks=row.value["ticks"],
+        premature_needed=0 if early is None else early[1] or 0,
+        interventions=interventions,
+        refused=int(notes.get("refused", 0)),
+        refusals_wanted=int(notes.get("refusals_wanted", 0)),
+        reminded=int(notes.get("reminded", 0)),
+        reminders_wanted=int(notes.get("reminders_wanted", 0)),
+    )
+
+
+def _settings(cells: Sequence[Cell], options: Namespace) -> Settings:
+    entries = {(each.case.dialogue, each.case.mission, each.case.history) for each in cells}
+    dialogues = sorted({each.case.dialogue for each in cells})
+    return Settings(
+        version=version("asyncguard"),
+        command=shlex.join(["asyncguard", "bench", *options.argv]),
+        suite="missions, held out" if options.held_out else "missions",
+        compositions=len(entries),
+        sub_tasks=len(entries),
+        sources=len(dialogues),
+        seeds=tuple(range(options.repeats)),
+        data=digest_of([[*each] for each in sorted(entries)]),
+        configs={arm: digest_of(arm_of(arm).to_json()) for arm in {each.arm for each in cells}},
+        resamples=options.resamples,
+    )
+
+
+def _lines(study: Study) -> Iterator[tuple[str, ...]]:
+    setup = study.setup
+    for each in study.effects:
+        low, high = number(each.difference.low), number(each.difference.high)
+        yield (
+            *(f"{setup.agent} · {setup.player} · {setup.regime}", each.arm, each.against),
+            *(str(each.pairs), number(each.against_value), number(each.difference.value)),
+            *(f"{low} to {high}", number(each.p, 3), number(each.p_family, 3)),
+        )

@@ -1,0 +1,248 @@
+"""Files of played missions: JSON lines that both scorers judge without anything else.
+
+A dialogue stands on a line of its own, in the official form with what that form has no place for, before the first row
+that plays it; rows name it by its digest. A process that is killed leaves at most the last line unfinished: it is
+taken away before a run goes on, and the mission is played again.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from asyncguard_benchmark.errors import BenchmarkError, DataError
+from asyncguard_benchmark.harness.json_lines import read_lines
+from asyncguard_benchmark.suites.missions.bundled.bundle import Bundle, BundledDialogue
+from asyncguard_benchmark.suites.missions.bundled.export import official_row
+from asyncguard_benchmark.suites.missions.entries import Entry, EntryKey
+from asyncguard_benchmark.suites.missions.gold_form import graph_of, tools_of
+from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph
+from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
+from asyncguard_benchmark.suites.missions.terms import letters_of, relations_of
+
+_DIALOGUE = "dialogue_of_missions"
+"""The only key of a line that holds a dialogue."""
+_RUN = "run"
+"""Key of the name of a row."""
+
+
+class OtherSettingsError(BenchmarkError):
+    """A file was played under other guards or other missions than those of this release."""
+
+
+class RunKey(NamedTuple):
+    """Name of a run in a file."""
+
+    dialogue: str
+    mission: int
+    """Place in the dialogue, from 0."""
+    history: str
+    agent: str
+    player: str
+    arm: str
+    regime: str
+    observations: str
+    seed: int
+    play_on: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedRow:
+    """A run with the mission that it played."""
+
+    key: RunKey
+    entry: Entry
+    value: Mapping[str, Any]
+    """The row as it stands in the file."""
+
+
+def dialogue_line(bundle: Bundle, written: BundledDialogue) -> dict[str, Any]:
+    """Return a dialogue as it stands in a file."""
+    row = official_row(bundle, written)
+    beside = [
+        [
+            {"aliases": node.aliases, "uses": sorted(node.uses or ())}
+            for node in mission.graph().nodes
+        ]
+        for mission in written.missions
+    ]
+    return {**{name: row[name] for name in _FIELDS}, "beside": beside}
+
+
+_FIELDS = ("id", "messages", "answer_list", "tools", "type", "turn_type", "turn_subtypes")
+
+
+def digest_of(value: Any) -> str:
+    """Return a short name for a JSON value."""
+    return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+class MissionFile:
+    """A file that is being added to.
+
+    Raises:
+        OtherSettingsError: another process writes to it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            raise OtherSettingsError(f"{path} is being written by another process") from problem
+        self._file.seek(0)
+        whole = self._file.read()
+        self._file.truncate(whole.rfind(b"\n") + 1)
+        self.repaired = not whole.endswith(b"\n") and bool(whole)
+        """True if an unfinished line was taken away."""
+        self._dialogues: set[str] = set()
+        self.known: dict[RunKey, str] = {}
+        """Runs that the file holds, with the digest of their settings."""
+        for where, value in read_lines(path):
+            if isinstance(value, DataError):
+                raise value
+            if _DIALOGUE in value:
+                self._dialogues.add(digest_of(value[_DIALOGUE]))
+            else:
+                self.known[_key(value, where)] = value["settings"]
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def add(self, row: Mapping[str, Any], dialogue: Mapping[str, Any]) -> None:
+        """Add a run, and its dialogue if the file does not hold it."""
+        digest = digest_of(dialogue)
+        if digest not in self._dialogues:
+            self._dialogues.add(digest)
+            self._write({_DIALOGUE: dialogue})
+        self._write({**row, "dialogue_digest": digest})
+
+    def _write(self, value: Any) -> None:
+        self._file.write(
+            json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        )
+        self._file.flush()
+
+
+def is_played(path: Path) -> bool:
+    """Return True if a file holds played missions and not results in the published shape."""
+    with path.open("rb") as file:
+        return file.read(len(_DIALOGUE) + 3).startswith(b'{"' + _DIALOGUE.encode())
+
+
+def read_played(path: Path) -> Iterator[PlayedRow]:
+    """Yield the runs of a file.
+
+    Raises:
+        DataError: a line cannot be read, or names a dialogue that no line before it holds.
+        OSError: the file cannot be read.
+    """
+    dialogues: dict[str, _Dialogue] = {}
+    for where, value in read_lines(path):
+        if isinstance(value, DataError):
+            raise value
+        if _DIALOGUE in value:
+            dialogues[digest_of(value[_DIALOGUE])] = _Dialogue(value[_DIALOGUE], where)
+            continue
+        key = _key(value, where)
+        digest = value.get("dialogue_digest")
+        if digest not in dialogues:
+            raise DataError(
+                f"{where}.dialogue_digest", f"no line before it holds the dialogue {digest!r}"
+            )
+        yield PlayedRow(key=key, entry=dialogues[digest].entry(key, value), value=value)
+
+
+def _key(value: Mapping[str, Any], where: str) -> RunKey:
+    said = value.get(_RUN)
+    if not isinstance(said, dict) or said.keys() != set(RunKey._fields):
+        raise DataError(f"{where}.{_RUN}", f"expected an object with {', '.join(RunKey._fields)}")
+    return RunKey(**said)
+
+
+class _Dialogue:
+    """A dialogue of a file."""
+
+    def __init__(self, value: Mapping[str, Any], where: str) -> None:
+        self._where = where
+        self.tools = tools_of(value["tools"], f"{where}.tools")
+        self._letters = letters_of(value["type"], f"{where}.type")
+        self._relations = relations_of(
+            value["turn_type"], value["turn_subtypes"], len(self._letters), where
+        )
+        self._graphs = [
+            _with(graph_of(each, self.tools, f"{where}.answer_list[{n}]"), beside)
+            for n, (each, beside) in enumerate(
+                zip(value["answer_list"], value["beside"], strict=True)
+            )
+        ]
+        self._texts: list[list[str]] = [[]]
+        for message in value["messages"]:
+            if isinstance(message, str):
+                self._texts.append([])
+            else:
+                self._texts[-1].append(message["content"])
+
+    def entry(self, key: RunKey, value: Mapping[str, Any]) -> Entry:
+        at = key.mission
+        if not 0 <= at < len(self._graphs):
+            raise DataError(f"{self._where}.{_RUN}.mission", f"the dialogue has no mission {at}")
+        said = [text for block in self._texts[:at] for text in block]
+        if key.history == "upta":
+            said += [
+                json.dumps([dict(node.arguments), node.observation], ensure_ascii=False)
+                for graph in self._graphs[:at]
+                for node in graph.nodes
+            ]
+        return Entry(
+            key=EntryKey(key.dialogue, at),
+            letter=self._letters[at],
+            pattern=self._letters[: at + 1],
+            relation=self._relations[at],
+            graph=self._graphs[at],
+            tools=self.tools,
+            steps=tuple(_step(each) for each in value["steps"]),
+            said=(*said, self._texts[at][0]),
+            prompt_messages=value["prompt_messages"],
+            without_step=value["without_step"],
+            pending_at_end=value["pending_at_end"],
+        )
+
+
+def _with(graph: GoldGraph, beside: Sequence[Mapping[str, Any]]) -> GoldGraph:
+    return GoldGraph(
+        tuple(
+            replace(
+                node,
+                aliases=tuple(map(tuple, each["aliases"])),
+                uses=frozenset(each["uses"]),
+            )
+            for node, each in zip(graph.nodes, beside, strict=True)
+        )
+    )
+
+
+def _step(value: Mapping[str, Any]) -> Step:
+    calls = tuple(ToolCall(each["name"], each["arguments"]) for each in value["calls"])
+    return Step(calls, value["text"])
+
+
+def step_to_json(step: Step) -> dict[str, Any]:
+    """Return a step as it stands in a file."""
+    calls = [{"name": each.name, "arguments": each.arguments} for each in step.calls]
+    return {"calls": calls, "text": step.text}

@@ -1,0 +1,52 @@
+"""Tools of a mission under the clock: the real ones, or the results that the gold has on record."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from asyncguard_benchmark.harness.fault_pipeline import Outcome
+from asyncguard_benchmark.services.service import Executor, error, serialise
+from asyncguard_benchmark.suites.missions.bundled.compiler import state_digest
+from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, bits
+
+
+class Observations(StrEnum):
+    """Origin of the results of calls."""
+
+    LIVE = "live"
+    """The tools run; wrong arguments have their consequences."""
+    RECORDED = "recorded"
+    """The result of the gold's call, whatever the arguments."""
+
+
+class LiveTools:
+    """Tools that run."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def call(self, number: int, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Make one call; never raise for what an agent wrote."""
+        return Outcome(text=self._executor.call(tool, arguments))
+
+    def state(self) -> str:
+        """Return the digest of the state."""
+        return state_digest(self._executor)
+
+
+class RecordedTools:
+    """Results of the gold: of the ready call of that tool that is most like it, and else an error."""
+
+    def __init__(self, graph: GoldGraph) -> None:
+        self._graph = graph
+        self._done = graph.asks
+
+    def call(self, number: int, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Return the result on record; never raise for what an agent wrote."""
+        ready = list(bits(self._graph.ready(self._done) & self._graph.named(tool)))
+        if not ready:
+            return Outcome(text=error(f"No result of {tool} is on record for this step."))
+        nodes = self._graph.nodes
+        node = next((each for each in ready if nodes[each].arguments == arguments), ready[0])
+        self._done |= 1 << node
+        return Outcome(text=serialise(nodes[node].observation))
