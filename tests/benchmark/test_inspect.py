@@ -311,6 +311,8 @@ def test_what_a_model_said_is_sent_back_with_its_reasoning() -> None:
     assert second[2] is message
     assert second[:2] == first
     assert [each is other for each, other in zip(second, first, strict=False)] == [True, True]
+    third = conversation.request([SystemMessage("Other rules."), opening[1], kept])
+    assert third[2] is message
 
 
 _DROPPED = {
