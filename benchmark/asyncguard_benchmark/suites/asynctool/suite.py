@@ -76,5 +76,6 @@ SUITE = BenchmarkSuite(
         ".commands.options:add_harm",
         ".commands.options:add_validate",
         ".commands.options:add_calibrate",
+        ".commands.options:add_inspect_logs",
     ),
 )

@@ -52,6 +52,13 @@ examples:
 
 Killed and started again, both go on where it stopped if it is given the same --work.
 """
+_INSPECT_EXAMPLES = """\
+examples:
+  asyncguard bench inspect-logs logs/unguarded.eval logs/guarded.eval --out inspect.jsonl
+  asyncguard bench score inspect.jsonl
+
+Logs are those of `inspect eval asyncguard_benchmark/asynctool`; needs the extra `inspect`.
+"""
 
 
 def add_demo(commands: Any) -> None:
@@ -187,3 +194,16 @@ def add_calibrate(commands: Any) -> None:
         "--quick", action="store_true", help="a tenth of the search, to see that it works"
     )
     add_jobs(made)
+
+
+def add_inspect_logs(commands: Any) -> None:
+    """Add ``inspect-logs``."""
+    made = add_command(
+        commands,
+        "inspect-logs",
+        "take the episodes out of logs of Inspect, for score, compare, report and view",
+        f"{_COMMANDS}.inspect_logs",
+        _INSPECT_EXAMPLES,
+    )
+    made.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="logs of Inspect")
+    add_out(made, "inspect.jsonl", "the file of episodes, appended to")
