@@ -40,8 +40,8 @@ def shown_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return a history as a user interface shows it, without the messages written for the model.
 
     A call has a tool message once its result is there: the late result stands in the place of the
-    placeholder, and a placeholder without one is left out. A call that was not run is no error of
-    its tool.
+    placeholder, and a placeholder without one is left out. A call that was not run does not count
+    as an error of its tool.
 
     Args:
         messages: Of the state.

@@ -118,7 +118,7 @@ def test_cards_start_show_their_state_and_complete(server: Server, frontend: Fro
 
 
 def test_the_snapshot_shows_no_message_of_the_runtime(server: Server, frontend: Frontend) -> None:
-    """Each card has one result, the held back call is no error, and nothing private is sent."""
+    """Each card has one result, the held back call is not an error, and nothing private is sent."""
     path = f"{frontend.value}/hold"
     events = list(server.run(path, [ASKED], tasks=TASKS))
     snapshot = [event for event in events if event["type"] == "MESSAGES_SNAPSHOT"][-1]["messages"]
