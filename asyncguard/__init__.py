@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from asyncguard.adapters.ag_ui import AgUiAgent
     from asyncguard.adapters.graph.builder import build_agent
     from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
     from asyncguard.adapters.middleware.order import guard_middleware
@@ -86,6 +87,7 @@ _HOMES = {
     "adapters.middleware.state_schema": ("AgentInput",),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
+    "adapters.ag_ui": ("AgUiAgent",),
     "adapters.ui_events": (
         "CallEvent",
         "QuestionEvent",
@@ -100,12 +102,13 @@ _HOMES = {
     "observability.trace_file": ("TraceFile",),
     "recovery.diagnosis": ("Observation",),
 }
-_EXTRAS = {"distributed.executor": "dbos"}
+_EXTRAS = {"adapters.ag_ui": "ag_ui_langgraph", "distributed.executor": "dbos"}
 """Module to the extra that it needs; an extra has the name of its package."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Admit",
+    "AgUiAgent",
     "AgentInput",
     "Anomaly",
     "AsyncGuardMiddleware",

@@ -109,8 +109,12 @@ _BLOCKED = {
     "finder": "import sys; sys.meta_path.insert(0, type('No', (), {{'find_spec': staticmethod(lambda name, *_: "
     "(_ for _ in ()).throw(ModuleNotFoundError(name, name=name)) if name.split('.')[0] in ({names}) else None)}})()); ",
 }
-_EXTRAS = (
-    "'dbos', 'sqlalchemy', 'opentelemetry', 'langchain_openai', 'psycopg', 'agents', 'pydantic_ai'"
+_EXTRAS = ", ".join(
+    f"'{name}'"
+    for name in (
+        *("ag_ui", "ag_ui_langgraph", "dbos", "sqlalchemy", "opentelemetry", "langchain_openai"),
+        *("psycopg", "agents", "pydantic_ai"),
+    )
 )
 
 

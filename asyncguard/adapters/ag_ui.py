@@ -1,0 +1,264 @@
+"""Guarded agents over AG-UI, the protocol of CopilotKit and others, by ``ag-ui-langgraph``.
+
+That package turns LangChain's callbacks into AG-UI's events. It does not read LangGraph's stream
+``custom``, takes the end of every attempt for the result of its call, and shows the runtime's own
+messages as if users and tools had written them. This module stands on both sides of it:
+:class:`_Streamed` is the graph that it is given, and :class:`AgUiAgent` passes its events on.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from ag_ui.core import (
+    EventType,
+    RunAgentInput,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
+from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import TAG_NOSTREAM
+from langgraph.graph.state import CompiledStateGraph
+
+from asyncguard.adapters.messages.markers import is_ours
+from asyncguard.adapters.messages.render import text_of
+from asyncguard.core.calls import OPEN_STATES
+
+_PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
+"""One result in a message of the runtime; no text of tools or users holds its delimiters."""
+_OPEN = frozenset(state.value for state in OPEN_STATES)
+_CALL = "asyncguard.call"
+_OPENING = (EventType.TOOL_CALL_START, EventType.TOOL_CALL_ARGS, EventType.TOOL_CALL_END)
+
+
+def shown_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return a history as a user interface shows it, without the messages written for the model.
+
+    A call has a tool message once its result is there: the late result stands in the place of the
+    placeholder, and a placeholder without one is left out. A call that was not run does not count
+    as an error of its tool.
+
+    Args:
+        messages: Of the state.
+    """
+    late: dict[str, str] = {}
+    for message in messages:
+        data = _data(message)
+        if data.get("kind") == "results":
+            parts = [text for _, text in _PART.findall(text_of(message.content))]
+            late |= zip(data["tool_call_ids"], parts, strict=True)
+        elif data.get("kind") == "pair":
+            late |= _pair_texts(messages, message, data)
+    shown: list[AnyMessage] = []
+    synthetic: set[str] = set()
+    for message in messages:
+        kind = _data(message).get("kind")
+        if kind == "pair":
+            synthetic |= {str(call["id"]) for call in getattr(message, "tool_calls", ())}
+        elif isinstance(message, ToolMessage):
+            if message.tool_call_id not in synthetic:
+                shown += _answer(message, kind, late)
+        elif kind in (None, "interim"):
+            shown.append(message)
+    return shown
+
+
+def _data(message: AnyMessage) -> Mapping[str, Any]:
+    data = message.additional_kwargs.get("lc_data") if is_ours(message) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _pair_texts(
+    messages: Sequence[AnyMessage], pair: AnyMessage, data: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the results of the pair style, by the ids of the model's own calls."""
+    made = [str(call["id"]) for call in getattr(pair, "tool_calls", ())]
+    texts = {
+        each.tool_call_id: text_of(each.content)
+        for each in messages
+        if isinstance(each, ToolMessage)
+    }
+    ids = zip(data["tool_call_ids"], made, strict=True)
+    return {own: texts[synthetic] for own, synthetic in ids if synthetic in texts}
+
+
+def _answer(message: ToolMessage, kind: Any, late: Mapping[str, str]) -> list[AnyMessage]:
+    if kind == "placeholder":
+        if message.tool_call_id not in late:
+            return []
+        return [message.model_copy(update={"content": late[message.tool_call_id]})]
+    if kind == "not_executed":
+        return [message.model_copy(update={"status": "success"})]
+    return [message]
+
+
+class _Streamed:
+    """Graph as ``ag-ui-langgraph`` sees it; what is not here is the graph's own."""
+
+    def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any]) -> None:
+        self._graph = graph
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+    async def aget_state(self, config: RunnableConfig, **options: Any) -> Any:
+        """Return the state with the messages that are shown; see :func:`shown_messages`."""
+        state = await self._graph.aget_state(config, **options)
+        if "messages" not in (state.values or {}):
+            return state
+        values = {**state.values, "messages": shown_messages(state.values["messages"])}
+        return state._replace(values=values)
+
+    async def astream_events(self, input: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
+        """Yield LangChain's events, with those of the stream ``custom`` as custom events.
+
+        Pieces of a message that LangGraph is not to stream are left out: ``hold_text`` asks so.
+        """
+        options["stream_mode"] = ["custom"]
+        async for event in self._graph.astream_events(input, **options):
+            if event["event"] == "on_chat_model_stream" and TAG_NOSTREAM in event.get("tags", ()):
+                continue
+            chunk = event["data"].get("chunk") if event["event"] == "on_chain_stream" else None
+            if isinstance(chunk, tuple) and chunk[-2:-1] == ("custom",):
+                told = chunk[-1]
+                name = told.get("type") if isinstance(told, dict) else None
+                event = {**event, "event": "on_custom_event", "name": name or "custom"}
+                event["data"] = told
+            elif event["event"] == "on_chat_model_end":
+                yield event  # first: it closes the text of the message
+                said = event["data"].get("output")
+                made = {"message_id": getattr(said, "id", None)}
+                made["calls"] = [call for call in getattr(said, "tool_calls", ()) if call["id"]]
+                event = {**event, "event": "on_custom_event", "name": _MADE, "data": made}
+            elif event["event"] == "on_chain_end" and isinstance(event["data"].get("output"), dict):
+                # Only snapshots of states within a run would show these messages, as they are.
+                output = {**event["data"]["output"]}
+                output.pop("messages", None)
+                event = {**event, "data": {**event["data"], "output": output}}
+            yield event
+
+
+_MADE = "asyncguard.made"
+"""Event that carries the calls of a message to :class:`AgUiAgent`, and no further."""
+
+
+class AgUiAgent:
+    """Guarded agent for AG-UI: ``add_langgraph_fastapi_endpoint(app, AgUiAgent(...), "/")``.
+
+    A card starts with the model's call, is followed by ``CUSTOM`` events of the name
+    ``asyncguard.call``, and gets its ``TOOL_CALL_RESULT`` when the call has ended: late results
+    included, once for each call, with the reason as content if the guard held it back. All
+    other events for user interfaces (:data:`UIEvent`) are ``CUSTOM`` events of their type's name.
+
+    The conversation is the thread's state. Of the messages that a client sends, only those of its
+    user are read, so a client cannot add results of tools.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        graph: CompiledStateGraph[Any, Any, Any, Any],
+        description: str | None = None,
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> None:
+        """Prepare an agent.
+
+        Args:
+            name: Name of the agent.
+            graph: Agent of ``build_agent`` or ``create_agent``, with a checkpointer.
+            description: What the agent is for.
+            config: Configuration of its runs.
+            options: Further arguments of ``ag_ui_langgraph.LangGraphAgent``.
+        """
+        self.name = name
+        self.description = description
+        # Events of LangGraph itself hold the thread's private state.
+        settings = {**options, "emit_raw_events": False}
+        self._inner: Any = LangGraphAgent(
+            name=name,
+            graph=_Streamed(graph),
+            description=description,
+            config=config,
+            **settings,
+        )
+
+    def clone(self) -> "AgUiAgent":
+        """Return an agent for one request; the endpoint asks for it."""
+        other = object.__new__(AgUiAgent)
+        other.name, other.description = self.name, self.description
+        other._inner = self._inner.clone()
+        return other
+
+    async def run(self, given: RunAgentInput) -> AsyncIterator[Any]:
+        """Run the agent.
+
+        Args:
+            given: Input of the protocol; ``state`` may hold ``tasks`` and ``cancel``.
+
+        Yields:
+            AG-UI's events.
+        """
+        said = [message for message in given.messages if message.role == "user"]
+        cards = _Cards()
+        async for event in self._inner.run(given.model_copy(update={"messages": said})):
+            for passed in cards.pass_on(event):
+                yield passed
+
+
+class _Cards:
+    """Tool cards of one run, as the client is told of them."""
+
+    def __init__(self) -> None:
+        self._guarded: set[str] = set()
+
+    def pass_on(self, event: Any) -> list[Any]:
+        """Return the events for the client in place of one of ``ag-ui-langgraph``."""
+        if event.type in _OPENING:
+            # It leaves out arguments that come in one piece with the tool's name: see _MADE.
+            return []
+        if event.type == EventType.TOOL_CALL_RESULT and event.tool_call_id in self._guarded:
+            return []  # the end of an attempt, not of the call
+        if event.type != EventType.CUSTOM:
+            return [event]
+        if event.name == _MADE:
+            return [opened for call in event.value["calls"] for opened in _opening(event, call)]
+        if event.name == _CALL:
+            self._guarded.add(event.value["tool_call_id"])
+            return [event, *_result(event.value)]
+        return [event]
+
+
+def _opening(event: Any, call: Mapping[str, Any]) -> list[Any]:
+    """Return the events that open the card of a call."""
+    call_id, arguments = str(call["id"]), json.dumps(call["args"], default=str)
+    return [
+        ToolCallStartEvent(
+            tool_call_id=call_id,
+            tool_call_name=call["name"],
+            parent_message_id=event.value["message_id"],
+        ),
+        ToolCallArgsEvent(tool_call_id=call_id, delta=arguments),
+        ToolCallEndEvent(tool_call_id=call_id),
+    ]
+
+
+def _result(card: Mapping[str, Any]) -> list[Any]:
+    """Return the result of a call that has ended, none for an open one."""
+    if card["state"] in _OPEN:
+        return []
+    content = card["reason"] if card["content"] is None else card["content"]
+    return [
+        ToolCallResultEvent(
+            tool_call_id=card["tool_call_id"],
+            message_id=f"result-{card['tool_call_id']}",
+            content=content if isinstance(content, str) else json.dumps(content, default=str),
+            role="tool",
+        )
+    ]

@@ -1,0 +1,77 @@
+"""Application that the tests start: guarded agents over AG-UI, with threads in a file.
+
+``python -m tests.adapters.ag_ui.app FILE`` serves on a free port, which it prints.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import uvicorn
+from ag_ui_langgraph import add_langgraph_fastapi_endpoint
+from fastapi import FastAPI
+from langchain_core.messages import AIMessage, AnyMessage
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from asyncguard import AgUiAgent, EffectClass, GuardConfig, ToolSpec
+from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
+from tests.adapters.harness import Frontend, build
+
+EARLY = "All done too early."
+LATE = 1.5
+"""Seconds that the slow tool takes."""
+
+
+def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
+    """Make three calls, one of them without its argument; then claim an end until all is there."""
+    if not any(isinstance(message, AIMessage) for message in messages):
+        return calls(
+            ("quick", {"q": "x", "task_id": "a"}),
+            ("slow", {"q": "y", "task_id": "b"}),
+            ("quick", {"task_id": "a"}),
+        )
+    told = any("slowly found y" in message.text for message in messages)
+    return "Both are done." if told else EARLY
+
+
+def find(arguments: Mapping[str, Any]) -> str:
+    """The answer of the slow tool."""
+    return f"slowly found {arguments['q']}"
+
+
+def agents(saver: AsyncSqliteSaver) -> Mapping[str, AgUiAgent]:
+    """One agent of each adapter, and one of each that holds early texts back, by path."""
+    tools = [
+        scripted_tool("quick", lambda a: f"found {a['q']}", args={"q": str}),
+        scripted_tool("slow", find, args={"q": str}, latency=LATE),
+    ]
+    specs = [ToolSpec(name=tool.name, effect=EffectClass.PURE) for tool in tools]
+    made = {}
+    for frontend in Frontend:
+        for hold in (False, True):
+            path = f"{frontend.value}{'/hold' if hold else ''}"
+            config = GuardConfig(hold_text=hold)
+            model = ScriptedChatModel(speak)
+            agent = build(frontend, model, tools, specs=specs, config=config, checkpointer=saver)
+            made[path] = AgUiAgent(name=path.replace("/", "_"), graph=agent.graph)
+    return made
+
+
+async def serve(file: str) -> None:
+    """Serve until the process is ended."""
+    app = FastAPI()
+    async with AsyncSqliteSaver.from_conn_string(file) as saver:
+        for path, agent in agents(saver).items():
+            add_langgraph_fastapi_endpoint(app, agent, f"/{path}")
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            print(listening.getsockname()[1], flush=True)  # noqa: T201 - read by the test
+            config = uvicorn.Config(app, log_level="warning")
+            await uvicorn.Server(config).serve(sockets=[listening])
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1]))
