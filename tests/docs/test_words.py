@@ -44,3 +44,8 @@ def test_results_are_tables(name: str) -> None:
 def test_the_architecture_can_be_read_in_an_hour() -> None:
     """At most 250 lines: reasons; tables that are generated stand on a page of their own."""
     assert len(read("docs/architecture.md").splitlines()) <= 250
+
+
+def test_contributing_can_be_read_in_minutes() -> None:
+    """At most 1,000 words: set-up, layout, and where the next thing goes."""
+    assert count_words(read("CONTRIBUTING.md")) <= 1000
