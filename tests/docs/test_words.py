@@ -3,7 +3,7 @@
 import pytest
 
 from tests.docs.markdown import ROOT, read
-from tests.docs.words import DOCUMENTS, count_words, results
+from tests.docs.words import DOCUMENTS, count_words, results, words_by_document
 
 
 def test_prose_tables_and_links_are_counted() -> None:
@@ -44,3 +44,13 @@ def test_results_are_tables(name: str) -> None:
 def test_the_architecture_can_be_read_in_an_hour() -> None:
     """At most 250 lines: reasons; tables that are generated stand on a page of their own."""
     assert len(read("docs/architecture.md").splitlines()) <= 250
+
+
+def test_contributing_can_be_read_in_minutes() -> None:
+    """At most 1,000 words: set-up, layout, and where the next thing goes."""
+    assert count_words(read("CONTRIBUTING.md")) <= 1000
+
+
+def test_the_documents_do_not_grow_back() -> None:
+    """The bound is on the way to 22,000: lower it with each page that is made shorter."""
+    assert sum(words_by_document().values()) <= 26_000

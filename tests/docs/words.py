@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from tests.docs.markdown import ROOT, prose
 
 MOST_WORDS = 22_000
-"""Words that all documents together may have."""
+"""Goal for all documents together; a test holds a higher bound until it is reached."""
 WRITTEN_BY_A_COMMAND = ("benchmark/RESULTS.md",)
 DOCUMENTS = tuple(
     name
@@ -46,12 +46,12 @@ def words_by_document() -> Mapping[str, int]:
 
 
 def main() -> int:
-    """Print the words by file and in all; return 1 if they are more than the documents may have."""
+    """Print the words by file and in all; return 1 above the goal."""
     counted = words_by_document()
     total = sum(counted.values())
     for name, words in sorted(counted.items(), key=lambda item: -item[1]):
         sys.stdout.write(f"{words:7,}  {name}\n")
-    sys.stdout.write(f"{total:7,}  in all, of at most {MOST_WORDS:,}\n")
+    sys.stdout.write(f"{total:7,}  in all; the goal is {MOST_WORDS:,}\n")
     return int(total > MOST_WORDS)
 
 
