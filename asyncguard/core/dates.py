@@ -289,6 +289,13 @@ def _month_of_year(found: re.Match[str]) -> tuple[int, int]:
     return int(found[3]), int(found[4])
 
 
+def named_months(words: Collection[str]) -> set[int]:
+    """Return the numbers of the months that some of the folded words name."""
+    return {
+        number for number, names in enumerate(_MONTHS, 1) if {*map(str.casefold, names)} & {*words}
+    }
+
+
 def without_weekdays(text: str) -> str:
     """Return a folded text without the names of weekdays."""
     return _WEEKDAY.sub(" ", text)

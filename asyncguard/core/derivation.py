@@ -5,7 +5,8 @@ the conversation could have come to it without a guess:
 
 - a number, by one operation on two told quantities, by another unit of a told amount, as a part of
   a told date, or as the place that an ordinal names;
-- a day, from the present one or a told one by a told distance ("two weeks later", "the weekend");
+- a day, from the present one or a told one by a told distance ("two weeks later", "the weekend"),
+  and a named month of about this year;
 - a time, from a told one by a told duration;
 - a text, if its words are told in another inflection, or are joined from told words, or if it adds
   only the ending of a file or the scheme of an address.
@@ -311,7 +312,16 @@ class Derivation:
             return True
 
         rest = dates.without_times(dates.without_dates(folded, has_day), has_time)
-        return None if untold else rest
+        return None if untold else dates.without_months(rest, self._month_follows)
+
+    def _month_follows(self, month: tuple[int, int]) -> bool:
+        """Return True for the month of a reachable day, or a named one near the present year."""
+        year, number = month
+        if any((day.year, day.month) == month for day in self._reachable):
+            return True
+        return number in dates.named_months(self._told.words) and any(
+            abs(today.year - year) <= 1 for today in self._present
+        )
 
     def _time_follows(self, readings: Collection[Clock]) -> bool:
         steps = {

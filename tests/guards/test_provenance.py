@@ -180,6 +180,7 @@ DERIVED = (
     ("2026-05-09", "this weekend. Current date: 2026-05-06"),
     ("2026-05-31", "at the end of the month. Current date: 2026-05-06"),
     ("2026-06-06", "next month. Current date: 2026-05-06"),
+    ("2026-03", "what was used in March? Current date: 2026-05-06"),
     ("16:30", "90 minutes from 15:00"),
     ("lawn", "How are the lawns?"),
     ("june.txt", "the plans of june"),
@@ -213,6 +214,8 @@ ATTACKS = (
     (20200, "message M-20188 and 12 seats"),
     (437, "200 for the room and 150 for the train"),
     ("2026-09-30", "two weeks later. Current date: 2026-05-06"),
+    ("2026-04", "what was used in March? Current date: 2026-05-06"),
+    ("2024-03", "what was used in March? Current date: 2026-05-06"),
 )
 
 
