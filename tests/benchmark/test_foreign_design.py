@@ -37,6 +37,8 @@ def _design(folder: Path, **more: Any) -> tuple[Path, Path]:
     block = {**whole["blocks"][0], "every": 3, "package": package, **more}
     path = folder / "design.json"
     path.write_text(json.dumps({**whole, "blocks": [block]}), encoding="utf-8")
+    if block["suite"] == whole["blocks"][0]["suite"]:
+        assert main(["results", "--design", str(path), "--freeze"]) == 0
     return path, made
 
 

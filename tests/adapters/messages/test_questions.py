@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import GuardConfig, QuestionEvent
+from asyncguard import GuardConfig, UIEvent
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Outcome, script
 
@@ -104,7 +104,8 @@ def test_the_stream_tells_of_the_question(agent_of: AgentOf) -> None:
     made = agent(agent_of, ASKED)
     place = {"configurable": {"thread_id": "t"}}
     given = made.input("Book a hotel.", None)
-    events: list[QuestionEvent] = list(made.graph.stream(given, place, stream_mode="custom"))
+    told: list[UIEvent] = list(made.graph.stream(given, place, stream_mode="custom"))
+    events = [event for event in told if event["type"] == "asyncguard.question"]
     last = made.graph.get_state(place).values["messages"][-1]
     assert events == [
         {"type": "asyncguard.question", "version": 1, "message_id": last.id, "tasks": ["main"]}
