@@ -33,6 +33,7 @@ CATEGORIES: Mapping[str, str] = {
     "energy": "EN",
     "files": "FS",
     "fleet": "FL",
+    "household": "NO",
     "lending": "LE",
     "logistics": "LG",
     "mail": "MA",
