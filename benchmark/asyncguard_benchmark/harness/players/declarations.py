@@ -1,6 +1,7 @@
 """Declarations of the tools in the runtime's own terms."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from asyncguard_benchmark.harness.scenario import Composition
 from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import composition_tools, tools_named, toolset_of
 from asyncguard_benchmark.services.common_tools import DESCRIBE
-from asyncguard_benchmark.services.declarations import Alternative, Tool
+from asyncguard_benchmark.services.declarations import NO_REMEDIES, Alternative, Tool
 
 
 def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
@@ -54,14 +55,18 @@ def mode_of(composition: Composition) -> Mode:
 
 
 def specs_of_tools(tools: Mapping[str, Tool], task: str, mode: Mode) -> list[ToolSpec]:
-    """Return the declarations of the tools of one task of which no solutions are known.
+    """Return the declarations of the tools of one task of which no solutions are known, each for itself.
+
+    Remedies against faults are not declared. They were written for the hazard suite and its data: a user of a mission
+    may ask for the very difference between two sources, and its state may hold other values than results had there.
 
     Args:
         tools: The tools by name.
         task: Id of the task.
         mode: Whether a caller waits for a call.
     """
-    return [_spec(tool, {task: tuple(tools)}, mode, None) for tool in tools.values()]
+    plain = (replace(tool, remedies=NO_REMEDIES) for tool in tools.values())
+    return [_spec(tool, {task: tuple(tools)}, mode, None) for tool in plain]
 
 
 def own_specs(mode: Mode) -> list[ToolSpec]:
