@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from asyncguard import Mode
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.arms import arm_of
+from asyncguard_benchmark.harness.players.declarations import _spec, own_specs
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.agents.plan import Plan
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS
@@ -15,7 +17,8 @@ from asyncguard_benchmark.suites.missions.commands.options import AGENT_NAMES
 from asyncguard_benchmark.suites.missions.dialogues import History
 from asyncguard_benchmark.suites.missions.entries import Entry
 from asyncguard_benchmark.suites.missions.played_rows import read_played
-from asyncguard_benchmark.suites.missions.playing.case import Case, Player
+from asyncguard_benchmark.suites.missions.playing import guarded
+from asyncguard_benchmark.suites.missions.playing.case import TASK, Case, Player
 from asyncguard_benchmark.suites.missions.playing.guarded import GuardedPlayer
 from asyncguard_benchmark.suites.missions.playing.plain import play_plain
 from asyncguard_benchmark.suites.missions.playing.shelf import plan, shelf, shelves
@@ -77,22 +80,25 @@ def test_the_oracle_is_perfect_in_the_plain_loop(history: History, regime: Regim
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 def test_the_oracle_is_perfect_in_every_mission(history: History, arm: str, player: str) -> None:
     """Guards take nothing from an agent without a mistake, in all dialogues."""
-    guarded = GuardedPlayer(name=player, arm=arm_of(arm))
+    guards = GuardedPlayer(name=player, arm=arm_of(arm))
     runs = [Case(dialogue=name, mission=k, history=history) for name in shelves() for k in range(4)]
-    assert [each for each in runs if not is_perfect(played(each, "oracle", guarded))] == []
+    assert [each for each in runs if not is_perfect(played(each, "oracle", guards))] == []
 
 
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 @pytest.mark.parametrize("arm", ["none", "all"])
 def test_the_oracle_is_perfect_within_the_runtime(player: str, arm: str) -> None:
     """A question rests the thread, the reply goes on with it, and no guard costs a round."""
-    guarded = GuardedPlayer(name=player, arm=arm_of(arm))
+    guards = GuardedPlayer(name=player, arm=arm_of(arm))
     runs = cases(history=History.UPTA)[::5] + cases("c")[:3]
-    assert [each for each in runs if not is_perfect(played(each, "oracle", guarded))] == []
+    assert [each for each in runs if not is_perfect(played(each, "oracle", guards))] == []
 
 
-def test_the_probe_of_the_runtime_is_no_step_of_the_agent() -> None:
-    """The runtime asks by itself whether an appointment was made; the agent made one call."""
+def test_calls_of_the_runtime_are_no_steps_of_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the remedies of the hazard suite the runtime makes a call of its own; the agent made one."""
+    tools = shelf("C09").tools
+    specs = [_spec(each, {TASK: tuple(tools)}, Mode.BACKGROUND, None) for each in tools.values()]
+    monkeypatch.setattr(guarded, "_specs", lambda dialogue: (*specs, *own_specs(Mode.BACKGROUND)))
     case = Case(dialogue="C09", mission=3, history=History.UA)
     agent = AGENTS["oracle"](plan=plan("C09", 3))
     course = GuardedPlayer(name="graph", arm=arm_of("all"))(case, agent).begun.course
@@ -133,10 +139,10 @@ def test_serial_work_passes_and_is_not_optimal() -> None:
 
 def test_a_stand_in_is_refused_and_asked_for() -> None:
     """With guards the agent that writes a stand-in asks, passes, and pays one round."""
-    guarded = GuardedPlayer(name="graph", arm=arm_of("only-clarification"))
-    texts = [each for each in cases("c") if played(each, "stand-in", guarded).strict.passed]  # type: ignore[union-attr]
+    guards = GuardedPlayer(name="graph", arm=arm_of("only-clarification"))
+    texts = [each for each in cases("c") if played(each, "stand-in", guards).strict.passed]  # type: ignore[union-attr]
     assert texts
-    mended = played(texts[0], "stand-in", guarded)
+    mended = played(texts[0], "stand-in", guards)
     assert mended.strict is not None
     assert not mended.strict.optimal
     assert mended.entry.without_step == 1
@@ -149,8 +155,8 @@ def test_an_answer_before_the_results_fails_unless_a_guard_waits() -> None:
     assert verdict.strict is not None
     assert verdict.strict.divergence is not None
     assert verdict.strict.divergence.label == "early_answer"
-    guarded = GuardedPlayer(name="graph", arm=arm_of("all"))
-    mended = played(case, "answers-early", guarded)
+    guards = GuardedPlayer(name="graph", arm=arm_of("all"))
+    mended = played(case, "answers-early", guards)
     assert mended.strict is not None
     assert mended.strict.passed
 

@@ -1,6 +1,7 @@
 """Journal with one call of each kind that an operator meets, left by a process that is gone."""
 
 import asyncio
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -69,6 +70,12 @@ def long_ago(place: Path) -> Journal:
     """A journal in a file, opened by a process of ten days ago."""
     store = SqliteStore(place, ProcessKind.AGENT, wall_clock=lambda: time.time() - 10 * 86_400)
     return SqlJournal(store)
+
+
+def ticking(place: Path) -> Journal:
+    """A journal in a file, opened by a process whose clock goes on a second each time that it is read."""
+    moments = itertools.count(time.time() - 10 * 86_400)
+    return SqlJournal(SqliteStore(place, ProcessKind.AGENT, wall_clock=lambda: next(moments)))
 
 
 async def everything(journal: Journal) -> None:
