@@ -1,6 +1,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,32 @@ def test_what_cannot_observe_is_refused_at_once(observer: Callable[[Details], No
     """Coroutine functions, which would not be awaited, and non-callable values are refused."""
     with pytest.raises(CallerError, match=r"plain function|not callable"):
         ObserverSet([observer])
+
+
+def test_a_follower_that_raises_is_told_of_no_further_request() -> None:
+    """It is removed as any observer is; the others are still told, and plain ones never are."""
+
+    class Follower:
+        def __init__(self, error: Exception | None = None) -> None:
+            self.error, self.asked = error, 0
+
+        def __call__(self, details: Details) -> None: ...
+
+        def model_asked(self, call: Any) -> None:
+            self.asked += 1
+            if self.error is not None:
+                raise self.error
+
+        def model_answered(self, call: Any, answer: Any, error: Any) -> None: ...
+
+        def run_over(self, agent: str, thread: str, error: Any) -> None: ...
+
+    broken, sound = Follower(ValueError("broken")), Follower()
+    observers = ObserverSet([lambda details: None, broken, sound])
+    for _ in range(2):
+        observers.follow(lambda follower: follower.model_asked(None))
+    assert (broken.asked, sound.asked, len(observers)) == (1, 2, 2)
+    assert observers.follow_model
+    alone = ObserverSet([broken])
+    alone.follow(lambda follower: follower.model_asked(None))
+    assert not alone.follow_model

@@ -109,14 +109,15 @@ class ToolRunner:
             specs: Their declarations.
             pool: Runs sync tools; LangChain's own pool is too small for many slow tools.
         """
+        injected = {tool.name for tool in tools if needs_injection(tool)}
         self._node = ToolNode(
-            [contained(tool) for tool in tools],
+            [contained(tool) for tool in tools if tool.name in injected],
             wrap_tool_call=lambda request, handler: handler(_watched(request)),
             awrap_tool_call=lambda request, handler: handler(_watched(request)),
         )
         # Tools that need no injection skip ToolNode, which costs more than a small tool.
         self._direct = {
-            tool.name: contained(prepared(tool)) for tool in tools if not needs_injection(tool)
+            tool.name: contained(prepared(tool)) for tool in tools if tool.name not in injected
         }
         self._specs = specs
         self._pool = pool

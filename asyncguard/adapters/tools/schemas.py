@@ -1,10 +1,11 @@
 """Tool schemas: the one that arguments are checked against, and the one that the model is shown."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
@@ -32,7 +33,7 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
         tool: The tool.
         hidden: Arguments that the runtime injects.
     """
-    schema: dict[str, Any] = deepcopy(_shown(tool)["parameters"])
+    schema: dict[str, Any] = _copied(_shown(tool)["parameters"])
     _hide(schema, hidden)
     if isinstance(tool.args_schema, type) and issubclass(tool.args_schema, BaseModel):
         properties = schema.setdefault("properties", {})
@@ -64,9 +65,37 @@ def fills(tool: BaseTool, name: str) -> bool:
 
 
 def _shown(tool: BaseTool, *, strict: bool | None = None) -> dict[str, Any]:
+    """Return a tool in OpenAI's form; it may be shared, so it is copied before it is changed."""
+    if type(tool) is not StructuredTool or not isinstance(tool.args_schema, dict):
+        return _converted(tool, strict)
+    try:
+        schema = json.dumps(tool.args_schema)
+    except (TypeError, ValueError):  # the conversion tells what it makes of such a schema
+        return _converted(tool, strict)
+    return _converted_schema(tool.name, tool.description, schema, strict)
+
+
+def _converted(tool: BaseTool, strict: bool | None) -> dict[str, Any]:
     function: dict[str, Any] = convert_to_openai_tool(tool, strict=strict)["function"]
     function.setdefault("parameters", {"type": "object", "properties": {}})
     return function
+
+
+# An agent is built for each episode or request by some callers, of the same tools each time.
+@lru_cache(maxsize=1024)
+def _converted_schema(
+    name: str, description: str, schema: str, strict: bool | None
+) -> dict[str, Any]:
+    """Convert a tool that is told by its texts alone: its schema is JSON, not a class."""
+    tool = StructuredTool(name=name, description=description, args_schema=json.loads(schema))
+    return _converted(tool, strict)
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of JSON values, which ``deepcopy`` would look up one by one in its memo."""
+    if isinstance(value, dict):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _hide(schema: dict[str, Any], hidden: Collection[str]) -> None:
@@ -116,13 +145,13 @@ def shown_tools(
         if len(tasks) < 2 and not refers and not hidden:
             shown.append(tool)
             continue
-        function = deepcopy(_shown(tool, strict=strict))
+        function = _copied(_shown(tool, strict=strict))
         schema = function["parameters"]
         _hide(schema, hidden)
         properties = schema.get("properties", {})
         if refers:
             for name, value in properties.items():
-                properties[name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
+                properties[name] = {"anyOf": [value, _copied(dict(REFERENCE_SCHEMA))]}
         if len(tasks) >= 2:
             task = {
                 "type": "string",

@@ -379,3 +379,26 @@ def test_guarded_needs_its_parentheses() -> None:
         def pay(q: str) -> str:
             """Pay."""
             return q
+
+
+def test_a_schema_is_shown_as_it_is_when_the_agent_is_built(agent_of: AgentOf) -> None:
+    """What an earlier agent hid of a tool, or its schema was then, has no effect on a later one."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"key": {"type": "string"}}}
+
+    async def answered(**arguments: Any) -> str:
+        return "ok"
+
+    served = StructuredTool(
+        name="served", description="Of a server.", args_schema=schema, coroutine=answered
+    )
+
+    def shown(*specs: ToolSpec) -> set[str]:
+        model = ScriptedChatModel(["a: no tool needed\nb: no tool needed"])
+        agent_of(model, [served], specs=specs, config=CONFIG).run("Go.", tasks=TASKS)
+        return set(model.requests[0].tools[0]["function"]["parameters"]["properties"])
+
+    keyed = ToolSpec(name="served", effect=EffectClass.KEYED, key_argument="key")
+    assert shown(keyed) == {"task_id"}
+    assert shown() == {"task_id", "key"}
+    schema["properties"]["place"] = {"type": "string"}
+    assert shown() == {"task_id", "key", "place"}
