@@ -13,6 +13,7 @@ from asyncguard_benchmark.suites.missions.blind import (
     blind_view,
     difference,
     differences,
+    identified,
     solutions_in,
     told,
 )
@@ -36,6 +37,7 @@ def gold(dialogue: str, at: int) -> dict[str, Any]:
     return {"id": f"{dialogue}.{at + 1}", "steps": [*written, {"answer": steps[-1].text}]}
 
 
+BLIND = Path(__file__).parent / "missions_blind"
 EIGHTH = tuple(shelves())[::8]
 GOLD = {(name, at): gold(name, at) for name in EIGHTH for at in range(4)}
 
@@ -105,3 +107,25 @@ def test_a_file_of_solutions_is_read_strictly(tmp_path: Path) -> None:
     for wrong in wrongs:
         with pytest.raises(DataError, match=rf"solutions\.jsonl:{len(wrong)}: "):
             read(*wrong)
+
+
+def test_the_committed_blind_solutions_are_scored_again() -> None:
+    """Those that differ are listed with the reason; all missions are there, and 98 % agree.
+
+    What was reworded since the first two solved it is judged by what a third made of the new words.
+    """
+    first = {
+        key: each
+        for part in "ab"
+        for key, each in solutions_in(BLIND / f"solutions_{part}.jsonl").items()
+    }
+    again = solutions_in(BLIND / "solutions_c.jsonl")
+    reworded, listed = (
+        json.loads((BLIND / name).read_text(encoding="utf-8"))
+        for name in ("reworded.json", "disagreements.json")
+    )
+    assert first.keys() == identified().keys()
+    assert again.keys() == reworded.keys()
+    assert differences({**first, **again}).keys() == listed.keys()
+    assert all([*reworded.values(), *listed.values()]), "each says why"
+    assert len(listed) <= 0.02 * len(first)

@@ -12,23 +12,24 @@ A solution is a line ``{"id": "RA01.2", "steps": [...]}``; a step is ``{"calls":
 
 import argparse
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from asyncguard_benchmark.errors import DataError, UnknownNameError
+from asyncguard_benchmark.harness.scoring.canonical import canonical, same
 from asyncguard_benchmark.suites.missions.bundled.bundle import Bundle, BundledMission, bundles
 from asyncguard_benchmark.suites.missions.bundled.history import today_of
 from asyncguard_benchmark.suites.missions.bundled.normal_forms import stands
-from asyncguard_benchmark.suites.missions.entries import Entry
 from asyncguard_benchmark.suites.missions.playing.course import NEUTRAL
 from asyncguard_benchmark.suites.missions.playing.shelf import Shelf, shelf, shelves, world
-from asyncguard_benchmark.suites.missions.scorers.divergence import Divergence
-from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
-from asyncguard_benchmark.suites.missions.scorers.verdict import judge_strict
+from asyncguard_benchmark.suites.missions.terms import Letter
 
 
 class _Strict(BaseModel):
@@ -81,6 +82,7 @@ class Solution(_Strict):
 
 
 _SOLUTION = TypeAdapter(Solution)
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def identified() -> Mapping[str, BundledMission]:
@@ -126,47 +128,73 @@ def told(solution: Solution) -> Iterator[str]:
 def difference(solution: Solution) -> str | None:
     """Return how a solution differs from the ground truth, None if it is as good.
 
-    It is as good if the strict scorer passes it; a chat must state the facts of its answer, too.
+    It is as good if it makes the same calls, none more and none less, with the same results and final state (where
+    calls are independent, their order is free), asks the user if and only if the ground truth does, for a value that is
+    missing, ends with an answer, and tells the numbers of a chat. The words of an answer are not compared.
     """
     found, at = solution.place
-    mission, entry = found.written.missions[at], _entry(solution)
-    verdict = judge_strict(entry)
-    if not verdict.passed:
-        return _said(verdict.divergence)
-    if mission.calls or any(isinstance(step, Question) for step in solution.steps):
-        return None
-    answer, today = entry.steps[-1].text or "", today_of(found.written)
-    lacks = [fact.value for fact in mission.facts if not stands(fact.value, answer, today)]
-    return f"the answer lacks {lacks}" if lacks else None
-
-
-def _said(place: Divergence | None) -> str:
-    if place is None:
-        return "differs, and no place is found"
-    calls = [f"{each.tool} {dict(each.faults or {})}" for each in place.calls]
-    wanted = sorted({name for names in place.ready for name in names})
-    return f"step {place.step + 1}: {', '.join(place.labels)}; {calls or 'a text'} where the gold has {wanted}"
-
-
-def _entry(solution: Solution) -> Entry:
-    found, at = solution.place
-    dialogue = found.dialogue
-    mission = dialogue.missions[at]
-    return Entry(
-        key=dialogue.key(at),
-        letter=mission.letter,
-        pattern=dialogue.pattern[: at + 1],
-        relation=mission.relation,
-        graph=mission.graph,
-        tools=dialogue.tools,
-        steps=tuple(map(_step, solution.steps)),
+    mission = found.written.missions[at]
+    if not isinstance(solution.steps[-1], Answer) or any(
+        isinstance(step, Answer) for step in solution.steps[:-1]
+    ):
+        return "does not end with its one answer"
+    return (
+        _other_calls(found, at, solution)
+        or _other_questions(mission, solution)
+        or _lacking_numbers(found, at, solution.steps[-1].answer)
     )
 
 
-def _step(step: Calls | Question | Answer) -> Step:
-    if isinstance(step, Calls):
-        return Step(tuple(ToolCall(each.tool, each.arguments) for each in step.calls))
-    return Step(text=step.ask if isinstance(step, Question) else step.answer)
+def _other_calls(found: Shelf, at: int, solution: Solution) -> str | None:
+    nodes = found.written.missions[at].nodes
+    gold = [
+        BlindCall(tool=nodes[number].name, arguments=nodes[number].arguments)
+        for number in found.written.missions[at].graph().order
+        if number in found.written.missions[at].calls
+    ]
+    made = [call for step in solution.steps if isinstance(step, Calls) for call in step.calls]
+    ours, theirs = (
+        Counter(canonical(call.tool, call.arguments, found.tools) for call in each)
+        for each in (gold, made)
+    )
+    if ours != theirs:
+        lacks, has = ((one - two).elements() for one, two in ((ours, theirs), (theirs, ours)))
+        return f"lacks {sorted(map(str, lacks))}, has {sorted(map(str, has))}"
+    (results, state), (heard, reached) = (_outcome(found, at, each) for each in (gold, made))
+    if Counter(results) != Counter(heard) or not same(state, reached):
+        return "has the same calls in an order that gives another result or state"
+    return None
+
+
+def _outcome(found: Shelf, at: int, calls: Sequence[BlindCall]) -> tuple[list[str], dict[str, Any]]:
+    executor = world(found.written.id, at)
+    return [executor.call(each.tool, each.arguments) for each in calls], executor.public_state()
+
+
+def _other_questions(mission: BundledMission, solution: Solution) -> str | None:
+    asked = [step.ask.casefold() for step in solution.steps if isinstance(step, Question)]
+    wanted = {word.casefold() for node in mission.nodes for m in node.missing for word in m.aliases}
+    if asked and not wanted:
+        return f"asks needlessly: {asked[0]!r}"
+    if wanted and not any(word in text for word in wanted for text in asked):
+        return f"asks {asked}, which holds none of {sorted(wanted)}" if asked else "does not ask"
+    return None
+
+
+def _lacking_numbers(found: Shelf, at: int, answer: str) -> str | None:
+    """Return which numbers are lacking in the answer of a chat; they may be words, or rounded to two digits."""
+    mission, today = found.written.missions[at], today_of(found.written)
+    if mission.letter is not Letter.CHAT:
+        return None
+    told = [float(each.replace(",", "")) for each in _NUMBER.findall(answer)]
+    lacks = [
+        fact.value
+        for fact in mission.facts
+        if isinstance(fact.value, int | float)
+        and not stands(fact.value, answer, today)
+        and not any(isclose(fact.value, each, rel_tol=0.01) for each in told)
+    ]
+    return f"the answer lacks {lacks}" if lacks else None
 
 
 def solutions_in(path: Path) -> dict[str, Solution]:
