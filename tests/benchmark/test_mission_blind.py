@@ -64,16 +64,18 @@ def test_the_ground_truth_agrees() -> None:
         assert judged(solution) is None, solution["id"]
         steps = solution["steps"]
         mission = shelves()[name].written.missions[at]
+        more = {"calls": [{"tool": shelves()[name].written.tools[0], "arguments": {"unknown": 1}}]}
+        assert judged({**solution, "steps": [*steps[:-1], more, steps[-1]]}) is not None
+        assert judged({**solution, "steps": steps[:-1] or [more]}) is not None
         if mission.calls:
-            tool = shelves()[name].written.tools[0]
-            more = {"calls": [{"tool": tool, "arguments": {"unknown": 1}}]}
-            assert judged({**solution, "steps": [*steps[:-1], more, steps[-1]]}) is not None
             assert judged({**solution, "steps": steps[-1:]}) is not None
         if mission.letter is Letter.CLARIFY:
-            asked = next(each for each in steps if "ask" in each)
-            vague = [{"ask": "Really?"} if each is asked else each for each in steps]
+            vague = [{"ask": "Really?"} if "ask" in each else each for each in steps]
             assert judged({**solution, "steps": vague}) is not None
-        if mission.letter is Letter.CHAT:
+        if mission.letter is not Letter.CLARIFY:
+            assert "needlessly" in str(judged({**solution, "steps": [{"ask": "Why?"}, *steps]}))
+        numbers = any(isinstance(fact.value, int | float) for fact in mission.facts)
+        if mission.letter is Letter.CHAT and numbers:
             assert "lacks" in str(judged({**solution, "steps": [{"answer": "It is as you say."}]}))
 
 
