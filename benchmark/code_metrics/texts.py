@@ -3,6 +3,7 @@
 import ast
 import enum
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -68,9 +69,7 @@ def document_texts(source: str) -> list[Text]:
 
 def docstrings(tree: ast.Module) -> Iterator[Text]:
     """Yield the docstrings of a module, those of attributes included."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr):  # most nodes; an expression holds no statement
-            continue
+    for node in _holders(tree):
         named = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         for position, statement in enumerate(_body(node)):
             text = docstring(statement)
@@ -79,6 +78,15 @@ def docstrings(tree: ast.Module) -> Iterator[Text]:
                 if kind is Kind.DOCSTRING and _is_tool(node):
                     kind = Kind.MESSAGE
                 yield Text(kind=kind, line=statement.lineno, text=text)
+
+
+def _holders(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes that may hold statements; most nodes are inside expressions, which hold none."""
+    nodes: deque[ast.AST] = deque([tree])
+    while nodes:
+        node = nodes.popleft()
+        nodes += (each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr))
+        yield node
 
 
 def _is_tool(node: ast.AST) -> bool:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, OPT_IN_NAMES
-from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.commands import ablate, main
 from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
 from asyncguard_benchmark.harness.ablation import units as units_module
 from asyncguard_benchmark.harness.ablation.analysis import Arms, effect_of, study_of
@@ -39,6 +40,7 @@ from asyncguard_benchmark.harness.arms import (
     ALL_SWITCHES,
     ARMS,
     CONTENT_GUARDS,
+    FEATURES,
     NONE,
     SHAM,
     SWITCHES,
@@ -292,6 +294,8 @@ def test_a_sham_that_lets_everything_pass_is_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It controls for nothing that guards refuse or remind of, and the command fails."""
+    few = partial(Design, arms_in_main=(NONE, FEATURES, SHAM, ALL), again=False)
+    monkeypatch.setattr(ablate, "Design", few)
     ids = ",".join(each.id for each in (FEW if agent == "eager" else SOME[:4]))
     words = ["ablate", "--agents", agent, "--compositions", ids, "--regimes", "fixed1"]
     rest = ["--no-wild", "--no-shadow", "--no-compliance", "--jobs", "1", "--resamples", "20"]

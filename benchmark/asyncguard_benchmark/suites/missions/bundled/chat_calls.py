@@ -50,14 +50,8 @@ def fact_returned(
     facts = [fact.value for fact in dialogue.missions[at].facts if fact.kind is not Kind.MESSAGE]
     offered = literals(dialogue, at)
     each_tool = MOST_CALLS // len(dialogue.tools)
-    state, tools = world.public_state(), {name: world.tool(name) for name in dialogue.tools}
-    for name, tool in tools.items():
-        for arguments in islice(_arguments(tool, offered), each_tool):
-            fresh = Executor(tools, state) if tool.writes else world
-            try:
-                result = as_text(fresh.invoke(name, arguments))
-            except ToolFailure:
-                continue
+    for name in dialogue.tools:
+        for arguments, result in _results(dialogue, world, name, offered, each_tool):
             for fact in facts:
                 if stands(fact, result, today) and not stands(fact, as_text(arguments), today):
                     return name, arguments, fact
@@ -73,16 +67,30 @@ def shown_by_calls(
     """
     mission, today = dialogue.missions[at], today_of(dialogue)
     offered = list(_named((mission.text, *mission.replies)))
-    state, tools = world.public_state(), {name: world.tool(name) for name in dialogue.tools}
-    shown = []
-    for name, tool in tools.items():
-        for arguments in islice(_arguments(tool, offered), MOST_LISTINGS):
-            try:
-                shown.append(as_text(Executor(tools, state).invoke(name, arguments)))
-            except ToolFailure:
-                continue
-    text = " ; ".join(shown)
+    text = " ; ".join(
+        result
+        for name in dialogue.tools
+        for _, result in _results(dialogue, world, name, offered, MOST_LISTINGS)
+    )
     return all(stands(value, text, today) for value in values)
+
+
+def _results(
+    dialogue: BundledDialogue, world: Executor, name: str, offered: list[Any], most: int
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the calls of a tool that succeed, each made in the world as it is, with the texts of their results."""
+    tools = {each: world.tool(each) for each in dialogue.tools}
+    state = world.public_state()
+    fresh = Executor(tools, state)
+    for arguments in islice(_arguments(tools[name], offered), most):
+        try:
+            result = as_text(fresh.invoke(name, arguments))
+        except ToolFailure:
+            continue
+        # A call that fails changes nothing, and most of them fail: the world is copied after one that wrote.
+        if tools[name].writes:
+            fresh = Executor(tools, state)
+        yield arguments, result
 
 
 def _arguments(tool: Tool, offered: list[Any]) -> Iterator[dict[str, Any]]:
