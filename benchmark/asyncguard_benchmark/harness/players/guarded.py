@@ -13,8 +13,8 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import SkipValidation
 from typing_extensions import override
@@ -82,6 +82,24 @@ class ProtocolModel(PlainChatModel):
     environment: SkipValidation[MessageClock]
     heard: SkipValidation[list[BaseMessage]]
     """The conversation as the agent was last sent it, and its answer."""
+
+    @override
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Answer without LangChain's callbacks: nothing listens to them, and they cost more than a scripted agent.
+
+        A real model in the place of the agent is called with its own.
+        """
+        said = await self.asay(convert_to_messages(input))  # type: ignore[arg-type]
+        # LangChain would give it an id, too; that of the round is unique in the episode.
+        said.id = f"round-{self.environment.counters.rounds}"
+        return said
 
     @override
     def say(self, messages: list[BaseMessage]) -> AIMessage:
