@@ -96,7 +96,7 @@ class ProtocolModel(PlainChatModel):
 
         A real model in the place of the agent is called with its own.
         """
-        said = await self.asay(convert_to_messages(input))  # type: ignore[arg-type]
+        said = await self.asay(convert_to_messages(input))
         # LangChain would give it an id, too; that of the round is unique in the episode.
         said.id = f"round-{self.environment.counters.rounds}"
         return said
