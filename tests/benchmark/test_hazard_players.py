@@ -382,11 +382,11 @@ def test_a_failure_is_told_as_an_error() -> None:
     assert (made.made("k"), unmade.made("k")) == (True, False)
 
 
-def heard(surface: Surface, book: AnswerBook, *messages: BaseMessage) -> str:
-    """The last message that an agent is sent after a call and what the runtime says to it."""
+def translation_of(surface: Surface, book: AnswerBook) -> Translation:
+    """A translation for an agent with one task."""
     composition = alone(TASK)
     speech = NativeSpeech(composition) if surface is Surface.NATIVE else TextSpeech(composition)
-    translation = Translation(
+    return Translation(
         composition=composition,
         surface=surface,
         speech=speech,
@@ -394,13 +394,45 @@ def heard(surface: Surface, book: AnswerBook, *messages: BaseMessage) -> str:
         idle_is_text=lambda: False,
         unknown_tools_pass=False,
     )
+
+
+def calling() -> AIMessage:
+    """The call of an agent, as the runtime has it."""
     call = {"name": PURE.tool, "args": dict(PURE.arguments), "id": "id-k", "type": "tool_call"}
-    said = AIMessage(
+    return AIMessage(
         content="",
         tool_calls=[call],
         additional_kwargs={"said": {"content": "", "tool_calls": [call]}},
     )
-    return str(translation.to_agent([said, *messages])[-1].text)
+
+
+def heard(surface: Surface, book: AnswerBook, *messages: BaseMessage) -> str:
+    """The last message that an agent is sent after a call and what the runtime says to it."""
+    return str(translation_of(surface, book).to_agent([calling(), *messages])[-1].text)
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+def test_a_turn_is_rendered_again_if_the_outcome_of_its_call_has_changed(surface: Surface) -> None:
+    """The same messages show a result as soon as the call has one, and the same message object until then."""
+    book = book_of(alone(TASK), job())
+    translation, said = translation_of(surface, book), calling()
+    history = [said, ToolMessage("Executing.", tool_call_id="id-k")]
+    first, second = translation.to_agent(history)[-1], translation.to_agent(history)[-1]
+    retired(book, '{"mended": 1}')
+    third = translation.to_agent(history)[-1]
+    assert second is first
+    assert ("mended" in str(first.text), "mended" in str(third.text)) == (False, True)
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+def test_a_turn_is_rendered_again_if_more_is_said_to_it(surface: Surface) -> None:
+    """Words that come later stand in the reply; a turn before another one is never without a reply."""
+    translation, said = translation_of(surface, book_of(alone(TASK), job())), calling()
+    history: list[BaseMessage] = [said]
+    before = translation.to_agent(history)
+    history.append(HumanMessage("Go on."))
+    assert str(translation.to_agent(history)[-1].text) == "Go on."
+    assert translation.to_agent([said, calling()])[-2] != before[-1]
 
 
 @pytest.mark.parametrize("surface", list(Surface))

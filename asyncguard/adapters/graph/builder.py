@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -19,7 +19,8 @@ from langgraph.types import Checkpointer
 from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
 from asyncguard.adapters.graph.compiled_graph import GuardedGraph
 from asyncguard.adapters.graph.input_channel import InputChannel
-from asyncguard.adapters.graph.nodes import NodeFunction, Nodes
+from asyncguard.adapters.graph.node import Node, run_by_steps
+from asyncguard.adapters.graph.nodes import Nodes
 from asyncguard.adapters.graph.structured import StructuredFormat
 from asyncguard.adapters.langgraph_internals import DURABILITY
 from asyncguard.adapters.run import Run, Threads
@@ -50,41 +51,6 @@ _DESTINATIONS: Mapping[str, tuple[str, ...]] = {
     "approve": ("execute",),
     "park": ("execute",),
 }
-
-
-class Node(Runnable[Any, Any]):
-    """Async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
-
-    def __init__(self, name: str, function: NodeFunction, portal: Portal) -> None:
-        """Store the node's parts.
-
-        Args:
-            name: Name in the graph.
-            function: Coroutine function of the node.
-            portal: Runs the coroutine for sync callers.
-        """
-        self.name = name
-        self._function = function
-        self._portal = portal
-
-    # `input` is LangChain's name for the argument.
-    def invoke(
-        self,
-        input: Any,  # noqa: A002
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Run on the portal's loop, with the caller's context."""
-        return self._portal.run(self._function(input, config or {}))
-
-    async def ainvoke(
-        self,
-        input: Any,  # noqa: A002
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Run on the caller's loop."""
-        return await self._function(input, config or {})
 
 
 def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in create_agent
@@ -171,6 +137,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     nodes = replace(made, stateless=checkpointer is False)
     graph = _graph(nodes, portal, state_schema, context_schema)
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
+    run_by_steps(compiled)
     compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
     # compile() chooses the class itself; copies with other settings keep this one.
     compiled.__class__ = GuardedGraph

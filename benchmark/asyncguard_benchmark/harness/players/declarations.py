@@ -1,11 +1,14 @@
-"""Declarations of the tools in the runtime's own terms."""
+"""The tools as the runtime is offered them, and their declarations in its own terms."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
+from langchain_core.tools import BaseTool, StructuredTool
+
 from asyncguard import Mode, ToolSpec
+from asyncguard.adapters.tools.schemas import parameters_of
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Fallback, Source
 from asyncguard_benchmark.harness.players.translation import (
@@ -19,6 +22,35 @@ from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import composition_tools, tools_named, toolset_of
 from asyncguard_benchmark.services.common_tools import DESCRIBE
 from asyncguard_benchmark.services.declarations import NO_REMEDIES, Alternative, Tool
+
+_OBJECT: Mapping[str, Any] = {"type": "object"}
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
+def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
+    def unreachable(**arguments: Any) -> None:
+        """Never called: the environment's executor makes the calls."""
+        raise AssertionError(f"{name} was called past the environment")
+
+    return StructuredTool(
+        name=name, description=description, args_schema=dict(parameters), func=unreachable
+    )
+
+
+@cache
+def unreachable_tool(tool: Tool) -> BaseTool:
+    """Return a tool as the runtime is offered it; the environment's executor makes its calls."""
+    return _tool(tool.name, tool.description, tool.parameters)
+
+
+OWN_TOOLS = tuple(
+    _tool(name, "Part of the protocol.", {"type": "object", "properties": properties})
+    for name, properties in {
+        IDLE_TOOL: {},
+        UNREADABLE_TOOL: {"reason": _TEXT},
+        UNKNOWN_TOOL: {"tool": _TEXT, "arguments": _OBJECT},
+    }.items()
+)
 
 
 def specs_of(composition: Composition, *, declared: bool) -> list[ToolSpec]:
@@ -69,13 +101,17 @@ def specs_of_tools(tools: Mapping[str, Tool], task: str, mode: Mode) -> list[Too
     return [_spec(tool, {task: tuple(tools)}, mode, None) for tool in plain]
 
 
-def own_specs(mode: Mode) -> list[ToolSpec]:
+@cache
+def own_specs(mode: Mode) -> tuple[ToolSpec, ...]:
     """Return the declarations of the tools that are part of the protocol."""
-    instant = [
-        ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND, takes_from=())
-        for name in (IDLE_TOOL, UNREADABLE_TOOL)
-    ]
-    return [*instant, ToolSpec(name=UNKNOWN_TOOL, mode=mode)]
+    instant = ToolSpec(
+        name="", effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND, takes_from=()
+    )
+    plain = {UNKNOWN_TOOL: ToolSpec(name="", mode=mode)}
+    return tuple(
+        replace(plain.get(tool.name, instant), name=tool.name, parameters=parameters_of(tool))
+        for tool in OWN_TOOLS
+    )
 
 
 _Api = tuple[str, str, tuple[str, ...]]
@@ -155,6 +191,8 @@ def _spec(
         trusted_output=True,
         contract=DESCRIBE if DESCRIBE in common else None,
         takes_from=sources,
+        # The runtime would read them from the tool again in each episode.
+        parameters=parameters_of(unreachable_tool(tool)),
         **_remedies(tool, common),
     )
 

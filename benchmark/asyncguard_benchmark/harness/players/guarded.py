@@ -9,14 +9,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
 from pydantic import SkipValidation
 from typing_extensions import override
 
@@ -25,27 +24,24 @@ from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.harness.environment import Environment, MessageClock, most_rounds
 from asyncguard_benchmark.harness.episode import Episode, Run, finished
 from asyncguard_benchmark.harness.players.answers import AnswerBook
-from asyncguard_benchmark.harness.players.declarations import mode_of, own_specs, specs_of
+from asyncguard_benchmark.harness.players.declarations import (
+    OWN_TOOLS,
+    mode_of,
+    own_specs,
+    specs_of,
+    unreachable_tool,
+)
 from asyncguard_benchmark.harness.players.interventions import Watcher
 from asyncguard_benchmark.harness.players.refusals import Refuser
 from asyncguard_benchmark.harness.players.ticks import LONGEST_BACK_OFF, TickClock, TickExecutor
-from asyncguard_benchmark.harness.players.translation import (
-    IDLE_TOOL,
-    UNKNOWN_TOOL,
-    UNREADABLE_TOOL,
-    Translation,
-)
+from asyncguard_benchmark.harness.players.translation import Translation
 from asyncguard_benchmark.harness.protocol.actions import Idle, Malformed
 from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
 from asyncguard_benchmark.harness.scenario import Composition, Surface
 from asyncguard_benchmark.services.catalogue import composition_tools
-from asyncguard_benchmark.services.declarations import Tool
 
 UNGUARDED = GuardConfig.none()
 """All guards and features off: what the plain player does."""
-
-_OBJECT: Mapping[str, Any] = {"type": "object"}
-_TEXT: Mapping[str, Any] = {"type": "string"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +82,24 @@ class ProtocolModel(PlainChatModel):
     environment: SkipValidation[MessageClock]
     heard: SkipValidation[list[BaseMessage]]
     """The conversation as the agent was last sent it, and its answer."""
+
+    @override
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Answer without LangChain's callbacks: nothing listens to them, and they cost more than a scripted agent.
+
+        A real model in the place of the agent is called with its own.
+        """
+        said = await self.asay(convert_to_messages(input))
+        # LangChain would give it an id, too; that of the round is unique in the episode.
+        said.id = f"round-{self.environment.counters.rounds}"
+        return said
 
     @override
     def say(self, messages: list[BaseMessage]) -> AIMessage:
@@ -296,29 +310,3 @@ def _model(
     return ProtocolModel(
         agent=speaker, translation=translation, environment=executor.environment, heard=[]
     )
-
-
-def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
-    def unreachable(**arguments: Any) -> None:
-        """Never called: the environment's executor makes the calls."""
-        raise AssertionError(f"{name} was called past the environment")
-
-    return StructuredTool(
-        name=name, description=description, args_schema=dict(parameters), func=unreachable
-    )
-
-
-@cache
-def unreachable_tool(tool: Tool) -> BaseTool:
-    """Return a tool as the runtime is offered it; the environment's executor makes its calls."""
-    return _tool(tool.name, tool.description, tool.parameters)
-
-
-OWN_TOOLS = tuple(
-    _tool(name, "Part of the protocol.", {"type": "object", "properties": properties})
-    for name, properties in {
-        IDLE_TOOL: {},
-        UNREADABLE_TOOL: {"reason": _TEXT},
-        UNKNOWN_TOOL: {"tool": _TEXT, "arguments": _OBJECT},
-    }.items()
-)

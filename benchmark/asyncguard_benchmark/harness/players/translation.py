@@ -1,15 +1,16 @@
-"""Translation between the benchmark's protocol and the runtime's messages, both ways and without memory.
+"""Translation between the benchmark's protocol and the runtime's messages, both ways.
 
 The runtime speaks LangChain messages; an agent of the benchmark speaks one of its two surfaces. The
-conversation that an agent is sent is rendered, each turn, from the runtime's messages alone: with
-all guards off it is, message for message, what the plain player sends. An idle message and one that
+conversation that an agent is sent is rendered, each turn, from the runtime's messages and the calls' outcomes
+alone (what has not changed is not rendered again): with all guards off it is, message for message, what the
+plain player sends. An idle message and one that
 cannot be read are calls of tools of their own, because for a runtime a message without calls ends
 the run, and in the protocol only "all completed" does.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
@@ -68,6 +69,8 @@ class Translation:
     """Asked when the agent says that all is done: a reminder in place of the end, or None."""
     wording: bool = True
     """True if the agent is told why a call was refused, False if it is told only that it was."""
+    _rendered: dict[int, "_Turn"] = field(default_factory=dict)
+    """Turns as they were rendered last, by the identity of the agent's message."""
 
     # -- to the runtime --------------------------------------------------------------------------------------------
 
@@ -134,12 +137,35 @@ class Translation:
         said: AIMessage | None = None
         for message in messages:
             if isinstance(message, AIMessage) and "said" in message.additional_kwargs:
-                rendered += self._reply(said, heard) if said is not None else []
-                rendered.append(AIMessage(**message.additional_kwargs["said"]))
+                rendered += self._turn(said, heard, answered=True) if said is not None else []
                 said, heard = message, []
             elif not isinstance(message, AIMessage):
                 heard.append(message)
-        return rendered + (self._reply(said, heard) if said is not None and heard else [])
+        if said is not None:
+            rendered += self._turn(said, heard, answered=bool(heard))
+        return rendered
+
+    def _turn(
+        self, said: AIMessage, heard: Sequence[BaseMessage], *, answered: bool
+    ) -> Sequence[BaseMessage]:
+        """Return a message of the agent and its answer; rendered again only if they, or outcomes of calls, changed."""
+        facts = [(answered, *self._facts(message)) for message in heard] or [(answered,)]
+        known = self._rendered.get(id(said))
+        if known is None or known.facts != facts:
+            own = AIMessage(**said.additional_kwargs["said"])
+            messages = [own, *(self._reply(said, heard) if answered else ())]
+            known = self._rendered[id(said)] = _Turn(said=said, facts=facts, messages=messages)
+        return known.messages
+
+    def _facts(self, message: BaseMessage) -> tuple[Any, ...]:
+        """Return what the rendering of a message depends on: the message, and what is known of its calls."""
+        if isinstance(message, ToolMessage):
+            return (
+                message,
+                self.book.told(message.tool_call_id),
+                self.book.made(message.tool_call_id),
+            )
+        return message, *map(self.book.told, _news(message))
 
     def _reply(self, said: AIMessage, heard: Sequence[BaseMessage]) -> list[BaseMessage]:
         tools = {str(call["id"]): call["name"] for call in said.tool_calls}
@@ -181,6 +207,16 @@ class Translation:
         return "\n".join(
             block for key, block in zip(keys, blocks, strict=True) if self.book.told(key) is None
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Turn:
+    """One message of the agent as the runtime has it, and what was made of it and of its answers."""
+
+    said: AIMessage
+    """Held, so that no other message gets its identity."""
+    facts: Sequence[tuple[Any, ...]]
+    messages: Sequence[BaseMessage]
 
 
 @dataclass(frozen=True, kw_only=True)

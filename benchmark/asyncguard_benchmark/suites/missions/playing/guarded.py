@@ -23,12 +23,13 @@ from asyncguard import AsyncGuardMiddleware, GuardConfig, Mode, Ports, ToolSpec,
 from asyncguard_benchmark.harness.arms import Arm
 from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.harness.players.answers import AnswerBook
-from asyncguard_benchmark.harness.players.declarations import own_specs, specs_of_tools
-from asyncguard_benchmark.harness.players.guarded import (
+from asyncguard_benchmark.harness.players.declarations import (
     OWN_TOOLS,
-    on_own_loop,
+    own_specs,
+    specs_of_tools,
     unreachable_tool,
 )
+from asyncguard_benchmark.harness.players.guarded import on_own_loop
 from asyncguard_benchmark.harness.players.interventions import Watcher
 from asyncguard_benchmark.harness.players.refusals import Refuser
 from asyncguard_benchmark.harness.players.sham import drawn

@@ -1,0 +1,173 @@
+"""Nodes of ``build_agent`` as LangGraph runs them.
+
+LangGraph runs a node and its writers as one traced sequence: with a run for callback handlers,
+three configurations and three tasks of asyncio, which together cost more than the guards.
+:class:`Step` does without them while nothing listens; with a handler, a tracer or a stream of
+tokens it is that very sequence.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.graph.state import CompiledStateGraph
+
+from asyncguard.adapters.graph.nodes import NodeFunction
+from asyncguard.runtime.portal import Portal
+
+T = TypeVar("T")
+
+
+class Node(Runnable[Any, Any]):
+    """Async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
+
+    def __init__(self, name: str, function: NodeFunction, portal: Portal) -> None:
+        """Store the node's parts.
+
+        Args:
+            name: Name in the graph.
+            function: Coroutine function of the node.
+            portal: Runs the coroutine for sync callers.
+        """
+        self.name = name
+        self._function = function
+        self._portal = portal
+
+    # `input` is LangChain's name for the argument.
+    def invoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run on the portal's loop, with the caller's context."""
+        return self._portal.run(self._function(input, config or {}))
+
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run on the caller's loop."""
+        return await self._function(input, config or {})
+
+
+class Step(Runnable[Any, Any]):
+    """Node and its writers, which the graph runs one after the other."""
+
+    def __init__(self, node: Node, writers: Sequence[Runnable[Any, Any]], traced: Any) -> None:
+        """Store the parts.
+
+        Args:
+            node: The node.
+            writers: Write the node's update into the channels.
+            traced: LangGraph's own sequence of the node and the writers.
+        """
+        self.name = node.name
+        self._node = node
+        self._writers = writers
+        self._traced: Runnable[Any, Any] = traced
+
+    # `input` is LangChain's name for the argument.
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run the node and write its update."""
+        if config is None or _is_followed(config):
+            return await self._traced.ainvoke(input, config, **kwargs)
+        # Both name the node's own run, and would name the model's.
+        own: Any = {key: config[key] for key in config if key not in ("run_name", "run_id")}  # type: ignore[literal-required]
+        # A run of instant models and tools would otherwise never let another task begin.
+        await asyncio.sleep(0)
+        update = await _in_own_context(self._node.ainvoke(input, own), own)
+        for writer in self._writers:
+            await writer.ainvoke(update, own)
+        return update
+
+    def invoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """See LangGraph's sequence."""
+        return self._traced.invoke(input, config, **kwargs)
+
+    def stream(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Iterator[Any]:
+        """See LangGraph's sequence."""
+        return self._traced.stream(input, config, **kwargs)
+
+    def astream(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[Any]:
+        """See LangGraph's sequence."""
+        return self._traced.astream(input, config, **kwargs)
+
+
+def run_by_steps(graph: CompiledStateGraph[Any, Any, Any, Any]) -> None:
+    """Make a graph run each :class:`Node` as a :class:`Step`; the nodes stay as they are."""
+    for each in graph.nodes.values():
+        if isinstance(each.bound, Node):
+            each.node = Step(each.bound, each.flat_writers, each.node)
+
+
+def _is_followed(config: Mapping[str, Any]) -> bool:
+    """Return True if a handler may listen to the node's run, or if that is not known."""
+    callbacks = config.get("callbacks")
+    return (
+        not isinstance(callbacks, BaseCallbackManager)
+        or bool(callbacks.handlers)
+        or bool(callbacks.inheritable_handlers)
+    )
+
+
+async def _in_own_context(coroutine: Coroutine[Any, Any, T], config: RunnableConfig) -> T:
+    """Await a coroutine in a copy of the context, with the configuration for what it calls.
+
+    Values that the model or a tool sets stay in the node, as they do in a task of its own.
+    """
+    context = contextvars.copy_context()
+    context.run(var_child_runnable_config.set, config)
+    result: T = await _Driven(coroutine, context)
+    return result
+
+
+class _Driven:
+    """Awaitable that runs each part of a coroutine, from one wait to the next, in a context."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> None:
+        self._coroutine = coroutine
+        self._context = context
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        act, given = self._coroutine.send, None
+        run: Any = self._context.run
+        try:
+            while True:
+                waits_for = run(act, given)
+                try:
+                    act, given = self._coroutine.send, (yield waits_for)
+                except GeneratorExit:  # the coroutine is closed below
+                    raise
+                except BaseException as error:  # noqa: BLE001 - the coroutine decides about it
+                    act, given = self._coroutine.throw, error
+        except StopIteration as end:
+            return end.value
+        finally:
+            run(self._coroutine.close)
