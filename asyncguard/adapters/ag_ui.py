@@ -13,6 +13,7 @@ from typing import Any
 
 from ag_ui.core import (
     EventType,
+    ResumeEntry,
     RunAgentInput,
     ToolCallArgsEvent,
     ToolCallEndEvent,
@@ -157,6 +158,11 @@ class AgUiAgent:
 
     The conversation is the thread's state. Of the messages that a client sends, only those of its
     user are read, so a client cannot add results of tools.
+
+    A run that asks a person, or parks, ends with a ``CUSTOM`` event ``on_interrupt``, and with the
+    interrupts as the outcome of ``RUN_FINISHED`` if ``emit_interrupt_outcome=True`` is passed. The
+    next run answers with ``resume`` of the protocol. An answer reaches the interrupt that it names
+    and no other; a cancelled one refuses all that was asked.
     """
 
     def __init__(
@@ -206,10 +212,25 @@ class AgUiAgent:
             AG-UI's events.
         """
         said = [message for message in given.messages if message.role == "user"]
+        read = given.model_copy(update={"messages": said, "resume": _answers(given.resume)})
         cards = _Cards()
-        async for event in self._inner.run(given.model_copy(update={"messages": said})):
+        async for event in self._inner.run(read):
             for passed in cards.pass_on(event):
                 yield passed
+
+
+def _answers(given: Sequence[ResumeEntry] | None) -> list[ResumeEntry] | None:
+    """Return the answers of a client as one, which LangGraph gives to the interrupts by their ids.
+
+    ``ag-ui-langgraph`` hands several answers, or a cancelled one, to every open question in a form
+    of its own, and a single one to any question, also to a later one than it was meant for.
+    """
+    if not given:
+        return None
+    named = {
+        each.interrupt_id: each.payload if each.status == "resolved" else False for each in given
+    }
+    return [given[0].model_copy(update={"status": "resolved", "payload": named})]
 
 
 class _Cards:

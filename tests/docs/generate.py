@@ -36,6 +36,7 @@ DOCUMENTS = (
     "docs/logs.md",
     "docs/state-tables.md",
     "docs/events.md",
+    "docs/react.md",
 )
 
 
@@ -44,6 +45,21 @@ def five_lines() -> str:
     source = (ROOT / "examples" / "01_five_lines.py").read_text(encoding="utf-8")
     body = source.split('"""\n', 1)[1].strip()
     return f"```python\n{body}\n```"
+
+
+def react_stream() -> str:
+    """The hook of the example for React."""
+    return _example_of_react("guarded.ts", "ts")
+
+
+def react_view() -> str:
+    """The components of the example for React."""
+    return _example_of_react("Agent.tsx", "tsx")
+
+
+def _example_of_react(name: str, language: str) -> str:
+    source = (ROOT / "examples" / "ui" / "react" / name).read_text(encoding="utf-8")
+    return f"```{language}\n{source.strip()}\n```"
 
 
 def attribute_docs(module: ModuleType, name: str) -> dict[str, str]:
@@ -201,6 +217,8 @@ def resume_rules() -> str:
 
 MAKERS: Mapping[str, Callable[[], str]] = {
     "five-lines": five_lines,
+    "react-stream": react_stream,
+    "react-view": react_view,
     "limits": limits,
     "tool-fields": tool_fields,
     "agents": simulated_agents,

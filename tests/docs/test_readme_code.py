@@ -85,6 +85,9 @@ def test_every_fence_has_a_language() -> None:
         "text",
         "sh",
         "mermaid",
+        "json",
+        "ts",  # generated from files that tests run
+        "tsx",
         "{toctree}",
         "{eval-rst}",
     }

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import json
 import re
 import shlex
 import tomllib
@@ -134,6 +135,9 @@ def test_commands_work_as_written(command: str) -> None:
         case ["asyncguard", name, *rest]:
             if rest:
                 _COMMAND_LINES[name](rest)
+        case ["npm", "--prefix", folder, *rest]:
+            scripts = json.loads((ROOT / folder / "package.json").read_text())["scripts"]
+            assert rest == ["install"] or (rest[0] == "run" and rest[1] in scripts)
         case ["langgraph", "dev"]:
             assert (ROOT / "langgraph.json").exists()
         case ["pip", "install", *_]:

@@ -65,6 +65,13 @@ class Server:
     """Effects of its tools."""
     trace: Path
     """The structured log of its agents."""
+    process: subprocess.Popen[bytes]
+    """Its process, which leads a group of its own."""
+
+    def kill(self) -> None:
+        """End it without any clean-up."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def bookings(self, traveller: str) -> list[str]:
         """The offers that were booked for a traveller, in order."""
@@ -83,29 +90,32 @@ class Server:
 
 
 @contextlib.contextmanager
-def running_server(folder: Path) -> Iterator[Server]:
-    """Start ``langgraph dev`` on the repository's langgraph.json, and stop it with all it started.
+def running_server(
+    folder: Path, *, graphs: Path = ROOT / "langgraph.json", port: int = 0, **environment: str
+) -> Iterator[Server]:
+    """Start ``langgraph dev``, and stop it with all it started.
 
     Args:
         folder: For its files.
+        graphs: Its configuration; the server works in the folder of that file.
+        port: Port to listen on, a free one if 0.
+        environment: Further variables.
     """
-    server = Server(
-        url=f"http://127.0.0.1:{_free_port()}",
-        log=folder / "server.log",
-        effects=folder / "effects.jsonl",
-        trace=folder / "trace.jsonl",
-    )
-    with server.log.open("wb") as log:
+    port = port or free_port()
+    files = {name: folder / f"{name}.jsonl" for name in ("effects", "trace")}
+    path = folder / "server.log"
+    with path.open("ab") as log:
         process = subprocess.Popen(
-            _command(server),
-            cwd=ROOT,
-            env=_environment(server),
+            _command(port, graphs),
+            cwd=graphs.parent,
+            env=_environment(files) | environment,
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
+    server = Server(url=f"http://127.0.0.1:{port}", log=path, process=process, **files)
     try:
-        _wait_until_up(server, process)
+        _wait_until_up(server)
         yield server
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -117,18 +127,18 @@ def running_server(folder: Path) -> Iterator[Server]:
             process.wait(timeout=5)
 
 
-def _command(server: Server) -> list[str]:
+def _command(port: int, graphs: Path) -> list[str]:
     # By the interpreter of the tests: its environment holds the library and the server.
     start = "from langgraph_cli.cli import cli; cli()"
-    port = server.url.rpartition(":")[2]
-    return [sys.executable, "-c", start, "dev", "--no-browser", "--no-reload", "--port", port]
+    options = ["--no-browser", "--no-reload", "--port", str(port), "--config", str(graphs)]
+    return [sys.executable, "-c", start, "dev", *options]
 
 
-def _environment(server: Server) -> dict[str, str]:
+def _environment(files: Mapping[str, Path]) -> dict[str, str]:
     return {
         **os.environ,
-        "ASYNCGUARD_DESK_EFFECTS": str(server.effects),
-        "ASYNCGUARD_DESK_TRACE": str(server.trace),
+        "ASYNCGUARD_DESK_EFFECTS": str(files["effects"]),
+        "ASYNCGUARD_DESK_TRACE": str(files["trace"]),
         "ASYNCGUARD_MODEL": "",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
@@ -137,18 +147,19 @@ def _environment(server: Server) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_up(server: Server) -> None:
     end = time.monotonic() + 45
     while time.monotonic() < end:
-        assert process.poll() is None, (
-            f"The server ended with code {process.returncode}:\n{server.log.read_text()}"
+        assert server.process.poll() is None, (
+            f"The server ended with code {server.process.returncode}:\n{server.log.read_text()}"
         )
         if _answers(f"{server.url}/ok"):
             return

@@ -40,14 +40,23 @@ def launched() -> Iterator[Any]:
 class Tab:
     """A page in a tab of its own, and everything that went wrong in it."""
 
-    def __init__(self, browser: Any, url: str, **context: Any) -> None:
+    def __init__(self, browser: Any, url: str, *, own: str = "", **context: Any) -> None:
+        """Open a tab.
+
+        Args:
+            browser: The browser.
+            url: Address of the page.
+            own: Start of further addresses that the page may ask for.
+            context: Options of the browser's context.
+        """
         self.context = browser.new_context(**context)
         self.problems: list[str] = []
         self.page = self.context.new_page()
         self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("dialog", lambda dialog: self.problems.append(dialog.message))
-        self._own = ("file:", "data:") if url.startswith("file:") else (url, "data:")
+        itself = "file:" if url.startswith("file:") else url
+        self._own = (itself, "data:", own or itself)
         self.page.on("request", lambda request: self._note(request.url))
         self.page.goto(url)
         self.page.wait_for_selector("html[data-ready]", timeout=20_000)

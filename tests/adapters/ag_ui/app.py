@@ -18,6 +18,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from asyncguard import AgUiAgent, EffectClass, GuardConfig, ToolSpec
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import Frontend, build
+from tests.examples.ui import desk
 
 EARLY = "All done too early."
 LATE = 1.5
@@ -42,7 +43,7 @@ def find(arguments: Mapping[str, Any]) -> str:
 
 
 def agents(saver: AsyncSqliteSaver) -> Mapping[str, AgUiAgent]:
-    """One agent of each adapter, and one of each that holds early texts back, by path."""
+    """One agent of each adapter, one that holds early texts back, and one that asks, by path."""
     tools = [
         scripted_tool("quick", lambda a: f"found {a['q']}", args={"q": str}),
         scripted_tool("slow", find, args={"q": str}, latency=LATE),
@@ -56,6 +57,11 @@ def agents(saver: AsyncSqliteSaver) -> Mapping[str, AgUiAgent]:
             model = ScriptedChatModel(speak)
             agent = build(frontend, model, tools, specs=specs, config=config, checkpointer=saver)
             made[path] = AgUiAgent(name=path.replace("/", "_"), graph=agent.graph)
+        agent = build(frontend, desk.model(), desk.TOOLS, ports=desk.ports(), checkpointer=saver)
+        path = f"{frontend.value}/desk"
+        made[path] = AgUiAgent(
+            name=path.replace("/", "_"), graph=agent.graph, emit_interrupt_outcome=True
+        )
     return made
 
 

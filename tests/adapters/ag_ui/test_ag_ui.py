@@ -32,10 +32,19 @@ class Server:
         assert self._process.stdout is not None
         self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
-    def run(self, path: str, messages: list[Any], **state: Any) -> Iterator[dict[str, Any]]:
-        """The events of one run of the thread that is named as the path."""
+    def run(
+        self,
+        path: str,
+        messages: list[Any],
+        *,
+        thread: str = "",
+        resume: list[Any] | None = None,
+        **state: Any,
+    ) -> Iterator[dict[str, Any]]:
+        """The events of one run of a thread, which is named as the path if it has no other name."""
         given = {
-            "threadId": path,
+            "threadId": thread or path,
+            "resume": resume,
             "runId": f"run-{len(messages)}",
             "messages": messages,
             "state": state,
@@ -179,6 +188,110 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
     assert [each["content"] for each in snapshot if each.get("toolCallId") == "call_1_2"] == [
         "slowly found y"
     ]
+
+
+ROOMS = {"id": "u1", "role": "user", "content": "rooms"}
+
+
+def questions(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The interrupts with which a run ended; the older event tells the same."""
+    asked: list[dict[str, Any]] = (events[-1].get("outcome") or {}).get("interrupts", [])
+    older = [event["value"] for event in events if event.get("name") == "on_interrupt"]
+    values = [each["metadata"]["langgraph"]["raw"] for each in asked]
+    assert [json.loads(each) if isinstance(each, str) else each for each in older] == values
+    return asked
+
+
+def answer(asked: dict[str, Any], payload: Any) -> list[Any]:
+    """The protocol's answer to an interrupt."""
+    return [{"interruptId": asked["id"], "status": "resolved", "payload": payload}]
+
+
+def calls_of(asked: dict[str, Any]) -> list[str]:
+    """Keys of the calls that a question is about."""
+    raw = asked["metadata"]["langgraph"]["raw"]
+    assert raw["type"] == "approval"
+    return [call["key"] for call in raw["calls"]]
+
+
+def told(events: list[dict[str, Any]]) -> list[str]:
+    """Contents of the results, in order."""
+    return [each["content"] for each in events if each["type"] == "TOOL_CALL_RESULT"]
+
+
+def test_a_person_approves_and_refuses(server: Server, frontend: Frontend) -> None:
+    """Held cards stay open until the answer comes: one call is run, the other is not, with the reason."""
+    path = f"{frontend.value}/desk"
+    asking = list(server.run(path, [ROOMS], thread=f"{path}/rooms"))
+    (asked,) = questions(asking)
+    states = [each["value"]["state"] for each in asking if each.get("name") == "asyncguard.call"]
+    assert states == ["held", "held"]
+    assert told(asking) == []
+    assert calls_of(asked) == ["main/book#1", "main/book#2"]
+    decision = {"main/book#1": True, "main/book#2": {"approve": False, "reason": "too dear"}}
+    resume = answer(asked, decision)
+    ended = list(server.run(path, [ROOMS], thread=f"{path}/rooms", resume=resume))
+    refused, booked = sorted(told(ended), key=lambda text: text == "booked 12")
+    assert booked == "booked 12"
+    assert "too dear" in refused
+    assert questions(ended) == []
+    snapshot = [event for event in ended if event["type"] == "MESSAGES_SNAPSHOT"][-1]["messages"]
+    assert snapshot[-1]["content"] == "Reported: booked 12 too dear"
+
+
+def test_a_cancelled_question_refuses(server: Server, frontend: Frontend) -> None:
+    """A client that closes its dialog has approved nothing."""
+    path = f"{frontend.value}/desk"
+    thread = f"{path}/cancelled"
+    (asked,) = questions(list(server.run(path, [ROOMS], thread=thread)))
+    cancelled = [{"interruptId": asked["id"], "status": "cancelled"}]
+    ended = list(server.run(path, [ROOMS], thread=thread, resume=cancelled))
+    assert len(told(ended)) == 2
+    assert not any(text.startswith("booked") for text in told(ended))
+    assert "__agui" not in json.dumps(ended)
+    assert questions(ended) == []
+
+
+def test_an_answer_reaches_its_own_question_only(server: Server, frontend: Frontend) -> None:
+    """Approval of a question that was asked before does not approve the next one."""
+    path = f"{frontend.value}/desk"
+    thread = f"{path}/stale"
+    (first,) = questions(list(server.run(path, [ROOMS], thread=thread)))
+    list(server.run(path, [ROOMS], thread=thread, resume=answer(first, payload=True)))
+    more = [ROOMS, {**ROOMS, "id": "u2"}]
+    (second,) = questions(list(server.run(path, more, thread=thread)))
+    assert second["id"] != first["id"]
+    late = list(server.run(path, more, thread=thread, resume=answer(first, payload=True)))
+    assert told(late) == []
+    assert [each["id"] for each in questions(late)] == [second["id"]]
+
+
+def test_a_parked_run_is_resumed(server: Server, frontend: Frontend) -> None:
+    """It ends with the interrupt, and the card is completed by a later run."""
+    path = f"{frontend.value}/desk"
+    thread = f"{path}/deed"
+    said = [{"id": "u1", "role": "user", "content": "deed"}]
+    events = list(server.run(path, said, thread=thread))
+    for _ in range(100):  # the answer comes half a second after the run has parked
+        asked = questions(events)
+        if not asked:
+            break
+        assert asked[0]["metadata"]["langgraph"]["raw"]["type"] == "parked"
+        assert told(events) == []
+        events = list(server.run(path, said, thread=thread, resume=answer(asked[0], "look")))
+    assert told(events) == ["certified deed"]
+
+
+def test_a_question_outlives_the_server(frontend: Frontend, tmp_path: Path) -> None:
+    """A client that comes back is asked again, and its answer runs the calls, each once."""
+    file, path = tmp_path / "threads.sqlite", f"{frontend.value}/desk"
+    with serving(file) as first:
+        (asked,) = questions(list(first.run(path, [ROOMS])))
+    with serving(file) as second:
+        (again,) = questions(list(second.run(path, [ROOMS])))
+        assert again == asked
+        ended = list(second.run(path, [ROOMS], resume=answer(again, payload=True)))
+    assert sorted(told(ended)) == ["booked 12", "booked 14"]
 
 
 def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:

@@ -1,0 +1,79 @@
+import { useState } from "react";
+import type { Message } from "@langchain/langgraph-sdk";
+import { useStream } from "@langchain/langgraph-sdk/react";
+
+type Content = Message["content"];
+export type Card = { state: string; guard: string; reason: string; late: boolean; content: Content | null };
+type CallEvent = Card & { type: "asyncguard.call"; tool_call_id: string };
+type OtherEvent = { type: "asyncguard.task" | "asyncguard.text" | "asyncguard.run" };
+type Mark = { kind?: string; state?: string; guard?: string; states?: string[]; tool_call_ids?: string[] };
+type Held = { key: string; tool: string; arguments: Record<string, unknown>; reason: string };
+export type Question = { type: "approval"; calls: Held[] } | { type: "parked" };
+type State = { messages: Message[]; tasks?: string[] };
+
+const HIDDEN = ["results", "pair", "nudge", "withheld", "cancelled", "unreadable"];
+const OPEN = ["queued", "pending", "deferred", "held"];
+
+/** What the runtime noted on a message of its own; an empty mark for all others. */
+export function markOf(message: Message): Mark {
+  const noted = message.additional_kwargs ?? {};
+  return noted.lc_source === "asyncguard" ? ((noted.lc_data ?? {}) as Mark) : {};
+}
+
+/** Messages that people read: no results in the form for models, no reminders, no tool messages. */
+export function isShown(message: Message): boolean {
+  return message.type !== "tool" && !HIDDEN.includes(markOf(message).kind ?? "");
+}
+
+export function textOf(content: Content | null): string {
+  if (typeof content === "string" || content === null) return content ?? "";
+  return content.map((block) => ("text" in block ? block.text : "")).join("");
+}
+
+/** Cards as the state holds them: what is known after a reload. */
+function storedCards(messages: Message[]): Record<string, Card> {
+  const cards: Record<string, Card> = {};
+  for (const message of messages) {
+    const mark = markOf(message);
+    if (message.type === "tool") {
+      const noted = mark.kind === "placeholder" || mark.kind === "not_executed";
+      const state = (noted && mark.state) || (message.status === "error" ? "failed" : "done");
+      const [reason, content] = noted ? [textOf(message.content), null] : ["", message.content];
+      cards[message.tool_call_id] = { state, guard: mark.guard ?? "", reason, late: false, content };
+    } else if (mark.kind === "results") {
+      const parts = [...textOf(message.content).matchAll(/<(result-\S+) [^\n]*>\n([^]*?)\n<\/\1>/g)];
+      mark.tool_call_ids?.forEach((id, n) => {
+        const state = mark.states?.[n] ?? "done";
+        cards[id] = { state, guard: "", reason: "", late: true, content: parts[n]?.[2] ?? "" };
+      });
+    }
+  }
+  return cards;
+}
+
+/** Stream of a guarded agent, with the cards of its calls by the ids of the calls. */
+export function useGuardedAgent(apiUrl: string, assistantId: string) {
+  const [threadId, setThreadId] = useState<string | null>(location.hash.slice(1) || null);
+  const [live, setLive] = useState<Record<string, Card>>({});
+  const stream = useStream<State, { InterruptType: Question; CustomEventType: CallEvent | OtherEvent }>({
+    apiUrl,
+    assistantId,
+    threadId,
+    reconnectOnMount: true,
+    fetchStateHistory: false,
+    onThreadId: (id) => {
+      setThreadId(id);
+      location.hash = id;
+    },
+    onCustomEvent: (event) => {
+      if (event.type === "asyncguard.call") setLive((cards) => ({ ...cards, [event.tool_call_id]: event }));
+    },
+  });
+  const cards = storedCards(stream.messages);
+  for (const [id, card] of Object.entries(live)) {
+    const stored = cards[id];
+    // The stream is ahead of the state, unless it broke off before the call ended.
+    if (!stored || !OPEN.includes(card.state) || OPEN.includes(stored.state)) cards[id] = card;
+  }
+  return { stream, cards };
+}

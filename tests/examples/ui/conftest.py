@@ -1,0 +1,23 @@
+"""One browser and one server for the tests of this folder."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.examples.ui.served import desk_server
+from tests.graphs.desk import Server
+from tests.support.browser import launched
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    yield from launched()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The development server with the scripted agents."""
+    with desk_server(tmp_path_factory.mktemp("desk")) as running:
+        yield running

@@ -1,0 +1,198 @@
+"""The reference page in a real browser, against a running ``langgraph dev``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.examples.ui.desk import EARLY
+from tests.examples.ui.served import AGENTS, PAGE, Shown, desk_server, wait_until_stored
+from tests.graphs.desk import Server, free_port
+from tests.support.browser import Tab
+
+pytestmark = [pytest.mark.slow(60), pytest.mark.server]
+TRIP = "trip: weather\ntrip: hotel"
+FINAL = "Sun, and Hotel Mira."
+
+
+@pytest.fixture(params=AGENTS)
+def shown(request: pytest.FixtureRequest, browser: Any, server: Server) -> Iterator[Shown]:
+    """The page on an agent of each adapter."""
+    page = Shown(browser, server, request.param, viewport={"width": 1400, "height": 900})
+    yield page
+    page.close()
+
+
+def test_a_late_result_completes_its_card(shown: Shown) -> None:
+    """The card runs on below the marked text, shows the result, and both tasks are closed."""
+    shown.say(TRIP, tasks=True)
+    shown.page.get_by_text("Said while a call was open").wait_for()
+    assert EARLY in shown.log()
+    assert shown.card("hotel", state="pending").inner_text().split("\n")[1] == "running"
+    card = shown.card("hotel", state="done")
+    assert card.locator(".state").inner_text() == "done, late"
+    assert card.locator("pre").inner_text() == "Hotel Mira in Rome"
+    shown.status("Ended: complete")
+    assert FINAL in shown.log()
+    assert "<result-" not in shown.log()
+    tasks = shown.page.locator("#tasks li").all_inner_texts()
+    assert [each.split("\n")[:2] for each in tasks] == [
+        ["task-1 closed", "trip: weather"],
+        ["task-2 closed", "trip: hotel"],
+    ]
+    assert tasks[0].endswith("calls: 1 done, 1 held back")
+
+
+def test_a_rejected_call_is_held_back_with_its_reason(shown: Shown) -> None:
+    """It is told from an error of the tool, and says which guard and why."""
+    shown.say(TRIP, tasks=True)
+    card = shown.card("weather", state="rejected")
+    assert card.locator(".state").inner_text() == "held back by clarification"
+    assert card.locator("p").inner_text().startswith("weather needs city")
+    assert not card.locator("pre").is_visible()
+    shown.status("Ended: complete")
+    assert card.get_attribute("data-shape") == "back"
+
+
+def test_a_reload_shows_the_same_conversation(shown: Shown) -> None:
+    """All of it comes from the state of the thread: cards, marked text, tasks."""
+    shown.say(TRIP, tasks=True)
+    shown.status("Ended: complete")
+    states = "[...document.querySelectorAll('.card .state')].map((each) => each.textContent)"
+    before = (shown.tab.value(states), shown.page.locator(".note").all_inner_texts())
+    shown.page.reload()
+    shown.status("Ended: complete")
+    assert (shown.tab.value(states), shown.page.locator(".note").all_inner_texts()) == before
+    assert before[0] == ["done", "done, late", "held back by clarification"]
+    assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_text_that_is_held_back_is_never_shown(browser: Any, server: Server, agent: str) -> None:
+    """At no moment of the run, with `hold_text`."""
+    shown = Shown(browser, server, f"{agent}_hold")
+    shown.tab.value(
+        "() => { window.seen = ''; new MutationObserver(() => { window.seen += document.body.textContent; })"
+        ".observe(document.body, { subtree: true, childList: true, characterData: true }); }"
+    )
+    shown.say(TRIP, tasks=True)
+    shown.status("Ended: complete")
+    seen = shown.tab.value("window.seen")
+    assert FINAL in seen
+    assert "hotel is Roma" not in seen
+    held = shown.page.get_by_text("A text was held back").count()
+    assert held == (agent == "middleware")  # the state machine streams nothing of it
+    shown.close()
+
+
+def test_a_text_that_is_replaced_is_taken_back(shown: Shown) -> None:
+    """It is gone, and the person is told."""
+    shown.say("idle a\nidle b", tasks=True)
+    shown.status("Ended: complete")
+    assert EARLY not in shown.log()
+    assert shown.page.locator(".note").all_inner_texts() == [
+        "A text was taken back: the work was not finished."
+    ]
+    assert "There was nothing to do." in shown.log()
+    assert "about to finish" not in shown.log()
+
+
+def test_a_person_decides_with_the_keyboard(shown: Shown) -> None:
+    """Both calls are one question; it goes when the last one is decided, with the reason."""
+    shown.say("rooms")
+    shown.status("Waits for your decision.")
+    assert shown.page.get_by_role("heading", name="2 calls need your approval").is_visible()
+    shown.card("book", state="held")
+    shown.page.get_by_role("button", name="Send").focus()
+    shown.tab.press("Shift+Tab", "Shift+Tab")
+    assert shown.tab.focused().startswith("Reason to refuse book#2")
+    shown.page.keyboard.type("too dear")
+    shown.tab.press("Shift+Tab", "Enter")
+    assert shown.page.locator("[aria-pressed=true]").all_inner_texts() == ["Refuse"]
+    shown.page.locator("fieldset").first.get_by_role("button", name="Approve").press("Enter")
+    shown.status("Ended: complete")
+    assert "Reported: booked 12 too dear" in shown.log()
+    assert shown.card("book", state="done").locator("pre").inner_text() == "booked 12"
+    assert shown.page.locator("#ask").inner_text() == ""
+
+
+def test_a_parked_run_goes_on(shown: Shown) -> None:
+    """The page says what it waits for, and the button resumes the run when the answer is there."""
+    shown.say("deed")
+    shown.status("Waits for results from outside.")
+    assert "notary#1 of main" in shown.page.locator("#ask").inner_text()
+    again = shown.page.get_by_role("button", name="Look again")
+    for _ in range(20):  # the answer comes half a second after the run has parked
+        again.click()
+        shown.page.locator("#status:not([data-kind=running])").wait_for()
+        if not again.is_visible():
+            break
+    shown.status("Ended: complete")
+    assert shown.card("notary", state="done").locator("pre").inner_text() == "certified deed"
+
+
+def test_a_question_has_a_field_for_the_answer(shown: Shown) -> None:
+    """The answer is the next message; markup in a message is text."""
+    shown.say("nights <img src=x onerror=alert(1)>")
+    shown.status("The agent asks you a question.")
+    field = shown.page.get_by_label("Your answer")
+    field.fill("Two")
+    field.press("Enter")
+    shown.page.get_by_text("Two nights, noted.").wait_for()
+    shown.status("Ended: complete")
+    assert not field.is_visible()
+    assert "<img src=x" in shown.log()
+    shown.page.reload()
+    shown.page.get_by_text("Two nights, noted.").wait_for()
+    assert not field.is_visible()
+
+
+def test_a_killed_server_is_waited_for_and_the_run_goes_on(browser: Any, tmp_path: Path) -> None:
+    """The page says that the connection is lost, joins the run that goes on, and completes its card."""
+    port = free_port()
+    with desk_server(tmp_path, port=port, keep=True, ASYNCGUARD_TEST_LATE="300") as first:
+        shown = Shown(browser, first, "state_machine")
+        shown.say(TRIP, tasks=True)
+        shown.page.get_by_text("Said while a call was open").wait_for()
+        wait_until_stored(tmp_path)
+        assert shown.tab.problems == []
+        first.kill()
+        shown.status("is lost; trying again")
+        shown.card("hotel", state="pending")
+    with desk_server(tmp_path, port=port, keep=True, ASYNCGUARD_TEST_LATE="1"):
+        shown.card("hotel", state="done")
+        shown.status("Ended: complete")
+    assert FINAL in shown.log()
+    assert shown.page.locator(".card").count() == 3
+    shown.tab.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_telephone(browser: Any, server: Server, scheme: str) -> None:
+    """400 pixels are enough without scrolling sideways, in both colour schemes."""
+    shown = Shown(
+        browser,
+        server,
+        "state_machine",
+        viewport={"width": 400, "height": 800},
+        color_scheme=scheme,
+    )
+    shown.say(TRIP, tasks=True)
+    shown.status("Ended: complete")
+    assert shown.tab.value("document.documentElement.scrollWidth") == 400
+    shown.page.get_by_role("button", name="New conversation").click()
+    shown.say("rooms")
+    shown.status("Waits for your decision.")
+    assert shown.tab.value("document.documentElement.scrollWidth") == 400
+    ground = shown.tab.value("getComputedStyle(document.body).backgroundColor")
+    assert (sum(int(part) for part in ground[4:-1].split(",")) < 200) is (scheme == "dark")
+    shown.close()
+
+
+def test_a_server_that_is_not_there_is_named(browser: Any) -> None:
+    """The page says where it looked for it."""
+    url = f"http://127.0.0.1:{free_port()}"
+    tab = Tab(browser, f"{PAGE.as_uri()}?server={url}", own=url)
+    tab.page.locator("#status", has_text=f"The connection to {url} is lost").wait_for()
+    tab.context.close()

@@ -1,0 +1,105 @@
+"""The code of the how-to for React: type-checked, built, and run in a browser against ``langgraph dev``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.examples.ui.desk import EARLY
+from tests.examples.ui.served import AGENTS, SECONDS
+from tests.graphs.desk import ROOT, Server
+from tests.support.browser import Tab
+from tests.support.node import installed, run_npm
+
+pytestmark = [pytest.mark.slow(60), pytest.mark.server]
+SOURCE = ROOT / "examples" / "ui" / "react"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package with what it depends on, built."""
+    folder = installed(SOURCE, tmp_path_factory.mktemp("react") / "package")
+    built = run_npm(folder, "run", "build")
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(params=AGENTS)
+def tab(
+    request: pytest.FixtureRequest, browser: Any, package: Path, server: Server
+) -> Iterator[Tab]:
+    """The built page on an agent of each adapter; nothing may have gone wrong in it."""
+    url = f"{(package / 'index.html').as_uri()}?server={server.url}&agent={request.param}"
+    shown = Tab(browser, url, own=server.url)
+    shown.page.set_default_timeout(SECONDS)
+    yield shown
+    shown.context.close()
+    assert shown.problems == []
+
+
+def say(tab: Tab, text: str) -> None:
+    """Send a message; several lines are several tasks."""
+    tab.page.get_by_label("Message").fill(text)
+    tab.page.get_by_role("button", name="Send").click()
+
+
+def card(tab: Tab, tool: str, state: str) -> Any:
+    """Wait for the card of a tool in a state, and return it."""
+    found = tab.page.locator(f".card[data-state={state}]").filter(
+        has=tab.page.locator("h3", has_text=tool)
+    )
+    found.first.wait_for()
+    return found.first
+
+
+def test_the_types_are_right(package: Path) -> None:
+    """The compiler accepts the code with the types of the packages, and refuses a wrong field."""
+    checked = run_npm(package, "run", "check")
+    assert checked.returncode == 0, checked.stdout
+    wrong = package / "wrong.ts"
+    wrong.write_text(
+        'import type { Card } from "./guarded";\nexport const colour = (card: Card) => card.colour;\n'
+    )
+    refused = run_npm(package, "run", "check")
+    wrong.unlink()
+    assert "Property 'colour' does not exist" in refused.stdout
+
+
+def test_cards_complete_and_say_why_they_were_held_back(tab: Tab) -> None:
+    """The late result completes its card below the marked text; after a reload the same is shown."""
+    say(tab, "trip: weather\ntrip: hotel")
+    tab.page.get_by_text("Said while calls are open.").wait_for()
+    assert EARLY in tab.page.locator("main").inner_text()
+    card(tab, "hotel", "pending")
+    late = card(tab, "hotel", "done")
+    assert late.locator(".state").inner_text() == "done, late"
+    assert late.locator("pre").inner_text() == "Hotel Mira in Rome"
+    held = card(tab, "weather", "rejected")
+    assert held.locator(".state").inner_text() == "held back by clarification"
+    assert "weather needs city" in held.inner_text()
+    tab.page.get_by_text("Sun, and Hotel Mira.").wait_for()
+    assert "<result-" not in tab.page.locator("main").inner_text()
+    tab.page.reload()
+    tab.page.get_by_text("Sun, and Hotel Mira.").wait_for()
+    assert card(tab, "hotel", "done").locator("pre").inner_text() == "Hotel Mira in Rome"
+    assert "weather needs city" in card(tab, "weather", "rejected").inner_text()
+
+
+def test_buttons_answer_and_resume(tab: Tab) -> None:
+    """A call is approved, another refused; a parked run is looked at again until its result is there."""
+    say(tab, "rooms")
+    tab.page.get_by_role("button", name="Approve").first.click()
+    tab.page.get_by_role("button", name="Refuse").last.click()
+    assert card(tab, "book", "done").locator("pre").inner_text() == "booked 12"
+    assert card(tab, "book", "rejected").is_visible()
+    tab.page.get_by_role("status").filter(has_text="Ready").wait_for()
+    say(tab, "deed")
+    again = tab.page.get_by_role("button", name="Look again")
+    again.wait_for()
+    for _ in range(20):  # the answer comes half a second after the run has parked
+        again.click()
+        tab.page.get_by_role("status").filter(has_text="Ready").wait_for()
+        if not again.is_visible():
+            break
+    assert card(tab, "notary", "done").locator("pre").inner_text() == "certified deed"
