@@ -1,5 +1,7 @@
 """Errors of the benchmark, named by whose fault they are."""
 
+from collections.abc import Iterable
+
 
 class BenchmarkError(Exception):
     """Base class of everything that the benchmark raises on purpose."""
@@ -12,6 +14,29 @@ class DataError(BenchmarkError):
         super().__init__(f"{where}: {problem}")
         self.where = where
         self.problem = problem
+
+    @property
+    def problems(self) -> tuple["DataError", ...]:
+        """Everything that is complained of, each with its place."""
+        return (self,)
+
+
+class DataErrors(DataError):
+    """An entry of a data file breaks its format in several places; the message names the first."""
+
+    def __init__(self, problems: Iterable[DataError]) -> None:
+        """Put complaints together.
+
+        Args:
+            problems: The complaints, at least one.
+        """
+        self._problems = tuple(each for several in problems for each in several.problems)
+        super().__init__(self._problems[0].where, self._problems[0].problem)
+
+    @property
+    def problems(self) -> tuple[DataError, ...]:
+        """Everything that is complained of, each with its place."""
+        return self._problems
 
 
 class EpisodeFormatError(DataError):

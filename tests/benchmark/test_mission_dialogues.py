@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -140,11 +141,9 @@ def test_what_is_wrong_with_a_dialogue_is_said(fields: Row, complaint: str, tmp_
     path = saved(tmp_path / "data.jsonl", official(**fields), official(id="other"))
     found = read_dialogues(path)
     assert [each.id for each in found.found] == ["other"]
-    (problem,) = found.problems
-    assert "data.jsonl:1 (d1)" in str(problem)
-    assert pytest.RaisesExc(AssertionError, match=complaint).matches(
-        AssertionError(str(problem))
-    ), problem
+    told = list(map(str, found.problems))
+    assert [each for each in told if "data.jsonl:1 (d1)" not in each] == []
+    assert any(re.search(complaint, each) for each in told), told
 
 
 def test_a_dialogue_without_english_fields_names_them(tmp_path: Path) -> None:

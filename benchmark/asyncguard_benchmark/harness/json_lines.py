@@ -112,5 +112,5 @@ def gathered(
             check_size(value, place)
             found.append(read(place, value))
         except DataError as problem:
-            problems.append(problem)
+            problems += problem.problems
     return found, problems

@@ -92,10 +92,10 @@ def _played(mission: Mission, number: int, form: HistoryForm) -> Iterator[Messag
     for step in optimal_path(graph):
         node = graph.nodes[step[0]]
         if graph.asks >> step[0] & 1:
-            yield {"role": "assistant", "content": _text(node.observation)}
+            yield {"role": "assistant", "content": told_text(node.observation)}
             yield {"role": "user", "content": node.reply or ""}
         elif graph.answers >> step[0] & 1:
-            yield {"role": "assistant", "content": _text(node.observation)}
+            yield {"role": "assistant", "content": told_text(node.observation)}
         else:
             yield from _calls(graph, step, number, form)
 
@@ -124,8 +124,9 @@ def _calls(
         yield {"role": "tool", "content": json.dumps(results, ensure_ascii=False)}
         return
     for each, result in zip(step, results, strict=True):
-        yield {"role": "tool", "tool_call_id": f"h{number}_{each}", "content": _text(result)}
+        yield {"role": "tool", "tool_call_id": f"h{number}_{each}", "content": told_text(result)}
 
 
-def _text(value: Any) -> str:
+def told_text(value: Any) -> str:
+    """Return a text as it is, and any other result of a call as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.errors import DataError, DataErrors
 from asyncguard_benchmark.harness.saved_form import Text, Whole, parse
 from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, Node, Tool, graph_problems
 from asyncguard_benchmark.suites.missions.terms import object_of
@@ -62,7 +62,7 @@ def graph_of(value: Any, tools: Mapping[str, Tool], where: str) -> GoldGraph:
     """Read the gold of a mission.
 
     Raises:
-        DataError: it breaks the form, names an unknown tool, or its dependencies are not sound.
+        DataError: it breaks the form, names unknown tools, or its dependencies are not sound; it lists all of these.
     """
     read = parse(_NODES, value, where)
     for place, each in enumerate(read):
@@ -71,8 +71,10 @@ def graph_of(value: Any, tools: Mapping[str, Tool], where: str) -> GoldGraph:
                 f"{where}[{place}].idx", f"must be the position {place}, not {each.idx}"
             )
     nodes = [_node(each, f"{where}[{place}]") for place, each in enumerate(read)]
-    for field, text in graph_problems(nodes, tools):
-        raise DataError(f"{where}{field}", text)
+    if found := [
+        DataError(f"{where}{field}", text) for field, text in graph_problems(nodes, tools)
+    ]:
+        raise DataErrors(found)
     return GoldGraph(tuple(nodes))
 
 

@@ -2,16 +2,18 @@
 
 import ast
 import csv
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.errors import DataError, DataErrors
 from asyncguard_benchmark.harness.json_lines import (
     LONGEST_LINE,
     Reading,
@@ -23,9 +25,12 @@ from asyncguard_benchmark.harness.saved_form import Whole, json_value, parse
 from asyncguard_benchmark.suites.missions.dialogues import Dialogue, Mission
 from asyncguard_benchmark.suites.missions.gold_form import graph_of, schema_breaches, tools_of
 from asyncguard_benchmark.suites.missions.gold_graph import late_dependencies
-from asyncguard_benchmark.suites.missions.terms import Subtype, letters_of, relations_of
+from asyncguard_benchmark.suites.missions.terms import Letter, Subtype, letters_of, relations_of
 
 Language = Literal["en", "zh"]
+T = TypeVar("T")
+_Placed = tuple[str, Dialogue]
+"""The place of a dialogue in its file, and the dialogue."""
 _TWINS = ("task", "messages", "answer_list", "tools")
 """Fields that have an English twin, `english_...`."""
 _BLOCK_END = "====="
@@ -68,37 +73,53 @@ def read_dialogues(path: Path, language: Language = "en") -> Reading[Dialogue]:
     """
     warnings: list[str] = []
 
-    def read(where: str, value: dict[str, Any]) -> Dialogue:
-        return _dialogue(_in(language, value, where), where, warnings)
+    def read(where: str, value: dict[str, Any]) -> _Placed:
+        _check_characters(value, where)
+        return where, _dialogue(_in(language, value, where), where, warnings)
 
-    found, problems = _from_csv(path, read) if path.suffix == ".csv" else gathered(path, read)
-    unique: dict[str, Dialogue] = {}
-    for each in found:
-        if each.id in unique:
-            problems.append(DataError(f"{path} ({each.id[:60]}).id", "two dialogues have this id"))
-        unique.setdefault(each.id, each)
-    return Reading(found=tuple(unique.values()), problems=tuple(problems), warnings=tuple(warnings))
+    placed, problems = _from_csv(path, read) if path.suffix == ".csv" else gathered(path, read)
+    found: dict[str, _Placed] = {}
+    for where, each in placed:
+        first, _ = found.setdefault(each.id, (where, each))
+        if first != where:
+            problems.append(DataError(f"{where}.id", f"the dialogue at {first} has this id, too"))
+    return Reading(
+        found=tuple(each for _, each in found.values()),
+        problems=tuple(problems),
+        warnings=tuple(warnings),
+    )
 
 
-def _from_csv(path: Path, read: Any) -> tuple[list[Dialogue], list[DataError]]:
-    found: list[Dialogue] = []
+def _from_csv(
+    path: Path, read: Callable[[str, dict[str, Any]], _Placed]
+) -> tuple[list[_Placed], list[DataError]]:
+    found: list[_Placed] = []
     problems: list[DataError] = []
     csv.field_size_limit(LONGEST_LINE)
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         try:
             for cells in rows:
-                where = f"{path}:{rows.line_num}"
+                place = named(f"{path}:{rows.line_num}", {"id": cells.get("id")})
                 try:
-                    value = {name: _cell(name, text, where) for name, text in cells.items() if name}
-                    place = named(where, value)
+                    value = {name: _cell(name, text, place) for name, text in cells.items() if name}
                     check_size(value, place)
                     found.append(read(place, value))
                 except DataError as problem:
-                    problems.append(problem)
+                    problems += problem.problems
         except (csv.Error, UnicodeDecodeError) as problem:
             problems.append(DataError(f"{path}:{rows.line_num}", f"it is no CSV file: {problem}"))
     return found, problems
+
+
+def _check_characters(value: dict[str, Any], where: str) -> None:
+    """Refuse texts with half a character, which JSON can write and no file can hold."""
+    for name, field in value.items():
+        try:
+            json.dumps(field, ensure_ascii=False).encode()
+        except UnicodeEncodeError as problem:
+            text = f"holds half a character, {problem.object[problem.start]!r}"
+            raise DataError(f"{where}.{name}", text) from problem
 
 
 def _cell(name: str, text: str | None, where: str) -> Any:
@@ -129,32 +150,46 @@ def _in(language: Language, value: dict[str, Any], where: str) -> dict[str, Any]
 
 
 def _dialogue(value: dict[str, Any], where: str, warnings: list[str]) -> Dialogue:
+    """Return a dialogue.
+
+    Raises:
+        DataErrors: everything that is wrong with it.
+    """
     form = parse(_DIALOGUE, value, where)
-    tools = tools_of(form.tools, f"{where}.tools")
-    blocks = list(_blocks(form.messages))
-    letters = letters_of(form.type, f"{where}.type")
-    count = len(form.task)
-    _check_counts(form, len(blocks), len(letters), where)
-    relations = relations_of(form.turn_type, form.turn_subtypes, count, where)
+    count, blocks, faults = len(form.task), list(_blocks(form.messages)), list[DataError]()
+    tools = _held(faults, tools_of, form.tools, f"{where}.tools")
+    letters = _held(faults, letters_of, form.type, f"{where}.type")
+    relations = _held(faults, relations_of, form.turn_type, form.turn_subtypes, count, where)
+    times = _held(faults, _times, form.env_info, count, where)
+    faults += _count_faults(form, len(blocks), letters, where)
+    graphs, texts = [], []
+    # Where counts differ, what there is in all lists is still looked at.
+    parts = zip(form.task, form.task_ids, form.answer_list, blocks, strict=False)
+    for place, (task, index, answers, block) in enumerate(parts):
+        gold, said = f"{where}.answer_list[{place}]", f"{where}.messages, block {place}"
+        graphs.append(None if tools is None else _held(faults, graph_of, answers, tools, gold))
+        texts.append(_held(faults, _checked, block, task, index, said))
+    if faults or tools is None or letters is None or relations is None or times is None:
+        raise DataErrors(faults)
     if [each is not None for each in relations] != [place > 0 for place in range(count)]:
         warnings.append(
             f"{where}.turn_type: expected false for the first mission and true for all others"
         )
-    times = _times(form.env_info, count, where)
     missions = []
-    for place, (task, index) in enumerate(zip(form.task, form.task_ids, strict=True)):
-        gold = f"{where}.answer_list[{place}]"
-        graph = graph_of(form.answer_list[place], tools, gold)
+    for place, (graph, messages) in enumerate(zip(graphs, texts, strict=True)):
+        if graph is None or messages is None:
+            raise DataErrors(faults)
         late = (f"node {each} depends on a later one" for each in late_dependencies(graph.nodes))
-        warnings += [f"{gold}: {text}" for text in (*late, *schema_breaches(graph.nodes, tools))]
+        breaches = (*late, *schema_breaches(graph.nodes, tools))
+        warnings += [f"{where}.answer_list[{place}]: {text}" for text in breaches]
         missions.append(
             Mission(
-                task=task,
+                task=form.task[place],
                 letter=letters[place],
                 relation=relations[place],
                 graph=graph,
-                messages=_checked(blocks[place], task, index, f"{where}.messages, block {place}"),
-                task_index=index,
+                messages=messages,
+                task_index=form.task_ids[place],
                 time=times[place],
             )
         )
@@ -162,17 +197,30 @@ def _dialogue(value: dict[str, Any], where: str, warnings: list[str]) -> Dialogu
     return Dialogue(id=name, tools=tools, missions=tuple(missions))
 
 
-def _check_counts(form: _Dialogue, blocks: int, letters: int, where: str) -> None:
+def _held(faults: list[DataError], read: Callable[..., T], *given: Any) -> T | None:
+    """Return what a reader makes of a value; None if it complains, and the complaint is kept."""
+    try:
+        return read(*given)
+    except DataError as problem:
+        faults.append(problem)
+        return None
+
+
+def _count_faults(
+    form: _Dialogue, blocks: int, letters: Sequence[Letter] | None, where: str
+) -> list[DataError]:
     count = len(form.task)
     lengths = {
         "answer_list": len(form.answer_list),
         "messages": blocks,
-        "type": letters,
         "task_ids": len(form.task_ids),
+        "type": count if letters is None else len(letters),
     }
-    for name, length in lengths.items():
-        if length != count:
-            raise DataError(f"{where}.{name}", f"has {length} missions, and task has {count}")
+    return [
+        DataError(f"{where}.{name}", f"has {length} missions, and task has {count}")
+        for name, length in lengths.items()
+        if length != count
+    ]
 
 
 def _blocks(messages: Sequence[str | _Message]) -> Iterator[list[_Message]]:
@@ -223,10 +271,16 @@ def _times(said: str | list[str], count: int, where: str) -> list[str]:
     if None in found:
         wrong = items[found.index(None)]
         raise DataError(f"{where}.env_info", f"holds no time YYYY-MM-DD HH:MM:SS: {wrong[:60]!r}")
-    return [each[0] for each in found if each is not None]
+    times = [each[0] for each in found if each is not None]
+    for each in times:
+        try:
+            datetime.fromisoformat(each)
+        except ValueError as problem:
+            raise DataError(f"{where}.env_info", f"{each} is not a time: {problem}") from problem
+    return times
 
 
-_OFFICIAL: dict[str, int] = {
+OFFICIAL: dict[str, int] = {
     "missions": 1024,
     "letter s": 256,
     "letter m": 256,
@@ -264,6 +318,6 @@ def differing_counts(dialogues: Sequence[Dialogue]) -> list[str]:
     found = counts(dialogues)
     return [
         f"{name}: {found[name]}, published {expected}"
-        for name, expected in _OFFICIAL.items()
+        for name, expected in OFFICIAL.items()
         if found[name] != expected
     ]

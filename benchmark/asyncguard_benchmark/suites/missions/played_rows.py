@@ -191,6 +191,8 @@ class _Dialogue:
                 zip(value["answer_list"], value["beside"], strict=True)
             )
         ]
+        # Where a mission's message is in its block; in bundled dialogues it is the first.
+        self._tasks: Sequence[int] = value.get("task_ids", [0] * len(self._graphs))
         self._texts: list[list[str]] = [[]]
         for message in value["messages"]:
             if isinstance(message, str):
@@ -217,7 +219,7 @@ class _Dialogue:
             graph=self._graphs[at],
             tools=self.tools,
             steps=tuple(_step(each) for each in value["steps"]),
-            said=(*said, self._texts[at][0]),
+            said=(*said, self._texts[at][self._tasks[at]]),
             prompt_messages=value["prompt_messages"],
             without_step=value["without_step"],
             pending_at_end=value["pending_at_end"],

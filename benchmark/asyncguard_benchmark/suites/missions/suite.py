@@ -5,4 +5,5 @@ from asyncguard_benchmark.harness.suites import BenchmarkSuite
 SUITE = BenchmarkSuite(
     summary="missions of one dialogue after each other; played and scored by `bench missions`",
     commands=(".commands.options:add_missions",),
+    adapters=(".commands.adapt_options:add_mmtb", ".commands.adapt_options:add_c3"),
 )

@@ -177,7 +177,7 @@ class _Planner:
         """Return the place at which a text tells a value: as it is, or else in other words."""
         texts = [each for k in missions for each in self._texts(k)]
         for number, mission, text in texts:
-            if (place := _literal(value, text)) is not None:
+            if (place := literal_place(value, text)) is not None:
                 is_number = not isinstance(value, str)
                 start, end = place
                 return FromText(
@@ -190,9 +190,9 @@ class _Planner:
                 )
         for number, mission, text in texts:
             if stands(value, text, self._today):
-                return _other_words(value, number, mission, text)
+                return in_other_words(value, number, mission, text)
         # What only the reader of all texts sees, say that "it" is the room: the whole last text is the reading.
-        return _other_words(value, *texts[-1])
+        return in_other_words(value, *texts[-1])
 
     def _texts(self, mission: int) -> Iterator[tuple[int, int, str]]:
         """Yield number, mission and text; of the mission itself the replies alone."""
@@ -210,7 +210,7 @@ class _Planner:
                 if value == source.value or isinstance(value, bool) or value is None:
                     continue
                 for number, mission, text in self._texts(k):
-                    if (place := _literal(value, text)) is not None:
+                    if (place := literal_place(value, text)) is not None:
                         start, end = place
                         return FromText(
                             text=number,
@@ -222,7 +222,8 @@ class _Planner:
         return None
 
 
-def _other_words(value: Any, number: int, mission: int, text: str) -> FromText:
+def in_other_words(value: Any, number: int, mission: int, text: str) -> FromText:
+    """Return the place of a value that a whole text tells, in words of its own."""
     return FromText(text=number, mission=mission, sealed=seal(value, text), mark=mark_of(value))
 
 
@@ -234,11 +235,17 @@ def _values_of(mission: BundledMission, name: str) -> Iterator[Any]:
                 yield value
 
 
-def _literal(value: Any, text: str) -> tuple[int, int] | None:
-    """Return the characters that are a value, not part of a longer word."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+def literal_place(value: Any, text: str, flags: re.RegexFlag = re.NOFLAG) -> tuple[int, int] | None:
+    """Return the characters of a text that are a value, not part of a longer word; None if none are.
+
+    Args:
+        value: A leaf of arguments.
+        text: The text.
+        flags: `re.ASCII` for a language that writes no blanks between words.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
         return None
-    found = re.search(rf"(?<![\w.-]){re.escape(str(value))}(?![\w-]|\.\d)", text)
+    found = re.search(rf"(?<![\w.-]){re.escape(str(value))}(?![\w-]|\.\d)", text, flags)
     return None if found is None else found.span()
 
 

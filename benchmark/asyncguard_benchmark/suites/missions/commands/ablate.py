@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from itertools import product
+from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.commands.report import FINDINGS
@@ -39,10 +40,25 @@ def execute(options: Namespace) -> int:
         raise UnknownNameError(
             f"{ASK_HINT} has no guards to compare: play it by `bench missions run`"
         )
-    cells = asked(options, arms).cells()
-    rows = played_into(options.out / _FILE, cells, options.jobs)
-    found = findings_of(rows, cells, options)
-    path = options.out / FINDINGS
+    return compare(options, asked(options, arms).cells(), options.out, _suite(options))
+
+
+def _suite(options: Namespace) -> str:
+    return "missions, held out" if options.held_out else "missions"
+
+
+def compare(options: Namespace, cells: Sequence[Cell], folder: Path, suite: str) -> int:
+    """Play runs into a folder and compare their arms.
+
+    Args:
+        options: The command line.
+        cells: The runs.
+        folder: Where runs and findings go.
+        suite: Name of the missions, for findings.
+    """
+    rows = played_into(folder / _FILE, cells, options.jobs)
+    found = findings_of(rows, cells, options, suite)
+    path = folder / FINDINGS
     write_findings(found, path)
     broken = [each.setup.label for each in found.studies if each.sham and not each.sham.works]
     if options.json:
@@ -56,7 +72,9 @@ def execute(options: Namespace) -> int:
     return 1 if broken else 0
 
 
-def findings_of(rows: Sequence[PlayedRow], cells: Sequence[Cell], options: Namespace) -> Findings:
+def findings_of(
+    rows: Sequence[PlayedRow], cells: Sequence[Cell], options: Namespace, suite: str
+) -> Findings:
     """Return what the runs show: a study for each agent, player, regime and challenge."""
     outcomes = [(row, outcome_of(row)) for row in rows]
     studies = []
@@ -80,7 +98,7 @@ def findings_of(rows: Sequence[PlayedRow], cells: Sequence[Cell], options: Names
                 arms.outcomes.setdefault(outcome.arm, {})[place] = outcome
         if arms.outcomes:
             studies.append(study_of(arms, None, None, resamples=options.resamples))
-    return Findings(settings=_settings(cells, options), studies=tuple(studies))
+    return Findings(settings=_settings(cells, options, suite), studies=tuple(studies))
 
 
 def outcome_of(row: PlayedRow) -> Outcome:
@@ -114,13 +132,13 @@ def outcome_of(row: PlayedRow) -> Outcome:
     )
 
 
-def _settings(cells: Sequence[Cell], options: Namespace) -> Settings:
+def _settings(cells: Sequence[Cell], options: Namespace, suite: str) -> Settings:
     entries = {(each.case.dialogue, each.case.mission, each.case.history) for each in cells}
     dialogues = sorted({each.case.dialogue for each in cells})
     return Settings(
         version=version("asyncguard"),
         command=shlex.join(["asyncguard", "bench", *options.argv]),
-        suite="missions, held out" if options.held_out else "missions",
+        suite=suite,
         compositions=len(entries),
         sub_tasks=len(entries),
         sources=len(dialogues),

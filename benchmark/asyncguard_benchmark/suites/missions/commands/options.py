@@ -130,14 +130,7 @@ def add_missions(commands: Any) -> None:
     made.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="results; more are repeats"
     )
-    made.add_argument(
-        "--trajectories",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help="the same missions in C3, as many files",
-    )
-    add_names(made, "--scorers", SCORERS, SCORERS)
+    add_scoring(made)
     add_names(
         made, "--by", ROW_KEYS, ("agent", "player", "arm", "regime"), "split played missions: "
     )
@@ -146,6 +139,20 @@ def add_missions(commands: Any) -> None:
         action="store_true",
         help="score what can be read although other lines are broken",
     )
+    _add_bundled(inner)
+    _add_run(inner)
+
+
+def add_scoring(made: Any) -> None:
+    """Add what the scores of result files depend on."""
+    made.add_argument(
+        "--trajectories",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="the same missions in C3, as many files",
+    )
+    add_names(made, "--scorers", SCORERS, SCORERS)
     made.add_argument(
         "--explain", action="store_true", help="say where each failed mission left the gold"
     )
@@ -155,8 +162,6 @@ def add_missions(commands: Any) -> None:
         action="store_true",
         help="take the stored labels of names where they differ, instead of those of the published rule",
     )
-    _add_bundled(inner)
-    _add_run(inner)
 
 
 def _add_run(inner: Any) -> None:
@@ -186,27 +191,36 @@ def _add_run(inner: Any) -> None:
     add_out(made, "missions-ablation", "where runs and findings go", "DIR")
 
 
-def _add_played(made: Any) -> None:
-    """Add what is played, by whom and how."""
-    add_names(made, "--agents", AGENT_NAMES, ("oracle",))
+def add_playing(made: Any, agents: tuple[str, ...]) -> None:
+    """Add what is played of any dialogues, by whom and how.
+
+    Args:
+        made: The command.
+        agents: The agents that play by default.
+    """
+    add_names(made, "--agents", AGENT_NAMES, agents)
     add_players(made)
     add_names(made, "--challenges", CHALLENGES, CHALLENGES[:3])
     add_names(made, "--histories", HISTORIES, (), "instead of those of the challenges: ")
     add_regimes(made, "sync")
+    made.add_argument("--repeats", type=positive, default=1, metavar="R", help="seeds 0 to R-1")
+    made.add_argument(
+        "--play-on", action="store_true", help="go on after a step that fits no call of the gold"
+    )
+    made.add_argument("--patterns", type=words, default=(), metavar="sssm,mstt", help="only these")
+    add_jobs(made)
+
+
+def _add_played(made: Any) -> None:
+    add_playing(made, ("oracle",))
     made.add_argument(
         "--observations",
         choices=("live", "recorded"),
         default="live",
         help="results: of the tools, or those of the gold whatever the arguments",
     )
-    made.add_argument("--repeats", type=positive, default=1, metavar="R", help="seeds 0 to R-1")
-    made.add_argument(
-        "--play-on", action="store_true", help="go on after a step that fits no call of the gold"
-    )
     made.add_argument("--quick", action="store_true", help="16 patterns of the development part")
-    made.add_argument("--patterns", type=words, default=(), metavar="sssm,mstt", help="only these")
     _add_split(made)
-    add_jobs(made)
 
 
 def _add_bundled(inner: Any) -> None:

@@ -60,8 +60,9 @@ def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]
         missing = [cell for cell in cells if cell.key not in file.known]
         if len(missing) < len(cells):
             notice(f"{len(cells) - len(missing)} of {len(cells)} missions are in {path} already")
+        stands = {cell.case.dialogue: cell.case.stand for cell in missing}
         for row in with_progress(play_all(missing, jobs), len(missing), what="missions"):
-            file.add(row, line_of(row["run"]["dialogue"]))
+            file.add(row, line_of(stands[row["run"]["dialogue"]]))
     wanted = {cell.key for cell in cells}
     return [each for each in read_played(path) if each.key in wanted]
 

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,18 +40,34 @@ def execute(options: Namespace) -> int:
     """Run the command."""
     if all(is_played(path) for path in options.files):
         return score_played(options)
+    return score_published(options, options.files, read_results)
+
+
+def score_published(
+    options: Namespace, files: Sequence[Path], read: Callable[[Path], Reading[Entry]]
+) -> int:
+    """Judge result files in the published shape.
+
+    Args:
+        options: What `add_scoring` adds.
+        files: Results; more than one are repeats.
+        read: Reader of a file.
+
+    Raises:
+        UnscorableError: a file holds nothing, or what cannot be read and was not to be left out.
+    """
     after = options.trajectories or []
-    if after and len(after) != len(options.files):
+    if after and len(after) != len(files):
         raise UnscorableError(
-            f"--trajectories names {len(after)} files beside {len(options.files)}; repeats are paired, so name as many"
+            f"--trajectories names {len(after)} files beside {len(files)}; repeats are paired, so name as many"
         )
     scorers = [Scorer(each) for each in options.scorers]
     problems: list[str] = []
-    runs = [_judged(path, options, problems) for path in options.files]
-    later = [_judged(path, options, problems) for path in after]
+    runs = [_judged(path, read(path), options, problems) for path in files]
+    later = [_judged(path, read(path), options, problems) for path in after]
     verdicts = [each for run in runs for each in run]
     said = {
-        "files": [str(path) for path in options.files],
+        "files": [str(path) for path in files],
         "partial": bool(problems),
         "unreadable": problems,
         **summary(verdicts, scorers),
@@ -68,8 +84,9 @@ def execute(options: Namespace) -> int:
     return 0
 
 
-def _judged(path: Path, options: Namespace, problems: list[str]) -> list[Verdict]:
-    reading = read_results(path)
+def _judged(
+    path: Path, reading: Reading[Entry], options: Namespace, problems: list[str]
+) -> list[Verdict]:
     _complain(reading, problems, partial=options.partial)
     if not reading.found:
         raise UnscorableError(f"{path} holds no mission")

@@ -8,12 +8,15 @@ from typing import Any, Protocol
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.environment import MessageClock
 from asyncguard_benchmark.harness.scenario import Regime
-from asyncguard_benchmark.suites.missions.dialogues import History
+from asyncguard_benchmark.suites.missions.agents.plan import Plan
+from asyncguard_benchmark.suites.missions.dialogues import History, Message
+from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.playing.chat import hint_text, opening, system_text
 from asyncguard_benchmark.suites.missions.playing.course import Course
-from asyncguard_benchmark.suites.missions.playing.shelf import prompt, shelf, world
+from asyncguard_benchmark.suites.missions.playing.shelf import Stand, prompt, stand_of
 from asyncguard_benchmark.suites.missions.playing.toolboxes import (
     LiveTools,
     Observations,
@@ -24,11 +27,16 @@ TASK = "main"
 """Id of the one task of a plain conversation, as the runtime names it."""
 
 
+class NotLiveError(BenchmarkError):
+    """A mission is to be played with tools that run, and its dialogue has only their results."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """Everything about a run but its agent and its guards."""
 
     dialogue: str
+    """Its id."""
     mission: int
     """Place in the dialogue, from 0."""
     history: History
@@ -37,26 +45,49 @@ class Case:
     seed: int = 0
     """Seed of delays and of what simulated agents draw."""
     play_on: bool = False
+    download: Download | None = None
+    """File of the dialogue; None for a bundled one."""
     hint: bool = False
     """True if the system message says that missing values are to be asked for."""
 
+    @property
+    def stand(self) -> Stand:
+        """The dialogue."""
+        return stand_of(self.dialogue, self.download)
+
+    def prompt(self) -> tuple[Message, ...]:
+        """Return the messages before the mission and its task, in the form of OpenAI's chat API."""
+        return prompt(self.stand, self.mission, self.history)
+
+    def plan(self) -> Plan:
+        """Return the plan of a simulated agent."""
+        return self.stand.plan(self.mission, self.history)
+
     def system(self) -> str:
         """Return the system message."""
-        text = system_text(shelf(self.dialogue).written.time, self.regime)
+        text = system_text(self.stand.time(self.mission), self.regime)
         return f"{text}\n{hint_text()}" if self.hint else text
 
     def opening(self) -> list[BaseMessage]:
         """Return the messages before the agent's first."""
-        return opening(self.system(), prompt(self.dialogue, self.mission, self.history))
+        return opening(self.system(), self.prompt())
 
     def begun(self) -> "Begun":
-        """Return the world and the user, ready for the first message."""
-        graph = shelf(self.dialogue).dialogue.missions[self.mission].graph
-        tools = (
-            LiveTools(world(self.dialogue, self.mission))
-            if self.observations is Observations.LIVE
-            else RecordedTools(graph)
-        )
+        """Return the world and the user, ready for the first message.
+
+        Raises:
+            NotLiveError: results are to come from tools that cannot run.
+        """
+        stand = self.stand
+        graph = stand.dialogue.missions[self.mission].graph
+        tools: LiveTools | RecordedTools
+        if self.observations is Observations.LIVE:
+            world = stand.world(self.mission)
+            if world is None:
+                raise NotLiveError(f"{self.dialogue}: its tools cannot run; play it as recorded")
+            tools = LiveTools(world)
+        else:
+            tools = RecordedTools(graph, bare=not stand.declared)
         # Missions share the id of their task, and are to have delays of their own.
         name = f"{self.dialogue} {self.mission} {self.seed}"
         seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6])

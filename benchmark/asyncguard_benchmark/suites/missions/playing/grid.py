@@ -14,15 +14,15 @@ from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS
 from asyncguard_benchmark.suites.missions.dialogues import History
+from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.played_rows import (
     RunKey,
-    dialogue_line,
     digest_of,
     step_to_json,
 )
 from asyncguard_benchmark.suites.missions.playing.case import Case, Played, Player
 from asyncguard_benchmark.suites.missions.playing.plain import play_plain
-from asyncguard_benchmark.suites.missions.playing.shelf import plan, prompt, shelf
+from asyncguard_benchmark.suites.missions.playing.shelf import Stand, stand_of
 from asyncguard_benchmark.suites.missions.playing.toolboxes import LiveTools, Observations
 from asyncguard_benchmark.suites.missions.terms import Letter
 
@@ -64,20 +64,19 @@ class Cell:
 
     def settings(self) -> str:
         """Return the digest of everything that the name does not say: guards and mission."""
-        return _settings(self.arm, self.case.dialogue)
+        return _settings(self.arm, self.case.stand)
 
 
 @cache
-def _settings(arm: str, dialogue: str) -> str:
+def _settings(arm: str, stand: Stand) -> str:
     guards = None if arm == ASK_HINT else arm_of(arm).to_json()
-    return digest_of([guards, line_of(dialogue)])
+    return digest_of([guards, line_of(stand)])
 
 
 @cache
-def line_of(dialogue: str) -> dict[str, Any]:
-    """Return a bundled dialogue as it stands in a file."""
-    found = shelf(dialogue)
-    return dialogue_line(found.bundle, found.written)
+def line_of(stand: Stand) -> dict[str, Any]:
+    """Return a dialogue as it stands in a file."""
+    return stand.line()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +94,8 @@ class Grid:
     observations: Observations = Observations.LIVE
     seeds: Sequence[int] = (0,)
     play_on: bool = False
+    download: Download | None = None
+    """File of the dialogues; None for bundled ones."""
 
     def cells(self) -> list[Cell]:
         """Return the runs, each once; the plain loop has no guards, so it plays no arm but `none` and `ask-hint`."""
@@ -111,6 +112,7 @@ class Grid:
                     observations=self.observations,
                     seed=seed,
                     play_on=self.play_on,
+                    download=self.download,
                     hint=arm == ASK_HINT,
                 )
                 cell = Cell(case=case, agent=agent, player=player, arm=played)
@@ -121,7 +123,7 @@ class Grid:
         """Yield the missions of the challenges, those of one dialogue together."""
         for dialogue, challenge in product(self.dialogues, self.challenges):
             histories = self.histories or (_CHALLENGES[challenge],)
-            letters = shelf(dialogue).dialogue.pattern
+            letters = stand_of(dialogue, self.download).dialogue.pattern
             for mission, letter in enumerate(letters):
                 if is_in(challenge, letter, mission):
                     yield from ((dialogue, mission, history) for history in histories)
@@ -137,12 +139,12 @@ def is_in(challenge: str, letter: Letter, mission: int) -> bool:
 def play(cell: Cell) -> dict[str, Any]:
     """Play one run, and return its row."""
     case = cell.case
-    agent = AGENTS[cell.agent](plan=plan(case.dialogue, case.mission), seed=case.seed)
+    agent = AGENTS[cell.agent](plan=case.plan(), seed=case.seed)
     played = _player(cell)(case, agent)
     return {
         "run": cell.key._asdict(),
         "settings": cell.settings(),
-        "prompt_messages": len(prompt(case.dialogue, case.mission, case.history)) + 1,
+        "prompt_messages": len(case.prompt()) + 1,
         **_outcome(case, played),
     }
 
@@ -167,7 +169,7 @@ def _arm(name: str) -> Arm:
 def _outcome(case: Case, played: Played) -> dict[str, Any]:
     course = played.begun.course
     tools = played.begun.tools
-    gold = shelf(case.dialogue).written.missions[case.mission].final_state
+    gold = case.stand.final_state(case.mission)
     return {
         "steps": [step_to_json(each) for each in course.steps],
         "without_step": course.without_step,

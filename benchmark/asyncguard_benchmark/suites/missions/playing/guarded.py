@@ -44,7 +44,7 @@ from asyncguard_benchmark.suites.missions.playing import chat
 from asyncguard_benchmark.suites.missions.playing.case import TASK, Begun, Case, Played
 from asyncguard_benchmark.suites.missions.playing.course import Course
 from asyncguard_benchmark.suites.missions.playing.plain import asked, bound
-from asyncguard_benchmark.suites.missions.playing.shelf import shelf
+from asyncguard_benchmark.suites.missions.playing.shelf import Stand
 
 GRAPH = "graph"
 MIDDLEWARE = "middleware"
@@ -162,9 +162,14 @@ def _middleware(stage: _Stage, system: str) -> Runnable[Any, Any]:
 
 
 @lru_cache(maxsize=256)
-def _specs(dialogue: str) -> tuple[ToolSpec, ...]:
+def _specs(stand: Stand) -> tuple[ToolSpec, ...]:
     mode = Mode.BACKGROUND
-    return (*specs_of_tools(shelf(dialogue).tools, TASK, mode), *own_specs(mode))
+    specs = (
+        specs_of_tools(stand.tools, TASK, mode)
+        if stand.declared
+        else [ToolSpec(name=name, mode=mode) for name in stand.tools]
+    )
+    return (*specs, *own_specs(mode))
 
 
 def _stage(case: Case, agent: BaseChatModel, arm: Arm, refuser: Refuser) -> _Stage:
@@ -175,7 +180,7 @@ def _stage(case: Case, agent: BaseChatModel, arm: Arm, refuser: Refuser) -> _Sta
     begun.course.number_of = executor.number
     numbers = iter(range(10_000))
     watcher, book = Watcher(config, executor.number), AnswerBook(executor)
-    tools = shelf(case.dialogue).tools
+    tools = case.stand.tools
     waits = config.completion and config.waiting and config.ledger and not config.shadow
     model = MissionModel(
         agent=bound(agent, case),
@@ -189,7 +194,7 @@ def _stage(case: Case, agent: BaseChatModel, arm: Arm, refuser: Refuser) -> _Sta
     return _Stage(
         begun=begun,
         model=model,
-        specs=_specs(case.dialogue),
+        specs=_specs(case.stand),
         config=config,
         ports=Ports(
             clock=TickClock(begun.course.clock, executor),

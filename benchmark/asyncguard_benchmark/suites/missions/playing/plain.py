@@ -8,7 +8,6 @@ from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.suites.missions.playing import chat
 from asyncguard_benchmark.suites.missions.playing.case import TASK, Case, Played
 from asyncguard_benchmark.suites.missions.playing.course import Course
-from asyncguard_benchmark.suites.missions.playing.shelf import shelf
 
 
 def play_plain(case: Case, agent: BaseChatModel) -> Played:
@@ -30,7 +29,7 @@ def bound(
     """Return an agent with the tools of a mission."""
     if isinstance(agent, PlainChatModel):
         return agent
-    schemas = [tool.function_schema() for tool in shelf(case.dialogue).tools.values()]
+    schemas = [tool.function_schema() for tool in case.stand.tools.values()]
     return agent.bind_tools([{"type": "function", "function": each} for each in schemas])
 
 

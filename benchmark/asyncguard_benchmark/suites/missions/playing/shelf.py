@@ -1,9 +1,9 @@
-"""The bundled dialogues by their ids, with what is made of them once in a process."""
+"""Dialogues that can be played, bundled or of a download, by their ids, with what is made of them once in a process."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.services.declarations import Tool
@@ -15,11 +15,53 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import (
     bundles,
 )
 from asyncguard_benchmark.suites.missions.dialogues import Dialogue, History, Message
+from asyncguard_benchmark.suites.missions.foreign.download import Download
+from asyncguard_benchmark.suites.missions.played_rows import dialogue_line
+from asyncguard_benchmark.suites.missions.playing.foreign_shelf import foreign_shelves
 
 
-@dataclass(frozen=True, kw_only=True)
+class Stand(Hashable, Protocol):
+    """A dialogue that can be played; equal to itself alone, so that what is made of it can be kept."""
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """The dialogue in the form that scorers take."""
+        ...
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that are offered."""
+        ...
+
+    @property
+    def declared(self) -> bool:
+        """True if it is known what the tools do, which guards are then told."""
+        ...
+
+    def time(self, mission: int) -> str:
+        """Return the current time in a mission, `YYYY-MM-DD HH:MM:SS`."""
+        ...
+
+    def plan(self, mission: int, history: History) -> Plan:
+        """Return the plan of a simulated agent."""
+        ...
+
+    def world(self, mission: int) -> Executor | None:
+        """Return the world in which a mission begins; None if its tools cannot run."""
+        ...
+
+    def final_state(self, mission: int) -> str | None:
+        """Return the digest of the state that the gold leaves; None if it has none."""
+        ...
+
+    def line(self) -> dict[str, Any]:
+        """Return the dialogue as it stands in a file of runs."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Shelf:
-    """A written dialogue."""
+    """A dialogue that was written for the bundled suite."""
 
     bundle: Bundle
     written: BundledDialogue
@@ -30,6 +72,31 @@ class Shelf:
     def tools(self) -> Mapping[str, Tool]:
         """The tools that are offered, with their code."""
         return {name: self.bundle.toolset.tools[name] for name in self.written.tools}
+
+    @property
+    def declared(self) -> bool:
+        """True: the tools are ours."""
+        return True
+
+    def time(self, mission: int) -> str:
+        """Return the current time, which is that of the dialogue."""
+        return self.written.time
+
+    def plan(self, mission: int, history: History) -> Plan:
+        """Return the plan of a simulated agent; both histories hold the same texts."""
+        return plan(self.written.id, mission)
+
+    def world(self, mission: int) -> Executor:
+        """Return the world in which a mission begins."""
+        return Executor(self.tools, _states(self.written.id)[mission])
+
+    def final_state(self, mission: int) -> str:
+        """Return the digest of the state that the gold leaves."""
+        return self.written.missions[mission].final_state
+
+    def line(self) -> dict[str, Any]:
+        """Return the dialogue as it stands in a file of runs."""
+        return dialogue_line(self.bundle, self.written)
 
 
 @cache
@@ -63,9 +130,24 @@ def plan(dialogue: str, mission: int) -> Plan:
 
 
 @cache
-def prompt(dialogue: str, mission: int, history: History) -> tuple[Message, ...]:
+def prompt(stand: Stand, mission: int, history: History) -> tuple[Message, ...]:
     """Return the messages before a mission and its task, in the form of OpenAI's chat API."""
-    return tuple(shelf(dialogue).dialogue.prompt(mission, history))
+    return tuple(stand.dialogue.prompt(mission, history))
+
+
+def stand_of(dialogue: str, download: Download | None) -> Stand:
+    """Return a dialogue of a download, or a bundled one.
+
+    Raises:
+        UnknownNameError: there is none of this id.
+        ChangedDownloadError: the file is not the one that the runs were asked for with.
+    """
+    if download is None:
+        return shelf(dialogue)
+    found = foreign_shelves(download).get(dialogue)
+    if found is None:
+        raise UnknownNameError(f"{download.path} holds no dialogue {dialogue!r}")
+    return found
 
 
 @cache
@@ -80,8 +162,3 @@ def _states(dialogue: str) -> tuple[dict[str, Any], ...]:
                 executor.invoke(mission.nodes[number].name, mission.nodes[number].arguments)
         states.append(executor.public_state())
     return tuple(states)
-
-
-def world(dialogue: str, mission: int) -> Executor:
-    """Return the world in which a mission begins."""
-    return Executor(shelf(dialogue).tools, _states(dialogue)[mission])

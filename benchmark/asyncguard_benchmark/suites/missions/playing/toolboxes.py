@@ -7,6 +7,7 @@ from typing import Any
 from asyncguard_benchmark.harness.fault_pipeline import Outcome
 from asyncguard_benchmark.services.service import Executor, error, serialise
 from asyncguard_benchmark.suites.missions.bundled.compiler import state_digest
+from asyncguard_benchmark.suites.missions.dialogues import told_text
 from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, bits
 
 
@@ -37,8 +38,14 @@ class LiveTools:
 class RecordedTools:
     """Results of the gold: of the ready call of that tool that is most like it, and else an error."""
 
-    def __init__(self, graph: GoldGraph) -> None:
-        self._graph = graph
+    def __init__(self, graph: GoldGraph, *, bare: bool = False) -> None:
+        """Begin with nothing done.
+
+        Args:
+            graph: The gold.
+            bare: True if a result that is a text is told as it is, as the history tells it, and not as JSON.
+        """
+        self._graph, self._told = graph, told_text if bare else serialise
         self._done = graph.asks
 
     def call(self, number: int, tool: str, arguments: Mapping[str, Any]) -> Outcome:
@@ -49,4 +56,4 @@ class RecordedTools:
         nodes = self._graph.nodes
         node = next((each for each in ready if nodes[each].arguments == arguments), ready[0])
         self._done |= 1 << node
-        return Outcome(text=serialise(nodes[node].observation))
+        return Outcome(text=self._told(nodes[node].observation))
