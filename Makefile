@@ -42,7 +42,7 @@ $(VENV)/docs: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[docs]'
 	@touch $@ $(VENV)/library
 
-.PHONY: setup test slow full test-times demo results results-foreign lint types contracts check performance reliability docs clean
+.PHONY: setup test slow full test-times demo results results-foreign results-missions lint types contracts check performance reliability docs clean
 setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothing
 
 test: $(VENV)/dev ## Set up and run the fast tests
@@ -70,6 +70,9 @@ results-foreign: $(VENV)/library ## Play the design of benchmark/RESULTS-foreign
 	$(BIN)/python -m pip --disable-pip-version-check --quiet download --no-deps --dest build/packages bfcl-eval==2026.3.23
 	$(BIN)/python -m pip --disable-pip-version-check --quiet install mpmath  # one of its classes needs it
 	$(BIN)/asyncguard bench results --design benchmark/design-foreign.json --run-foreign-code --out benchmark/RESULTS-foreign.md
+
+results-missions: $(VENV)/library ## Play the design of benchmark/RESULTS-missions.md and write it (10 minutes; resumable)
+	$(BIN)/asyncguard bench missions results --out benchmark/RESULTS-missions.md
 
 lint: $(VENV)/dev ## Check style and format
 	$(BIN)/ruff check .

@@ -43,7 +43,7 @@ from asyncguard_benchmark.harness.report import headlines as told
 from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.breakdown_tables import tables_by
 from asyncguard_benchmark.harness.report.figures import Group
-from asyncguard_benchmark.harness.report.results import results
+from asyncguard_benchmark.harness.report.results import opening_of, results
 from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
 from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.harness.suites import registry
@@ -65,7 +65,9 @@ def execute(options: Namespace) -> int:
         found = [read_findings(path) for path in paths]
         return _written(options, found, told.of_findings(found), _split_tables(options))
     if options.freeze:
-        for change in freeze(options.design) or ["nothing has changed"]:
+        for change in freeze(options.design, read_design(options.design)) or [
+            "nothing has changed"
+        ]:
             console().print(change, soft_wrap=True)
         return 0
     design = read_design(options.design)
@@ -239,7 +241,7 @@ def _written(
         headlines=headlines,
         reach=reach,
         figure=picture.name if drawn else "",
-        design="" if design is None else _about(options.design, design),
+        about="" if design is None else _about(options.design, design),
     )
     options.out.write_text(text, encoding="utf-8")
     if options.json:
@@ -268,7 +270,10 @@ def _about(path: Path, design: DesignFile) -> str:
     reasons = "\n".join(f"- {each.name}: {each.why}" for each in design.headlines)
     blocks = "\n".join(f"- block `{each.name}`: {each.why}" for each in design.blocks)
     name = f"[{path.name}]({path.name})"
-    return f"The design, {name}, was committed before it was played. {design.about}\n\n{reasons}\n\n{blocks}"
+    return (
+        f"{opening_of(design.made_by)}\n\nThe design, {name}, was committed before it was played. "
+        f"{design.about}\n\n{reasons}\n\n{blocks}"
+    )
 
 
 def _split_tables(options: Namespace) -> list[Table]:

@@ -11,7 +11,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -43,11 +43,13 @@ class MissingPackageError(BenchmarkError):
     """The file of another benchmark that a block needs is not there, or is another one."""
 
 
-class _Strict(BaseModel):
+class StrictModel(BaseModel):
+    """Base of the parts of a design: a field that is not known is an error."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Package(_Strict):
+class Package(StrictModel):
     """A package of another benchmark, from which compositions are drawn. It is not shipped: a user downloads it."""
 
     requirement: str
@@ -75,7 +77,7 @@ class Package(_Strict):
         return path
 
 
-class Block(_Strict):
+class Block(StrictModel):
     """An ablation of the design."""
 
     name: str
@@ -104,7 +106,7 @@ class Block(_Strict):
     wild: bool = False
 
 
-class Headline(_Strict):
+class Headline(StrictModel):
     """A comparison that counts. It is read from a block, or from recorded conversations, or cannot be had yet."""
 
     name: str
@@ -122,7 +124,7 @@ class Headline(_Strict):
     """Reason that it is not there yet."""
 
 
-class TableSet(_Strict):
+class TableSet(StrictModel):
     """Tables of the document beside the ablations: what a command of the benchmark plays, and how it is split."""
 
     name: str
@@ -147,8 +149,8 @@ class TableSet(_Strict):
         return verbs.pop() if len(verbs) == 1 else ""
 
 
-class DesignFile(_Strict):
-    """The whole design."""
+class FrozenDesign(StrictModel):
+    """What every design says, and the digests of the files that it was frozen with."""
 
     format: int = 1
     about: str
@@ -156,14 +158,34 @@ class DesignFile(_Strict):
     """Points to either side that the interval of a headline is to reach at most; wider ones are marked."""
     minutes: int
     """Bound on the time that all of it takes on two processors."""
+    made_by: str = "make results"
+    """Command that writes its document, as the document names it."""
     seeds: tuple[int, ...] = Field(min_length=5)
-    blocks: tuple[Block, ...]
-    headlines: tuple[Headline, ...]
-    tables: tuple[TableSet, ...] = ()
     sources: Mapping[str, tuple[str, ...]]
     """Frozen part -> patterns of its files, in the benchmark's package."""
     frozen: Mapping[str, Mapping[str, str]]
     """Frozen part -> file -> digest."""
+
+    def changes(self) -> list[str]:
+        """Return what differs from what was frozen, file by file; empty if nothing does."""
+        found = []
+        for what, patterns in self.sources.items():
+            now, then = digests(patterns), self.frozen.get(what, {})
+            words = {True: "is new", False: "is gone"}
+            found += [
+                f"{what}: {name} {'has changed' if name in now and name in then else words[name in now]}"
+                for name in sorted({*now, *then})
+                if now.get(name) != then.get(name)
+            ]
+        return found
+
+
+class DesignFile(FrozenDesign):
+    """The whole design."""
+
+    blocks: tuple[Block, ...]
+    headlines: tuple[Headline, ...]
+    tables: tuple[TableSet, ...] = ()
 
     def designs(self, packages: Path | None = None) -> Iterator[tuple[Block, Design]]:
         """Yield the ablation of each block.
@@ -203,18 +225,8 @@ class DesignFile(_Strict):
                 ),
             )
 
-    def changes(self) -> list[str]:
-        """Return what differs from what was frozen, file by file; empty if nothing does."""
-        found = []
-        for what, patterns in self.sources.items():
-            now, then = digests(patterns), self.frozen.get(what, {})
-            words = {True: "is new", False: "is gone"}
-            found += [
-                f"{what}: {name} {'has changed' if name in now and name in then else words[name in now]}"
-                for name in sorted({*now, *then})
-                if now.get(name) != then.get(name)
-            ]
-        return found
+
+_Design = TypeVar("_Design", bound=FrozenDesign)
 
 
 def _compositions(block: Block, packages: Path | None) -> Sequence[Composition]:
@@ -228,6 +240,20 @@ def _compositions(block: Block, packages: Path | None) -> Sequence[Composition]:
     return drawn
 
 
+def parsed_design(kind: type[_Design], path: Path) -> _Design:
+    """Read a design of some kind; names in it are not looked up.
+
+    Raises:
+        DataError: it is none.
+        OSError: the file cannot be read.
+    """
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}", first["msg"]) from problem
+
+
 def read_design(path: Path) -> DesignFile:
     """Read a design.
 
@@ -235,11 +261,7 @@ def read_design(path: Path) -> DesignFile:
         DataError: it is not one, or names what does not exist.
         OSError: the file cannot be read.
     """
-    try:
-        design = DesignFile.model_validate_json(path.read_bytes())
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}", first["msg"]) from problem
+    design = parsed_design(DesignFile, path)
     _check_names(design, path)
     for wanted in design.tables:
         splits = wanted.verb == RUN and wanted.facets
@@ -270,8 +292,15 @@ def _check_names(design: DesignFile, path: Path) -> None:
             )
 
 
-def check_frozen(design: DesignFile, path: Path) -> None:
+def check_frozen(
+    design: FrozenDesign, path: Path, command: str = "asyncguard bench results"
+) -> None:
     """Check that agents and data are those that the design was frozen with.
+
+    Args:
+        design: The design.
+        path: Its file.
+        command: What plays and freezes it.
 
     Raises:
         FrozenError: they are not; it names every file.
@@ -280,13 +309,12 @@ def check_frozen(design: DesignFile, path: Path) -> None:
         listed = "\n  ".join(changes)
         raise FrozenError(
             f"these differ from what {path} was frozen with:\n  {listed}\nIf that is meant, freeze it again and commit "
-            f"it before anything is played: asyncguard bench results --design {path} --freeze"
+            f"it before anything is played: {command} --design {path} --freeze"
         )
 
 
-def freeze(path: Path) -> list[str]:
-    """Write the present digests into a design, and return what they change."""
-    design = read_design(path)
+def freeze(path: Path, design: FrozenDesign) -> list[str]:
+    """Write the present digests into the file of a design, and return what they change."""
     changes = design.changes()
     whole: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     whole["frozen"] = {what: digests(patterns) for what, patterns in design.sources.items()}

@@ -28,7 +28,7 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import Bundle, BundledM
 from asyncguard_benchmark.suites.missions.bundled.history import today_of
 from asyncguard_benchmark.suites.missions.bundled.normal_forms import stands
 from asyncguard_benchmark.suites.missions.playing.course import NEUTRAL
-from asyncguard_benchmark.suites.missions.playing.shelf import Shelf, shelf, shelves, world
+from asyncguard_benchmark.suites.missions.playing.shelf import Shelf, shelf, shelves
 from asyncguard_benchmark.suites.missions.terms import Letter
 
 
@@ -116,7 +116,7 @@ def blind_view(found: Shelf, at: int) -> dict[str, Any]:
 def told(solution: Solution) -> Iterator[str]:
     """Yield what the tools and the user say to a solution, step by step."""
     found, at = solution.place
-    executor = world(found.written.id, at)
+    executor = found.world(at)
     replies = iter(found.written.missions[at].replies)
     for step in solution.steps:
         if isinstance(step, Calls):
@@ -167,7 +167,7 @@ def _other_calls(found: Shelf, at: int, solution: Solution) -> str | None:
 
 
 def _outcome(found: Shelf, at: int, calls: Sequence[BlindCall]) -> tuple[list[str], dict[str, Any]]:
-    executor = world(found.written.id, at)
+    executor = found.world(at)
     return [executor.call(each.tool, each.arguments) for each in calls], executor.public_state()
 
 

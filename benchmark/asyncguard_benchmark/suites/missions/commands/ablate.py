@@ -4,7 +4,6 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from itertools import product
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
@@ -23,7 +22,11 @@ from asyncguard_benchmark.harness.ablation.outcomes import Outcome
 from asyncguard_benchmark.harness.ablation.setups import Setup
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.report.number_format import number
-from asyncguard_benchmark.suites.missions.commands.played import is_part, premature_calls
+from asyncguard_benchmark.suites.missions.commands.played import (
+    EVERY_MISSION,
+    is_part,
+    premature_calls,
+)
 from asyncguard_benchmark.suites.missions.commands.run import asked, played_into
 from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, digest_of
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Cell
@@ -57,7 +60,13 @@ def compare(options: Namespace, cells: Sequence[Cell], folder: Path, suite: str)
         suite: Name of the missions, for findings.
     """
     rows = played_into(folder / _FILE, cells, options.jobs)
-    found = findings_of(rows, cells, options, suite)
+    settings = settings_of(
+        cells,
+        command=shlex.join(["asyncguard", "bench", *options.argv]),
+        suite=suite,
+        resamples=options.resamples,
+    )
+    found = findings_of(rows, options.challenges, settings)
     path = folder / FINDINGS
     write_findings(found, path)
     broken = [each.setup.label for each in found.studies if each.sham and not each.sham.works]
@@ -73,32 +82,36 @@ def compare(options: Namespace, cells: Sequence[Cell], folder: Path, suite: str)
 
 
 def findings_of(
-    rows: Sequence[PlayedRow], cells: Sequence[Cell], options: Namespace, suite: str
+    rows: Sequence[PlayedRow], challenges: Sequence[str], settings: Settings
 ) -> Findings:
-    """Return what the runs show: a study for each agent, player, regime and challenge."""
-    outcomes = [(row, outcome_of(row)) for row in rows]
-    studies = []
-    axes = product(options.agents, options.players, options.regimes, options.challenges)
-    for agent, player, regime, challenge in axes:
-        arms = Arms(
-            setup=Setup(
-                agent=f"{agent}, {challenge}",
-                player=player,
-                regime=regime,
+    """Return what runs show: a study for each agent, player, regime and challenge.
+
+    Args:
+        rows: The runs.
+        challenges: The parts of them that are told apart, by the names of the command line.
+        settings: What was played.
+    """
+    studies: dict[tuple[str, str, str, str], Arms] = {}
+    for row in rows:
+        key, outcome = row.key, outcome_of(row)
+        for challenge in (each for each in challenges if is_part(each, row)):
+            place = (key.agent, key.player, key.regime, challenge)
+            setup = Setup(
+                agent=study_name(key.agent, challenge),
+                player=key.player,
+                regime=key.regime,
                 surface="native",
                 declared=True,
             )
-        )
-        for row, outcome in outcomes:
-            key = row.key
-            if (key.agent, key.player, key.regime) == (agent, player, regime) and is_part(
-                challenge, row
-            ):
-                place = (outcome.composition, outcome.seed)
-                arms.outcomes.setdefault(outcome.arm, {})[place] = outcome
-        if arms.outcomes:
-            studies.append(study_of(arms, None, None, resamples=options.resamples))
-    return Findings(settings=_settings(cells, options, suite), studies=tuple(studies))
+            arms = studies.setdefault(place, Arms(setup=setup))
+            arms.outcomes.setdefault(outcome.arm, {})[outcome.composition, outcome.seed] = outcome
+    made = (study_of(each, None, None, resamples=settings.resamples) for each in studies.values())
+    return Findings(settings=settings, studies=tuple(made))
+
+
+def study_name(agent: str, challenge: str) -> str:
+    """Return the name under which findings hold an agent in a challenge."""
+    return agent if challenge == EVERY_MISSION else f"{agent}, {challenge}"
 
 
 def outcome_of(row: PlayedRow) -> Outcome:
@@ -132,20 +145,21 @@ def outcome_of(row: PlayedRow) -> Outcome:
     )
 
 
-def _settings(cells: Sequence[Cell], options: Namespace, suite: str) -> Settings:
+def settings_of(cells: Sequence[Cell], *, command: str, suite: str, resamples: int) -> Settings:
+    """Return what findings say of the runs that they come from."""
     entries = {(each.case.dialogue, each.case.mission, each.case.history) for each in cells}
     dialogues = sorted({each.case.dialogue for each in cells})
     return Settings(
         version=version("asyncguard"),
-        command=shlex.join(["asyncguard", "bench", *options.argv]),
+        command=command,
         suite=suite,
         compositions=len(entries),
         sub_tasks=len(entries),
         sources=len(dialogues),
-        seeds=tuple(range(options.repeats)),
+        seeds=tuple(sorted({each.case.seed for each in cells})),
         data=digest_of([[*each] for each in sorted(entries)]),
         configs={arm: digest_of(arm_of(arm).to_json()) for arm in {each.arm for each in cells}},
-        resamples=options.resamples,
+        resamples=resamples,
     )
 
 

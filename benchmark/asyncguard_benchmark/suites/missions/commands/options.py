@@ -41,6 +41,15 @@ examples:
 Each challenge is a study of its own: arms are compared on the same missions, and intervals know that missions of one
 dialogue belong together. The same command again goes on where an interrupted run stopped.
 """
+_RESULTS_EXAMPLES = """\
+examples:
+  asyncguard bench missions results --dry-run
+  asyncguard bench missions results --out benchmark/RESULTS-missions.md
+  asyncguard bench missions results --freeze
+
+The same command again goes on where an interrupted run stopped. Nothing is played if agents, missions or scorers are
+not those that the design was frozen with.
+"""
 _RUN_EXAMPLES = """\
 examples:
   asyncguard bench missions run --agents oracle,inventing --arms none,all --quick --out missions.jsonl
@@ -189,6 +198,40 @@ def _add_run(inner: Any) -> None:
     )
     _add_played(made)
     add_out(made, "missions-ablation", "where runs and findings go", "DIR")
+    _add_results(inner)
+
+
+def _add_results(inner: Any) -> None:
+    """Add the command that plays the published design."""
+    text = "play the published design of missions and write its document"
+    made = _command(inner, "results", text, "results", _RESULTS_EXAMPLES)
+    made.add_argument(
+        "--design",
+        type=Path,
+        default=Path("benchmark/design-missions.json"),
+        metavar="FILE",
+        help="what is played and compared",
+    )
+    made.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs/missions"),
+        metavar="DIR",
+        help="where its runs are kept",
+    )
+    made.add_argument(
+        "--dry-run", action="store_true", help="say what would be played and how long it takes"
+    )
+    made.add_argument(
+        "--freeze",
+        action="store_true",
+        help="take the present agents, missions and scorers into the design",
+    )
+    made.add_argument(
+        "--resamples", type=positive, default=2000, metavar="N", help="draws behind adjusted p"
+    )
+    add_jobs(made)
+    add_out(made, "RESULTS-missions.md", "where it goes; a picture goes beside it")
 
 
 def add_playing(made: Any, agents: tuple[str, ...]) -> None:

@@ -18,7 +18,9 @@ from asyncguard_benchmark.suites.missions.scorers.summary import summary
 from asyncguard_benchmark.suites.missions.scorers.verdict import Verdict, judge
 from asyncguard_benchmark.suites.missions.terms import Letter
 
-_PARTS = ("all", "c1", "c2", "c3")
+EVERY_MISSION = "all"
+"""Challenge that holds every run."""
+_PARTS = (EVERY_MISSION, "c1", "c2", "c3")
 _HEADS = (
     *("missions", "n", "SR", "compat", "OP", "AP", "parallel", "asked, c", "asked, s m"),
     *("early calls", "early ends", "messages", "guards"),
@@ -69,7 +71,7 @@ def scored(rows: Iterable[PlayedRow], by: Sequence[str]) -> list[Condition]:
 
 def is_part(part: str, row: PlayedRow) -> bool:
     """Return True if a run belongs to a challenge; `all` holds every run."""
-    if part == "all":
+    if part == EVERY_MISSION:
         return True
     if part == "c1":
         return row.entry.letter is Letter.MULTI and row.key.history == "upta"

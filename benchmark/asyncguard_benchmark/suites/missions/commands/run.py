@@ -1,7 +1,7 @@
 """``bench missions run``: play the bundled missions into a file, and go on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from asyncguard_benchmark.commands.output import notice, with_progress
@@ -43,7 +43,19 @@ def execute(options: Namespace) -> int:
 
 
 def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]:
-    """Play what a file does not hold yet, and return the runs that were asked for.
+    """Play what a file does not hold yet, and return the runs that were asked for; see `play_into`."""
+    play_into(path, cells, jobs)
+    return rows_of(path, cells)
+
+
+def rows_of(path: Path, cells: Iterable[Cell]) -> list[PlayedRow]:
+    """Return the runs of a file that were asked for."""
+    wanted = {cell.key for cell in cells}
+    return [each for each in read_played(path) if each.key in wanted]
+
+
+def play_into(path: Path, cells: Sequence[Cell], jobs: int) -> None:
+    """Play what a file does not hold yet.
 
     Args:
         path: The file; it keeps what it holds.
@@ -63,8 +75,6 @@ def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]
         stands = {cell.case.dialogue: cell.case.stand for cell in missing}
         for row in with_progress(play_all(missing, jobs), len(missing), what="missions"):
             file.add(row, line_of(stands[row["run"]["dialogue"]]))
-    wanted = {cell.key for cell in cells}
-    return [each for each in read_played(path) if each.key in wanted]
 
 
 def asked(options: Namespace, arms: Sequence[str]) -> Grid:

@@ -28,12 +28,13 @@ from asyncguard_benchmark.suites.missions.terms import Letter
 
 ASK_HINT = "ask-hint"
 """Arm without guards, whose system message says that missing values are to be asked for."""
-_CHALLENGES: Mapping[str, History] = {
+CHALLENGES: Mapping[str, History] = {
     "c1": History.UPTA,
     "c2": History.UA,
     "c3": History.UPTA,
     "all": History.UA,
 }
+"""Challenge -> the history that its missions are played after."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ class Grid:
     def _entries(self) -> Iterator[tuple[str, int, History]]:
         """Yield the missions of the challenges, those of one dialogue together."""
         for dialogue, challenge in product(self.dialogues, self.challenges):
-            histories = self.histories or (_CHALLENGES[challenge],)
+            histories = self.histories or (CHALLENGES[challenge],)
             letters = stand_of(dialogue, self.download).dialogue.pattern
             for mission, letter in enumerate(letters):
                 if is_in(challenge, letter, mission):
