@@ -66,7 +66,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_check_counts_beside_the_published_figures(file: Path, run: Json) -> None:
-    """Other counts are told with both numbers, and are no fault."""
+    """Other counts are told with both numbers, and do not fail the check."""
     status, said, told = run(file, "--check")
     assert (status, said["problems"], said["warnings"]) == (0, [], [])
     assert said["counts"]["missions"] == 4
