@@ -51,7 +51,7 @@ TOOLS = [
     tool("find_order", ["customer"], customer="String"),
     tool("read_order", ["task_id"], task_id="int"),
     tool("quote", ["order", "hours"], order="UUID", hours="float|int", colour="enum[red, blue]"),
-    tool("collect", ["order", "day"], order="complex_string", day="date"),
+    tool("collect", ["order", "day"], order="complex_string", day="date", after="int"),
 ]
 TASKS = [
     "Please look up the order of Ms Adeyemi.",
@@ -77,7 +77,13 @@ ANSWERS: list[list[Row]] = [
             observation="On which day?",
             user_input="On the day after tomorrow.",
         ),
-        node(1, "collect", {"order": "V-310", "day": "2026-02-12"}, 0, observation="booked"),
+        node(
+            1,
+            "collect",
+            {"order": "V-310", "day": "2026-02-12", "after": 77},
+            0,
+            observation="booked",
+        ),
         end(2, "Done.", 1),
     ],
     [end(0, "Yes, it is.", kind="chat")],
@@ -101,7 +107,9 @@ def workshop(**fields: Any) -> Row:
         "type": ["单", "多", "反", "拒"],
         "turn_type": [False, True, True, True],
         "turn_subtypes": ["省略成分", "长期记忆", "指代理解"],
-        "env_info": "环境\uff1a2026-02-10 09:30:00 星期二",
+        "env_info": [
+            f"环境\uff1a2026-02-10 {hour}:30:00 星期二" for hour in ("09", "10", "11", "12")
+        ],
         **{f"english_{name}": value for name, value in shared.items()},
     }
     return {**json.loads(json.dumps(made)), **fields}

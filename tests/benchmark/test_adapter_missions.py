@@ -66,7 +66,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_check_counts_beside_the_published_figures(file: Path, run: Json) -> None:
-    """Other counts are told with both numbers, and are no fault."""
+    """Other counts are told with both numbers, and do not fail the check."""
     status, said, told = run(file, "--check")
     assert (status, said["problems"], said["warnings"]) == (0, [], [])
     assert said["counts"]["missions"] == 4
@@ -128,6 +128,11 @@ def unpaired(row: Row) -> None:
     row["english_task"][0] += "\ud800"
 
 
+def wide(row: Row) -> None:
+    """Write a number that no checkpoint holds."""
+    row["english_answer_list"][2][1]["action"]["arguments"]["after"] = 10**40
+
+
 def together(row: Row) -> None:
     """Let a question be ready beside a call."""
     row["english_answer_list"][2][1]["dependency_list"] = []
@@ -138,6 +143,7 @@ BROKEN: dict[str, tuple[Callable[[Row], Any], str]] = {
     "long": (long_field, f"at most {LONGEST_TEXT:,} are read"),
     "self": (self_edge, "node 1 depends on itself"),
     "half": (unpaired, "half a character"),
+    "wide": (wide, "answer_list: holds a whole number of more than 64 bits"),
     "beside": (together, "is ready together with node 1"),
     "twin": (lambda row: row.pop("english_tools"), "lacks the English english_tools"),
     "field": (lambda row: row.pop("task_ids"), "task_ids: Field required"),
@@ -244,6 +250,9 @@ def test_values_are_looked_for_where_the_conversation_tells_them(file: Path) -> 
     order, day = value[2, 1, "/order"], value[2, 1, "/day"]
     assert isinstance(order, FromText)
     assert (order.text, order.mission) == (1, 0)
+    job = value[2, 1, "/after"]
+    assert isinstance(job, FromText)
+    assert (job.text, job.mission, job.number) == (2, 1, True)
     assert isinstance(day, FromText)
     assert (day.text, day.mission) == (6, 2)
     assert "2026" not in repr(day)
@@ -311,6 +320,50 @@ def test_the_oracle_is_perfect_within_the_runtime(player: str, file: Path) -> No
     assert wins(rows) == [True] * 8
 
 
+ODD: dict[str, Callable[[str], str]] = {
+    "name of an argument": lambda text: text.replace('"day"', '"~1/self"'),
+    "result without a value": lambda text: text.replace('"booked"', "null"),
+    "result that is JSON": lambda text: text.replace('"booked"', r'"{\"a\": [1]}"'),
+    "text that looks like a result": lambda text: text.replace(
+        "Please look up the order of Ms Adeyemi.", '{\\"role\\": \\"tool\\"'
+    ),
+    "day that no calendar has": lambda text: text.replace("2026-02-12", "2026-02-31"),
+    "schema that is none": lambda text: text.replace('"properties": {"customer"', '"x": {"y"'),
+    "question without names": lambda text: text.replace("missing_required_parameters", "asked"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_dialogues_are_played(name: str, tmp_path: Path) -> None:
+    """Nothing that the form allows ends a run, and the oracle passes what it can read."""
+    text = json.dumps(workshop())
+    row = json.loads(ODD[name](text))
+    assert row != json.loads(text)
+    source = download(saved_rows(tmp_path / "data.jsonl", row))
+    for player, arm in (("plain", "none"), ("graph", "none")):
+        won = wins(played("workshop", source, "oracle", player=player, arm=arm))
+        # A tool whose schema lists no arguments has none: its call in the first mission cannot be right.
+        assert won == [name != "schema that is none"] * 2 + [True] * 6
+
+
+@pytest.mark.parametrize("name", ["取 / a.b", "x" * 65, "idle_action"])
+def test_names_of_tools_that_cannot_be_played_are_told(
+    name: str, tmp_path: Path, run: Json
+) -> None:
+    """A provider or the player itself has no such tool; other dialogues are played with --partial."""
+    row = json.loads(json.dumps(workshop(id="odd")).replace('"collect"', json.dumps(name)))
+    path = saved_rows(tmp_path / "data.jsonl", row, workshop())
+    assert f"odd: cannot be played with the tool {name!r}" in str(
+        run(path, "--check")[1]["warnings"]
+    )
+    command = (path, "--agents", "oracle", "--players", "plain", "--jobs", 1, "--out")
+    status, _, told = run(*command, tmp_path / "runs.jsonl")
+    assert (status, "--partial plays the others" in told) == (1, True)
+    status, said, told = run(*command, tmp_path / "runs.jsonl", "--partial")
+    assert said["conditions"][0]["challenges"]["c2"]["missions"] == 3
+    assert f"left out: odd: cannot be played with the tool {name!r}" in told
+
+
 def test_exported_missions_play_as_well(tmp_path: Path) -> None:
     """The export of the bundled suite, read back: no source is stated, and the oracle passes all the same."""
     chosen = [(bundle, bundle.dialogues[0]) for bundle in bundles()]
@@ -335,7 +388,7 @@ def test_calls_get_the_results_on_record(file: Path) -> None:
     told = [each["content"] for each in first.value["messages"] if each["role"] == "tool"]
     assert told == ["order V-310, a viola"]
     case = Case(dialogue="workshop", mission=1, history=History.UA, download=download(file))
-    assert "2026-02-10 09:30:00 Tuesday" in case.system()
+    assert "2026-02-10 10:30:00 Tuesday" in case.system()
     with pytest.raises(NotLiveError, match="play it as recorded"):
         case.begun()
 

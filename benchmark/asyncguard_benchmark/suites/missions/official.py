@@ -21,6 +21,7 @@ from asyncguard_benchmark.harness.json_lines import (
     gathered,
     named,
 )
+from asyncguard_benchmark.harness.pointers import leaves
 from asyncguard_benchmark.harness.saved_form import Whole, json_value, parse
 from asyncguard_benchmark.suites.missions.dialogues import Dialogue, Mission
 from asyncguard_benchmark.suites.missions.gold_form import graph_of, schema_breaches, tools_of
@@ -34,6 +35,7 @@ _Placed = tuple[str, Dialogue]
 _TWINS = ("task", "messages", "answer_list", "tools")
 """Fields that have an English twin, `english_...`."""
 _BLOCK_END = "====="
+_LONG_NUMBER = re.compile(r"\d{19}")
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 _ROLES = {
     ":": frozenset({"ai", "ai agent", "user", "ai agent assistant"}),
@@ -74,7 +76,7 @@ def read_dialogues(path: Path, language: Language = "en") -> Reading[Dialogue]:
     warnings: list[str] = []
 
     def read(where: str, value: dict[str, Any]) -> _Placed:
-        _check_characters(value, where)
+        _check_storable(value, where)
         return where, _dialogue(_in(language, value, where), where, warnings)
 
     placed, problems = _from_csv(path, read) if path.suffix == ".csv" else gathered(path, read)
@@ -112,14 +114,24 @@ def _from_csv(
     return found, problems
 
 
-def _check_characters(value: dict[str, Any], where: str) -> None:
-    """Refuse texts with half a character, which JSON can write and no file can hold."""
+def _check_storable(value: dict[str, Any], where: str) -> None:
+    """Refuse what JSON can write and files or checkpoints cannot hold: half characters, whole numbers over 64 bits."""
     for name, field in value.items():
+        text = json.dumps(field, ensure_ascii=False)
         try:
-            json.dumps(field, ensure_ascii=False).encode()
+            text.encode()
         except UnicodeEncodeError as problem:
-            text = f"holds half a character, {problem.object[problem.start]!r}"
-            raise DataError(f"{where}.{name}", text) from problem
+            told = f"holds half a character, {text[problem.start]!r}"
+            raise DataError(f"{where}.{name}", told) from problem
+        # Texts may have as many digits: only then each value is looked at.
+        if _LONG_NUMBER.search(text) and (found := next(_large(field), None)) is not None:
+            told = f"holds a whole number of more than 64 bits, {str(found)[:30]}"
+            raise DataError(f"{where}.{name}", told)
+
+
+def _large(value: Any) -> Iterator[int]:
+    whole = (each for _, each in leaves(value) if isinstance(each, int))
+    return (each for each in whole if not -(2**63) <= each < 2**63)
 
 
 def _cell(name: str, text: str | None, where: str) -> Any:

@@ -8,7 +8,7 @@ symbolic form and the places of the references are kept.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def read_rows(path: Path) -> Reading[Row]:
     Raises:
         OSError: the file cannot be read.
     """
-    found, problems = gathered(path, _row, ID)
+    found, problems = gathered(path, partial(_row, specs={}), ID)
     seen: dict[str, str] = {}
     kept = []
     for row in found:
@@ -123,8 +123,8 @@ def read_rows(path: Path) -> Reading[Row]:
     return Reading(found=tuple(kept), problems=tuple(problems))
 
 
-def _row(where: str, value: dict[str, Any]) -> Row:
-    tools = _tools(_json(value, "tools", where), f"{where}.tools")
+def _row(where: str, value: dict[str, Any], specs: dict[str, Spec]) -> Row:
+    tools = _tools(_json(value, "tools", where), f"{where}.tools", specs)
     calls = _calls(_json(value, "output", where), tools, f"{where}.output")
     name, query = value.get(ID), value.get("input")
     if not isinstance(name, str) or not name:
@@ -177,10 +177,18 @@ def _json(value: Mapping[str, Any], name: str, where: str) -> list[Any]:
     return found
 
 
-def _tools(values: list[Any], where: str) -> dict[str, Spec]:
+def _tools(values: list[Any], where: str, specs: dict[str, Spec]) -> dict[str, Spec]:
+    """Return the tools of a task.
+
+    Args:
+        values: Their descriptions.
+        where: Place of these.
+        specs: Tools of the file by their descriptions, as many tasks share them; new ones are added.
+    """
     found: dict[str, Spec] = {}
     for index, value in enumerate(values):
-        spec = _spec(value, f"{where}[{index}]")
+        told = repr(value)
+        spec = specs.get(told) or specs.setdefault(told, _spec(value, f"{where}[{index}]"))
         if found.setdefault(spec.name, spec) != spec:
             raise DataError(f"{where}[{index}]", f"two tools are named {spec.name!r} and differ")
     return found

@@ -58,9 +58,8 @@ class Heard:
         match message:
             case SystemMessage():
                 self.notes.append(text)
-            case HumanMessage() if text.startswith(_LINE):
-                told = [each for each in map(json.loads, text.splitlines()) if "call_id" in each]
-                for entry in told:  # a line without a call says that there is no news
+            case HumanMessage() if running and (told := _news(text)) is not None:
+                for entry in told:
                     self.answers[entry["call_id"]] = entry["response"]
             case HumanMessage() if _NOTES in message.additional_kwargs:
                 self.notes.append(text)
@@ -117,6 +116,17 @@ class Heard:
             return self.texts[number] if number < len(self.texts) else None
         reply = (number - plan.texts) // 2
         return self.replies[reply] if reply < len(self.replies) else None
+
+
+def _news(text: str) -> list[Any] | None:
+    """Return the results in a message of results that came late; None if the user wrote it."""
+    if not text.startswith(_LINE):
+        return None
+    try:
+        told = list(map(json.loads, text.splitlines()))
+    except ValueError:
+        return None
+    return [each for each in told if "call_id" in each]  # a line without a call: there is no news
 
 
 def parsed(text: str) -> Any:

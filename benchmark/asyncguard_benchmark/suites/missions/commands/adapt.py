@@ -27,6 +27,7 @@ from asyncguard_benchmark.suites.missions.official import (
     differing_counts,
 )
 from asyncguard_benchmark.suites.missions.played_rows import is_played
+from asyncguard_benchmark.suites.missions.playing.foreign_shelf import unplayable
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Grid
 from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 
@@ -56,6 +57,7 @@ def execute(options: Namespace) -> int:
 def _check(options: Namespace, download: Download, reading: Reading[Dialogue]) -> int:
     found, differing = counts(reading.found), differing_counts(reading.found)
     problems, warnings = list(map(str, reading.problems)), list(reading.warnings)
+    warnings += filter(None, map(unplayable, reading.found))
     if options.json:
         print_json(
             {
@@ -120,7 +122,14 @@ def _play(options: Namespace, download: Download, dialogues: Sequence[Dialogue])
             arm_of(arm)  # a mistake is told at once
         elif options.ablate:
             raise UnknownNameError(f"{ASK_HINT} has no guards to compare: play it without --ablate")
-    cells = _grid(options, download, dialogues, arms).cells()
+    unfit = {each.id: why for each in dialogues if (why := unplayable(each)) is not None}
+    if unfit and not options.partial:
+        told = "\n  ".join([f"{len(unfit)} dialogues:", *[*unfit.values()][:MOST_TOLD]])
+        raise BrokenDownloadError(f"{told}\n--partial plays the others")
+    for each in unfit.values():
+        notice(f"left out: {each}")
+    playable = [each for each in dialogues if each.id not in unfit]
+    cells = _grid(options, download, playable, arms).cells()
     if not cells:
         raise NothingToPlayError(
             f"{download.path} holds no mission of the challenges {', '.join(options.challenges)}"

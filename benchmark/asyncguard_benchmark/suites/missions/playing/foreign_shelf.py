@@ -1,11 +1,17 @@
 """Dialogues of a download as something to be played: tools that describe themselves, and results on record."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 from asyncguard_benchmark.errors import ForeignCodeRefused
+from asyncguard_benchmark.harness.players.translation import (
+    IDLE_TOOL,
+    UNKNOWN_TOOL,
+    UNREADABLE_TOOL,
+)
 from asyncguard_benchmark.services.declarations import Effect, ForeignTool, Tool
 from asyncguard_benchmark.suites.missions import gold_graph
 from asyncguard_benchmark.suites.missions.agents.plan import Plan
@@ -13,6 +19,9 @@ from asyncguard_benchmark.suites.missions.dialogues import Dialogue, History
 from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.foreign.plans import plan_of_read, result_uses
 from asyncguard_benchmark.suites.missions.foreign.schemas import repaired
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PROTOCOL = frozenset({IDLE_TOOL, UNREADABLE_TOOL, UNKNOWN_TOOL})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,6 +106,17 @@ class ForeignShelf:
                 for k in range(len(missions))
             ],
         }
+
+
+def unplayable(dialogue: Dialogue) -> str | None:
+    """Return the reason why a dialogue cannot be played, which a name of a tool is; None if it can."""
+    for name in dialogue.tools:
+        if not _NAME.fullmatch(name):
+            text = "providers take letters, digits, _ and -, 64 at most"
+            return f"{dialogue.id}: cannot be played with the tool {name[:80]!r}: {text}"
+        if name in _PROTOCOL:
+            return f"{dialogue.id}: cannot be played with the tool {name!r}: the player has one of this name"
+    return None
 
 
 def _answers(graph: gold_graph.GoldGraph) -> list[dict[str, Any]]:
