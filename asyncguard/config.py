@@ -6,7 +6,7 @@ trace.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Protocol, Self
 
@@ -327,8 +327,15 @@ class GuardConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values, for the head of a trace."""
-        told = asdict(replace(self, extra=()))
+        # Not asdict: it copies each value deeply, and these are numbers, texts and switches.
+        told = _values(self)
+        told |= {"limits": _values(self.limits), "timing": _values(self.timing)}
         # Told only where there are any: the values of other configurations stay as they were.
         for name in ("extra", *(each for each in OPT_IN_NAMES if not told[each])):
             del told[name]
         return told | ({"extra": [rule.to_json() for rule in self.extra]} if self.extra else {})
+
+
+def _values(settings: "GuardConfig | Limits | Timing") -> dict[str, Any]:
+    """Return the values of all fields, by name."""
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}

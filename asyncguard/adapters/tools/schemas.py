@@ -33,7 +33,7 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
         tool: The tool.
         hidden: Arguments that the runtime injects.
     """
-    schema: dict[str, Any] = _copied(_shown(tool)["parameters"])
+    schema: dict[str, Any] = _shown(tool)["parameters"]
     _hide(schema, hidden)
     if isinstance(tool.args_schema, type) and issubclass(tool.args_schema, BaseModel):
         properties = schema.setdefault("properties", {})
@@ -65,14 +65,19 @@ def fills(tool: BaseTool, name: str) -> bool:
 
 
 def _shown(tool: BaseTool, *, strict: bool | None = None) -> dict[str, Any]:
-    """Return a tool in OpenAI's form; it may be shared, so it is copied before it is changed."""
-    if type(tool) is not StructuredTool or not isinstance(tool.args_schema, dict):
-        return _converted(tool, strict)
-    try:
-        schema = json.dumps(tool.args_schema)
-    except (TypeError, ValueError):  # the conversion tells what it makes of such a schema
-        return _converted(tool, strict)
-    return _converted_schema(tool.name, tool.description, schema, strict)
+    """Return a tool in OpenAI's form, in a copy that the caller may change."""
+    if type(tool) is StructuredTool and isinstance(tool.args_schema, dict):
+        try:
+            schema = json.dumps(tool.args_schema)
+        except (TypeError, ValueError):  # the conversion tells what it makes of such a schema
+            pass
+        else:
+            shown: dict[str, Any] = json.loads(
+                _converted_schema(tool.name, tool.description, schema, strict)
+            )
+            return shown
+    copied: dict[str, Any] = _copied(_converted(tool, strict))
+    return copied
 
 
 def _converted(tool: BaseTool, strict: bool | None) -> dict[str, Any]:
@@ -83,12 +88,13 @@ def _converted(tool: BaseTool, strict: bool | None) -> dict[str, Any]:
 
 # An agent is built for each episode or request by some callers, of the same tools each time.
 @lru_cache(maxsize=1024)
-def _converted_schema(
-    name: str, description: str, schema: str, strict: bool | None
-) -> dict[str, Any]:
-    """Convert a tool that is told by its texts alone: its schema is JSON, not a class."""
+def _converted_schema(name: str, description: str, schema: str, strict: bool | None) -> str:
+    """Convert a tool that is told by its texts alone: its schema is JSON, not a class.
+
+    The answer is a text, too, as JSON is read faster than a copy of its values is made.
+    """
     tool = StructuredTool(name=name, description=description, args_schema=json.loads(schema))
-    return _converted(tool, strict)
+    return json.dumps(_converted(tool, strict))
 
 
 def _copied(value: Any) -> Any:
@@ -145,7 +151,7 @@ def shown_tools(
         if len(tasks) < 2 and not refers and not hidden:
             shown.append(tool)
             continue
-        function = _copied(_shown(tool, strict=strict))
+        function = _shown(tool, strict=strict)
         schema = function["parameters"]
         _hide(schema, hidden)
         properties = schema.get("properties", {})

@@ -7,8 +7,8 @@ told. With all guards off, both players are message-identical to the plain one.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from langchain.agents import create_agent
@@ -204,21 +204,24 @@ def _play(
     )
 
 
-class _Inline(ThreadPoolExecutor):
-    """Executor that runs what it is given at once, on the caller's thread.
+class _Loop(asyncio.SelectorEventLoop):
+    """Event loop that runs what is meant for a thread at once, on the caller's.
 
     LangSmith's wrapper, through which ``create_agent`` starts each tool call, sends it to a thread and back. With real
     threads, which call of a message reaches the runtime first, and whether before the first tick, is a matter of luck.
     """
 
     @override
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run it, and return a future that has ended."""
-        future: Future[Any] = Future()
+    def run_in_executor(
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Run it, and return a future that has its result in the next turn of the loop, as from a thread."""
+        future = self.create_future()
         try:
-            future.set_result(fn(*args, **kwargs))
-        except BaseException as error:  # noqa: BLE001  (a thread would hand on any error, too)
-            future.set_exception(error)
+            ended = partial(future.set_result, func(*args))
+        except Exception as error:  # noqa: BLE001  (a thread would hand on any error, too)
+            ended = partial(future.set_exception, error)
+        self.call_soon(lambda: None if future.done() else ended())
         return future
 
 
@@ -228,8 +231,7 @@ def on_own_loop(episode: Coroutine[Any, Any, Any]) -> Any:
     `asyncio.run` would install a signal handler, which in this version of Python describes the whole state of the run
     in an error message that is never shown: a twentieth of the time of an episode.
     """
-    loop = asyncio.new_event_loop()
-    loop.set_default_executor(_Inline())
+    loop = _Loop()
     try:
         return loop.run_until_complete(episode)
     finally:
