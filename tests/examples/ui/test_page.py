@@ -168,6 +168,37 @@ def test_a_killed_server_is_waited_for_and_the_run_goes_on(browser: Any, tmp_pat
     shown.tab.context.close()
 
 
+def test_a_question_of_a_tool_is_answered(shown: Shown) -> None:
+    """An interrupt that a tool raised by itself has a field, and the tool gets the answer."""
+    shown.say("pick")
+    shown.status("Waits for your decision.")
+    shown.page.get_by_role("heading", name="The agent asks").wait_for()
+    assert "Which room?" in shown.page.locator("#ask").inner_text()
+    shown.page.get_by_label("Your answer").fill("14")
+    shown.page.get_by_role("button", name="Answer").click()
+    shown.status("Ended: complete")
+    assert shown.card("choose", state="done").locator("pre").inner_text() == "chosen 14"
+
+
+def test_a_run_is_stopped_and_continued(shown: Shown) -> None:
+    """The page says where the run stands, and the call that was open is completed by the next one."""
+    shown.say(TRIP, tasks=True)
+    shown.page.get_by_text("Said while a call was open").wait_for()
+    shown.page.get_by_role("button", name="Stop the run").click()
+    shown.status("The run was cut off (interrupted).")
+    shown.page.get_by_role("button", name="Continue").click()
+    assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+    shown.status("Ended: complete")
+    assert not shown.page.get_by_role("button", name="Continue").is_visible()
+
+
+def test_a_run_that_fails_says_why(shown: Shown) -> None:
+    """The error stands in the status, not in the conversation."""
+    shown.say("fault")
+    shown.status("The run failed: RuntimeError: the model is out of order")
+    assert shown.log() == "fault"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_telephone(browser: Any, server: Server, scheme: str) -> None:
     """400 pixels are enough without scrolling sideways, in both colour schemes."""
