@@ -15,7 +15,15 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import interrupt
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Inbox, Ports, build_agent, guarded
+from asyncguard import (
+    AsyncGuardMiddleware,
+    GuardConfig,
+    Inbox,
+    NewsStyle,
+    Ports,
+    build_agent,
+    guarded,
+)
 from asyncguard.testing import ScriptedChatModel, Step, calls
 
 EARLY = "All done: the hotel is Roma."
@@ -120,6 +128,13 @@ _HOLD = GuardConfig(hold_text=True)
 state_machine = build_agent(model(), TOOLS, ports=ports(), name="state_machine")
 state_machine_hold = build_agent(
     model(), TOOLS, config=_HOLD, ports=ports(), name="state_machine_hold"
+)
+state_machine_pair = build_agent(
+    model(),
+    TOOLS,
+    config=GuardConfig(news_style=NewsStyle.PAIR),
+    ports=ports(),
+    name="state_machine_pair",
 )
 middleware = _middleware(GuardConfig(), "middleware")
 middleware_hold = _middleware(_HOLD, "middleware_hold")

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.ui.desk import EARLY
-from tests.examples.ui.served import AGENTS, PAGE, Shown, desk_server, wait_until_stored
+from tests.examples.ui.served import AGENTS, EARLY, PAGE, Shown, desk_server, wait_until_stored
 from tests.graphs.desk import Server, free_port
 from tests.support.browser import Tab
 
@@ -66,6 +65,20 @@ def test_a_reload_shows_the_same_conversation(shown: Shown) -> None:
     assert (shown.tab.value(states), shown.page.locator(".note").all_inner_texts()) == before
     assert before[0] == ["done", "done, late", "held back by clarification"]
     assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+
+
+def test_results_in_pairs_complete_their_cards(browser: Any, server: Server) -> None:
+    """The calls that the runtime makes for `NewsStyle.PAIR` get no card of their own."""
+    shown = Shown(browser, server, "state_machine_pair")
+    shown.say(TRIP, tasks=True)
+    shown.status("Ended: complete")
+    shown.page.reload()
+    shown.status("Ended: complete")
+    assert shown.page.locator(".card").count() == 3
+    card = shown.card("hotel", state="done")
+    assert card.locator(".state").inner_text() == "done, late"
+    assert card.locator("pre").inner_text() == "Hotel Mira in Rome"
+    shown.close()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
