@@ -14,9 +14,10 @@ function CallCard({ id, tool, card }: { id: string; tool: string; card?: Card })
 }
 
 type Answer = boolean | { approve: false; reason: string };
+type Answers = { [key: string]: Answer };
 
 function Asked({ question, resume }: { question: Question; resume: (answer: unknown) => void }) {
-  const [decided, setDecided] = useState<Record<string, Answer>>({});
+  const [decided, setDecided] = useState({} as Answers);
   if (question.type === "parked") return <button onClick={() => resume("look again")}>Look again</button>;
   const decide = (key: string, answer: Answer) => {
     const all = { ...decided, [key]: answer };

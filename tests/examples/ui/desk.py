@@ -13,8 +13,17 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import interrupt
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Inbox, Ports, build_agent, guarded
+from asyncguard import (
+    AsyncGuardMiddleware,
+    GuardConfig,
+    Inbox,
+    NewsStyle,
+    Ports,
+    build_agent,
+    guarded,
+)
 from asyncguard.testing import ScriptedChatModel, Step, calls
 
 EARLY = "All done: the hotel is Roma."
@@ -50,6 +59,12 @@ async def notary(document: str, token: str = "") -> str:
     return "The letter is on its way."
 
 
+@guarded(effect="pure", reads=[])
+async def choose() -> str:
+    """Let the user choose."""
+    return f"chosen {interrupt('Which room?')}"
+
+
 def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
     """Answer by the scene that the user's last message names."""
     at = max(n for n, each in enumerate(messages) if _is_users(each))
@@ -60,6 +75,8 @@ def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
         return "How many nights?"
     if "idle" in scene:
         return "There was nothing to do." if "about to finish" in told else EARLY
+    if "fault" in scene:
+        raise RuntimeError("the model is out of order")
     if begun:
         return _report(scene, told)
     return _FIRST[next(name for name in _FIRST if name in scene)]
@@ -85,10 +102,11 @@ _FIRST: Mapping[str, Step] = {
     ),
     "rooms": calls(("book", {"room": "12"}), ("book", {"room": "14"})),
     "deed": calls(("notary", {"document": "deed"})),
+    "pick": calls(("choose", {})),
     "Two": "Two nights, noted.",
 }
-_ENDS = ("booked 12", "booked 14", "too dear", "certified deed")
-TOOLS = [weather, hotel, book, notary]
+_ENDS = ("booked 12", "booked 14", "too dear", "certified deed", "chosen 14")
+TOOLS = [weather, hotel, book, notary, choose]
 
 
 def model() -> ScriptedChatModel:
@@ -110,6 +128,13 @@ _HOLD = GuardConfig(hold_text=True)
 state_machine = build_agent(model(), TOOLS, ports=ports(), name="state_machine")
 state_machine_hold = build_agent(
     model(), TOOLS, config=_HOLD, ports=ports(), name="state_machine_hold"
+)
+state_machine_pair = build_agent(
+    model(),
+    TOOLS,
+    config=GuardConfig(news_style=NewsStyle.PAIR),
+    ports=ports(),
+    name="state_machine_pair",
 )
 middleware = _middleware(GuardConfig(), "middleware")
 middleware_hold = _middleware(_HOLD, "middleware_hold")

@@ -13,6 +13,8 @@ from tests.support.browser import Tab
 PAGE = ROOT / "examples" / "ui" / "index.html"
 DESK = Path(__file__).with_name("desk.py")
 AGENTS = ("state_machine", "middleware")
+EARLY = "All done: the hotel is Roma."
+"""Text that the scripted model says too early; its module is imported by the server alone."""
 SECONDS = 60_000
 """Milliseconds that the page is given for what an agent does: machines of CI are slow."""
 
@@ -29,7 +31,7 @@ def desk_server(
         keep: True to keep threads and runs in files of the folder, for a server that is killed.
         environment: Further variables.
     """
-    names = [*AGENTS, *(f"{name}_hold" for name in AGENTS)]
+    names = [*AGENTS, *(f"{name}_hold" for name in AGENTS), "state_machine_pair"]
     config: dict[str, Any] = {"dependencies": ["."]}
     config["graphs"] = {name: f"{DESK}:{name}" for name in names}
     if keep:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.ui.desk import EARLY
-from tests.examples.ui.served import AGENTS, PAGE, Shown, desk_server, wait_until_stored
+from tests.examples.ui.served import AGENTS, EARLY, PAGE, Shown, desk_server, wait_until_stored
 from tests.graphs.desk import Server, free_port
 from tests.support.browser import Tab
 
@@ -66,6 +65,20 @@ def test_a_reload_shows_the_same_conversation(shown: Shown) -> None:
     assert (shown.tab.value(states), shown.page.locator(".note").all_inner_texts()) == before
     assert before[0] == ["done", "done, late", "held back by clarification"]
     assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+
+
+def test_results_in_pairs_complete_their_cards(browser: Any, server: Server) -> None:
+    """The calls that the runtime makes for `NewsStyle.PAIR` get no card of their own."""
+    shown = Shown(browser, server, "state_machine_pair")
+    shown.say(TRIP, tasks=True)
+    shown.status("Ended: complete")
+    shown.page.reload()
+    shown.status("Ended: complete")
+    assert shown.page.locator(".card").count() == 3
+    card = shown.card("hotel", state="done")
+    assert card.locator(".state").inner_text() == "done, late"
+    assert card.locator("pre").inner_text() == "Hotel Mira in Rome"
+    shown.close()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -166,6 +179,37 @@ def test_a_killed_server_is_waited_for_and_the_run_goes_on(browser: Any, tmp_pat
     assert FINAL in shown.log()
     assert shown.page.locator(".card").count() == 3
     shown.tab.context.close()
+
+
+def test_a_question_of_a_tool_is_answered(shown: Shown) -> None:
+    """An interrupt that a tool raised by itself has a field, and the tool gets the answer."""
+    shown.say("pick")
+    shown.status("Waits for your decision.")
+    shown.page.get_by_role("heading", name="The agent asks").wait_for()
+    assert "Which room?" in shown.page.locator("#ask").inner_text()
+    shown.page.get_by_label("Your answer").fill("14")
+    shown.page.get_by_role("button", name="Answer").click()
+    shown.status("Ended: complete")
+    assert shown.card("choose", state="done").locator("pre").inner_text() == "chosen 14"
+
+
+def test_a_run_is_stopped_and_continued(shown: Shown) -> None:
+    """The page says where the run stands, and the call that was open is completed by the next one."""
+    shown.say(TRIP, tasks=True)
+    shown.page.get_by_text("Said while a call was open").wait_for()
+    shown.page.get_by_role("button", name="Stop the run").click()
+    shown.status("The run was cut off (interrupted).")
+    shown.page.get_by_role("button", name="Continue").click()
+    assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+    shown.status("Ended: complete")
+    assert not shown.page.get_by_role("button", name="Continue").is_visible()
+
+
+def test_a_run_that_fails_says_why(shown: Shown) -> None:
+    """The error stands in the status, not in the conversation."""
+    shown.say("fault")
+    shown.status("The run failed: RuntimeError: the model is out of order")
+    assert shown.log() == "fault"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.ui.desk import EARLY
-from tests.examples.ui.served import AGENTS, SECONDS
+from tests.examples.ui.served import AGENTS, EARLY, SECONDS
 from tests.graphs.desk import ROOT, Server
 from tests.support.browser import Tab
 from tests.support.node import installed, run_npm
