@@ -1,10 +1,18 @@
 """Names of databases for a queue and its journal."""
 
+import sqlite3
+import sys
 from pathlib import Path
 
 from asyncguard.errors import CallerError
 
 _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
+
+_NEEDED = (3, 42, 0) if sys.version_info >= (3, 12) else (0,)
+"""Oldest SQLite for a queue: from Python 3.12 on DBOS uses ``unixepoch('subsec')`` unasked.
+
+An older SQLite answers that with NULL, and each order would fail where it is written.
+"""
 
 
 def database_url(target: str | Path) -> str:
@@ -14,7 +22,8 @@ def database_url(target: str | Path) -> str:
         target: ``postgresql://...``, ``sqlite:///path``, or the path of a SQLite file.
 
     Raises:
-        CallerError: It names no database, or one of another kind.
+        CallerError: It names no database, one of another kind, or a SQLite file although this
+            Python's SQLite is older than DBOS needs.
     """
     text = str(target)
     if not text.strip():
@@ -33,6 +42,12 @@ def database_url(target: str | Path) -> str:
         raise CallerError(
             f"{shown!r} is not a database for workers; "
             "give postgresql://user@host/name, or the path of a SQLite file."
+        )
+    if sqlite3.sqlite_version_info < _NEEDED:
+        raise CallerError(
+            f"Workers cannot use the SQLite file {path!r}: under Python 3.12 and newer DBOS needs "
+            f"SQLite 3.42, and this Python has {sqlite3.sqlite_version}; give "
+            "postgresql://user@host/name, or use a Python with a newer SQLite, or Python 3.11."
         )
     return f"{_SQLITE}{Path(path).absolute()}"
 

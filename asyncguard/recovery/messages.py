@@ -10,6 +10,7 @@ from asyncguard.core.events import Outcome
 from asyncguard.core.faults import Anomaly
 from asyncguard.recovery.consensus import Consensus
 from asyncguard.recovery.failure_case import Case
+from asyncguard.recovery.repair.arguments import same_contract
 
 _WORTH_TELLING = 0.5
 """Least confidence of a diagnosis that is shown for a strange answer.
@@ -70,12 +71,31 @@ def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
     if case.failed or case.diagnosis.confidence >= _WORTH_TELLING:
         evidence = "; ".join(case.diagnosis.evidence)
         lines.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({evidence}).")
+    if changed := changed_contract(case):
+        lines.append(changed)
     options = list(_options(case, outcome))
     if not options and outcome is Outcome.FAILED and case.diagnosis.rule in _ABOUT_ARGUMENTS:
         options = ["call it with other arguments"]
     if options or case.failed:
         lines.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
     return "\n".join(lines)
+
+
+def changed_contract(case: Case) -> str:
+    """Return a sentence with the arguments that a refused call's tool takes by its live contract.
+
+    It is empty unless the contract was read and has other parameters than declared.
+    """
+    live = None if case.contract is None else case.contract.parameters
+    declared = case.attempted.parameters
+    if not case.refused or live is None or declared is None or same_contract(declared, live):
+        return ""
+    required = live.get("required", ())
+    names = [
+        f"{name} ({'required' if name in required else 'optional'})"
+        for name in live.get("properties", {})
+    ]
+    return f"{case.attempted.name} has another contract now; its arguments: {', '.join(names)}."
 
 
 def _wrong(anomalies: Sequence[Anomaly]) -> list[str]:

@@ -21,6 +21,7 @@ from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.effect_probe import Probed
 from asyncguard.recovery.failure_case import Case
 from asyncguard.recovery.messages import (
+    changed_contract,
     diagnosis_and_options,
     mark_of_changes,
     mark_of_consensus,
@@ -152,7 +153,9 @@ def _may_happen_yet(case: Case, config: GuardConfig, _: Spent) -> bool:
 
 
 def _contract_would_tell(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.contract_unread and (not case.failed or (case.refused and case.safe))
+    # After a refusal that the tool itself answered, the model can be told even if it must decide.
+    refused = case.refused and (case.safe or case.answered)
+    return case.contract_unread and (not case.failed or refused)
 
 
 def _has_sibling(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -301,8 +304,11 @@ def _as_text(value: Any) -> str:
 def _explain(case: Case, config: GuardConfig) -> End:
     """Return the call's end with diagnosis and options as its text."""
     end = _end(case, config)
-    if end.outcome is Outcome.DONE or case.answered:
-        return end  # passed on with a mark, or the tool's own error says enough
+    if end.outcome is Outcome.DONE:
+        return end  # passed on with a mark
+    if case.answered:  # the tool's own error says enough, but for what it could not compare
+        changed = changed_contract(case)
+        return replace(end, content=f"{end.content}\n{changed}") if changed else end
     return End(
         outcome=end.outcome, content=diagnosis_and_options(case, end.outcome), error=end.error
     )

@@ -44,11 +44,12 @@ TRANSIENT_CLASSES = frozenset(
         "grpc.StatusCode.DEADLINE_EXCEEDED",
         "grpc.StatusCode.RESOURCE_EXHAUSTED",
         "grpc.StatusCode.ABORTED",
+        "mcp.CONNECTION_CLOSED",
     }
 )
 """Exception classes, with their modules, of failures on the way to the tool.
 
-gRPC has one class for all failures and distinguishes them by status.
+gRPC and MCP have one class for all failures and distinguish them by status or code.
 """
 
 THROTTLED_CODES = frozenset(
@@ -99,6 +100,7 @@ REFUSAL_CLASSES = frozenset(
         "fastjsonschema.exceptions.JsonSchemaValueException",
         "marshmallow.exceptions.ValidationError",
         "langgraph.prebuilt.tool_node.ToolInvocationError",
+        "mcp.-32602",  # JSON-RPC: invalid params
     }
 )
 """Exception classes, with their modules, raised when arguments were checked and rejected."""
@@ -113,8 +115,12 @@ REFUSAL_TEXTS: Mapping[str, re.Pattern[str]] = {
         r"|is an invalid keyword argument for "
         r"|takes no keyword arguments$"
     ),
-    # A tool that answers with an error text: the prefixes of LangGraph's ToolNode and MCP's server.
-    ErrorCode.TOOL_ERROR: re.compile(r"^(Error invoking tool '|Input validation error: )"),
+    # A tool that answers with an error text: the prefixes of LangGraph's ToolNode and of MCP's
+    # server, whose FastMCP names the model that it makes of a tool's arguments.
+    ErrorCode.TOOL_ERROR: re.compile(
+        r"^(Error invoking tool '|Input validation error: "
+        r"|Error executing tool \S+: \d+ validation errors? for \w+Arguments\n)"
+    ),
 }
 """Pattern that a refusal's text matches, by class (or :attr:`Symptom.error`) of the failure."""
 

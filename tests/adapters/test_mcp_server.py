@@ -14,7 +14,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.testing import ScriptedChatModel
 
 _SERVER = '''
-import os, time
+import os, sys, time
 from mcp.server.fastmcp import FastMCP
 from mcp.types import ToolAnnotations
 
@@ -46,6 +46,16 @@ def dies(city: str) -> str:
     os._exit(3)
 
 
+@app.tool(annotations=ToolAnnotations(destructiveHint=False, idempotentHint=True))
+def keep(city: str) -> str:
+    """End the server the first time, when the city is kept."""
+    with open(sys.argv[1], "a") as file:
+        file.write(city)
+    if open(sys.argv[1]).read() == city:
+        os._exit(3)
+    return "kept"
+
+
 app.run("stdio")
 '''
 
@@ -54,7 +64,11 @@ async def served(tmp_path: Path) -> list[BaseTool]:
     """The tools of a server that runs in a process of its own."""
     path = tmp_path / "server.py"
     path.write_text(_SERVER, encoding="utf-8")
-    connection = {"command": sys.executable, "args": [str(path)], "transport": "stdio"}
+    connection = {
+        "command": sys.executable,
+        "args": [str(path), str(tmp_path / "kept")],
+        "transport": "stdio",
+    }
     tools: list[BaseTool] = await MultiServerMCPClient({"desk": connection}).get_tools()
     return tools
 
@@ -93,3 +107,11 @@ async def test_a_slow_and_a_dying_server_leave_the_effect_unknown_and_nothing_is
         text = await told(tools, name, specs)
         assert text.startswith(f"It is not known whether {name}#1 took effect. Do not repeat it;")
         assert reason in text
+
+
+async def test_a_server_that_dies_is_asked_again_for_an_idempotent_effect(tmp_path: Path) -> None:
+    """The client's ``Connection closed`` is a lost connection: the effect may be there, and may be made again."""
+    tools = await served(tmp_path)
+    specs = [mcp_spec(tool, trusted=True) for tool in tools]
+    assert await told(tools, "keep", specs) == "kept"
+    assert (tmp_path / "kept").read_text() == "RomeRome"

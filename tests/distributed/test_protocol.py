@@ -146,6 +146,7 @@ def test_a_database_is_named_as_a_url_or_a_file(
 ) -> None:
     """The journal is beside it; what is neither is refused without showing a password."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("asyncguard.distributed.database_url._NEEDED", (3, 0))
     assert database_url("calls.db") == f"sqlite:///{tmp_path}/calls.db"
     assert database_url(tmp_path / "calls.db") == database_url("sqlite:///calls.db")
     assert journal_beside(database_url("calls.db")) == f"{tmp_path}/calls.db.journal"
@@ -156,3 +157,13 @@ def test_a_database_is_named_as_a_url_or_a_file(
         with pytest.raises(CallerError) as caught:
             database_url(wrong)
         assert "secret" not in str(caught.value)
+
+
+def test_a_file_is_refused_where_this_pythons_sqlite_is_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before anything is written; a server's database does not depend on it."""
+    monkeypatch.setattr("asyncguard.distributed.database_url._NEEDED", (99, 0))
+    with pytest.raises(CallerError, match=r"'calls\.db'.*needs SQLite 3\.42.*postgresql://"):
+        database_url("calls.db")
+    assert database_url("postgresql://u@h/n") == "postgresql://u@h/n"

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from langgraph.prebuilt.tool_node import ToolInvocationError
+from mcp import McpError
+from mcp.types import ErrorData
 from pydantic import TypeAdapter, ValidationError
 
 from asyncguard.adapters.tools.invoke import symptom_of
@@ -102,6 +104,7 @@ REFUSALS = {
     "pydantic": lambda: TypeAdapter(int).validate_python(SECRET),
     "jsonschema": lambda: jsonschema.validate(SECRET, {"type": "integer"}),
     "langgraph": _invocation_error,
+    "MCP": lambda: _raise(McpError(ErrorData(code=-32602, message="nights: required"))),
     "unexpected keyword": lambda: _keyword_only(a=1, b=2),  # type: ignore[call-arg]
     "missing keyword": lambda: _keyword_only(),  # type: ignore[call-arg]
     "missing argument": lambda: (lambda a, b: a)(),  # type: ignore[call-arg]
@@ -157,6 +160,11 @@ def test_a_status_says_more_than_the_class_that_carries_it() -> None:
         ("Input validation error: 'to' is a required property", True),
         ("Error executing tool 'quote' with kwargs {} with error:\n sold out", False),
         ("No flights. Input validation error: none", False),
+        (
+            "Error executing tool book: 2 validation errors for bookArguments\ncity\n  Field required",
+            True,
+        ),
+        ("Error executing tool book: 1 validation error for Order\ncity\n  Field required", False),
     ],
 )
 def test_a_tool_that_answers_with_an_error(text: str, expected: bool) -> None:

@@ -2,7 +2,7 @@
 
 Client libraries have no common base class, so attributes are read: ``status_code`` (httpx, OpenAI,
 Azure), ``status`` (urllib, aiohttp, grpclib), ``http_status`` (Stripe), the same of ``response`` or
-``resp``, botocore's dictionary, and gRPC's ``code()``.
+``resp``, botocore's dictionary, gRPC's ``code()``, and the JSON-RPC ``error`` of an MCP client.
 """
 
 import math
@@ -18,6 +18,8 @@ from asyncguard.recovery.symptoms import THROTTLED_CODES, UNDER_WAY_CODES, is_tr
 _DEEPEST = 8
 """Number of errors of a chain that are read."""
 _NAMES = ("status_code", "status", "http_status")
+_MCP_ERRORS = frozenset({"mcp.shared.exceptions.McpError", "mcp.shared.exceptions.MCPError"})
+"""The class of all failures of an MCP client, under its names in mcp 1 and mcp 2."""
 _BY_CODE = {**dict.fromkeys(THROTTLED_CODES, 429), **dict.fromkeys(UNDER_WAY_CODES, 409)}
 
 
@@ -88,7 +90,19 @@ def _classes(error: BaseException) -> list[str]:
         except Exception:  # noqa: BLE001 - a method of a foreign class
             code = "grpc.StatusCode"
         names.insert(0, code)
+    if not _MCP_ERRORS.isdisjoint(names):
+        names.insert(0, f"mcp.{_mcp_code(error)}")
     return names
+
+
+def _mcp_code(error: BaseException) -> Any:
+    """Return the JSON-RPC code of an MCP error, a symbol where the client itself makes it.
+
+    The client reports a lost connection with -32000, which servers may use for errors of their own.
+    """
+    code = _attribute(_attribute(error, "error"), "code")
+    closed = code == -32000 and str(error) == "Connection closed"
+    return "CONNECTION_CLOSED" if closed else code
 
 
 def _of(errors: list[BaseException]) -> Read:
@@ -109,6 +123,8 @@ def _status(error: BaseException) -> int | None:
             code = _attribute(holder, name)
             if _fails(code):
                 return int(code)
+    if not _MCP_ERRORS.isdisjoint(_classes(error)) and _fails(_mcp_code(error)):
+        return int(_mcp_code(error))  # 408: the client's own limit of time
     # botocore: its codes are more exact than the HTTP status, which is 400 for throttling, too.
     named = _inner(response, "Error").get("Code")
     code = _inner(response, "ResponseMetadata").get("HTTPStatusCode")

@@ -321,6 +321,9 @@ def symptom_of(error: BaseException) -> Symptom:
     if isinstance(error, ToolExitError) and error.__cause__ is not None:
         error = error.__cause__
     seen = read(error)
+    # The tasks of a client wrap what one of them raised; the model has to read what that was.
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, ToolFault):
         return Symptom(

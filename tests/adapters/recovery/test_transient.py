@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Any, cast
 
 import pytest
+from mcp import McpError
+from mcp.types import ErrorData
 
 from asyncguard import Fallback, GuardConfig, Timing, ToolFault
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
@@ -136,6 +138,8 @@ PASSING = {
     "grpc deadline": RpcError("DEADLINE_EXCEEDED"),
     "grpc exhausted": _from(RpcError("RESOURCE_EXHAUSTED")),
     "httpx broken encoding": _like("httpx", "DecodingError"),
+    "MCP connection lost": McpError(ErrorData(code=-32000, message="Connection closed")),
+    "MCP client's own limit of time": McpError(ErrorData(code=408, message="Timed out")),
     "requests no JSON": _like("requests.exceptions", "JSONDecodeError", ValueError),
     "aiohttp a page with status 200": _with_status(
         _like("aiohttp.client_exceptions", "ContentTypeError"), 200
@@ -153,6 +157,8 @@ LASTING = {
     "url error of an unknown scheme": urllib.error.URLError("unknown url type: x"),
     "grpc invalid argument": RpcError("INVALID_ARGUMENT"),
     "a code that is no status": _with_status(RpcError("UNKNOWN"), 200),
+    "MCP server's own error": McpError(ErrorData(code=-32000, message="Sold out")),
+    "MCP invalid params": McpError(ErrorData(code=-32602, message="nights: required")),
     "JSON of whatever": json.JSONDecodeError("x", "x", 0),
     "group of two": ExceptionGroup("tasks", [AiohttpError(503), ValueError("x")]),
 }
