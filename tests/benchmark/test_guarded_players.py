@@ -88,15 +88,21 @@ def test_without_guards_nothing_changes(
     assert_all_off_is_plain(composition, kind, run, declared=declared)
 
 
+PARTS = pytest.mark.parametrize("share", [3, pytest.param(1, marks=pytest.mark.full)])
+"""A third of the sample for each condition, by turns, or all of it."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("surface", list(Surface))
-@pytest.mark.parametrize("regime", list(Regime))
-@pytest.mark.parametrize("kind", KINDS)
+@PARTS
+@pytest.mark.parametrize(
+    ("turn", "kind", "regime", "surface"),
+    [(turn, *each) for turn, each in enumerate(product(KINDS, Regime, Surface))],
+)
 def test_without_guards_nothing_changes_anywhere(
-    kind: type[SimulatedAgent], regime: Regime, surface: Surface
+    turn: int, kind: type[SimulatedAgent], regime: Regime, surface: Surface, share: int
 ) -> None:
     """Nothing changes for any agent, regime and surface, on compositions of all categories."""
-    for composition in SAMPLE:
+    for composition in SAMPLE[turn % share :: share]:
         assert_all_off_is_plain(composition, kind, run_of(regime, surface))
 
 
@@ -208,15 +214,18 @@ ONE_OR_ALL = [
 ]
 
 
-@pytest.mark.slow(seconds=73)
+@pytest.mark.slow(seconds=25)
+@PARTS
 @pytest.mark.parametrize("regime", ONE_OR_ALL)
 @pytest.mark.parametrize("play", PLAYERS)
 def test_no_guard_harms_an_agent_without_fault_anywhere(
-    play: Callable[..., Episode], regime: Regime
+    play: Callable[..., Episode], regime: Regime, share: int
 ) -> None:
     """Every guard out, and in; the state machine on all categories, the middleware on one of each kind."""
-    for config, composition in product(HARMLESS, SAMPLE if play is play_graph else SOME):
-        assert_harmless(composition, run_of(regime, Surface.TEXT), play, Setting(config=config))
+    chosen = SAMPLE if play is play_graph else SOME
+    for turn, config in enumerate(HARMLESS):
+        for composition in chosen[turn % share :: share]:
+            assert_harmless(composition, run_of(regime, Surface.TEXT), play, Setting(config=config))
 
 
 @pytest.mark.slow
