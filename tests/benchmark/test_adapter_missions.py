@@ -188,9 +188,14 @@ def test_a_table_of_cells_names_the_row_by_its_id(tmp_path: Path, run: Json) -> 
         writer = csv.DictWriter(table, cells)
         writer.writeheader()
         writer.writerows([bad, cells])
+        writer.writerow({**cells, "id": "set", "english_task": "[{1}]"})
+        writer.writerow({**cells, "id": "tuples", "type": "('单', '多', '反', '拒')"})
     assert main(["adapt", "c3", str(tmp_path), "--check"]) == 1
-    (problem,) = Download.at(tmp_path, "c3", "en").read().problems
-    assert "C3-Bench.csv:2 (bad).english_task: expected JSON or a Python literal" in str(problem)
+    reading = Download.at(tmp_path, "c3", "en").read()
+    code, literal = map(str, reading.problems)
+    assert "C3-Bench.csv:2 (bad).english_task: expected JSON or a Python literal" in code
+    assert "C3-Bench.csv:4 (set).english_task: holds what JSON cannot write" in literal
+    assert [each.id for each in reading.found] == ["workshop", "tuples"]
 
 
 def test_the_published_name_is_found_in_a_folder(tmp_path: Path) -> None:

@@ -135,18 +135,25 @@ def _large(value: Any) -> Iterator[int]:
 
 
 def _cell(name: str, text: str | None, where: str) -> Any:
-    """Return the value of a cell: JSON, else a Python literal, else the text; nothing is executed."""
+    """Return the value of a cell: JSON, else a Python literal as JSON, else the text; nothing is executed."""
     if text is None:
         raise DataError(f"{where}.{name}", "the row ends before this column")
-    for reader in (json_value, ast.literal_eval):
-        try:
-            return reader(text)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
-    if text.strip()[:1] in "[{":
-        text = f"expected JSON or a Python literal, found {text[:60]!r}"
-        raise DataError(f"{where}.{name}", text)
-    return text
+    try:
+        return json_value(text)
+    except (ValueError, RecursionError):
+        pass  # it may be a literal
+    try:
+        literal = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as problem:
+        if text.strip()[:1] not in ("[", "{"):
+            return text
+        told = f"expected JSON or a Python literal, found {text[:60]!r}"
+        raise DataError(f"{where}.{name}", told) from problem
+    try:
+        return json.loads(json.dumps(literal))  # a tuple is a list from here on
+    except (ValueError, TypeError, RecursionError) as problem:
+        told = f"holds what JSON cannot write, {problem}: {text[:60]!r}"
+        raise DataError(f"{where}.{name}", told) from problem
 
 
 def _in(language: Language, value: dict[str, Any], where: str) -> dict[str, Any]:
