@@ -4,13 +4,16 @@ from dataclasses import fields
 from itertools import pairwise
 
 from asyncguard import ToolSpec
+from asyncguard.adapters.tools import declare
 from asyncguard_benchmark.harness.players.declarations import (
+    OWN_TOOLS,
     mode_of,
     own_specs,
     specs_of,
     takes_from,
+    unreachable_tool,
 )
-from asyncguard_benchmark.services.catalogue import toolset_of
+from asyncguard_benchmark.services.catalogue import composition_tools, toolset_of
 from asyncguard_benchmark.suites.asynctool.dataset import independent_tasks, solved_tasks
 from tests.benchmark.builders import LITE
 
@@ -60,3 +63,13 @@ def test_specs_declare_only_tools_of_the_composition() -> None:
         known = {spec.name for spec in specs}
         assert all(set(getattr(spec, "takes_from") or ()) <= known for spec in specs)  # noqa: B009
     assert [getattr(each, "takes_from") for each in own_specs(mode_of(LITE[0]))][:2] == [(), ()]  # noqa: B009
+
+
+def test_an_agent_is_built_of_the_declarations_as_they_are() -> None:
+    """The declarations say their tools' parameters, so that no agent completes them once more."""
+    composition = LITE[0]
+    mode = mode_of(composition)
+    given = [*specs_of(composition, declared=True), *own_specs(mode)]
+    tools = [*map(unreachable_tool, composition_tools(composition).values()), *OWN_TOOLS]
+    used = declare.specs_of(tools, given)
+    assert all(used[each.name] is each for each in given)

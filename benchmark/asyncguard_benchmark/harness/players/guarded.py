@@ -7,9 +7,10 @@ told. With all guards off, both players are message-identical to the plain one.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -39,6 +40,9 @@ from asyncguard_benchmark.harness.protocol.actions import Idle, Malformed
 from asyncguard_benchmark.harness.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
 from asyncguard_benchmark.harness.scenario import Composition, Surface
 from asyncguard_benchmark.services.catalogue import composition_tools
+
+_T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 UNGUARDED = GuardConfig.none()
 """All guards and features off: what the plain player does."""
@@ -213,10 +217,10 @@ class _Loop(asyncio.SelectorEventLoop):
 
     @override
     def run_in_executor(
-        self, executor: Any, func: Callable[..., Any], *args: Any
-    ) -> asyncio.Future[Any]:
+        self, executor: Executor | None, func: Callable[[*_Ts], _T], *args: *_Ts
+    ) -> asyncio.Future[_T]:
         """Run it, and return a future that has its result in the next turn of the loop, as from a thread."""
-        future = self.create_future()
+        future: asyncio.Future[_T] = self.create_future()
         try:
             ended = partial(future.set_result, func(*args))
         except Exception as error:  # noqa: BLE001  (a thread would hand on any error, too)
