@@ -1,10 +1,12 @@
 """What a user interface reads: the markers of the runtime's messages, and what it can do by them."""
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
 
 from asyncguard import GuardConfig, NewsStyle
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
@@ -18,13 +20,24 @@ def look(name: str, latency: float) -> Any:
     return scripted_tool(name, lambda a: f"<{name}>\n{a['q']}", args={"q": str}, latency=latency)
 
 
+@tool
+async def slow(q: str) -> str:
+    """Look up y in 5 seconds, z in 6.
+
+    Two calls of one latency would end in either order: LangSmith sets up each call of `create_agent` on an OS
+    thread, and the one whose thread is done first begins first.
+    """
+    await asyncio.sleep({"y": 5.0, "z": 6.0}[q])
+    return f"<slow>\n{q}"
+
+
 def several(agent_of: AgentOf, **options: Any) -> Outcome:
     """Two results of one task come late and together, the other task's answer is there at once."""
-    slow = [("slow", {"q": q, "task_id": "b"}) for q in "yz"]
+    late = [("slow", {"q": q, "task_id": "b"}) for q in "yz"]
     model = ScriptedChatModel(
-        [calls(("quick", {"q": "x", "task_id": "a"}), *slow), "I wait.", "Both are done."]
+        [calls(("quick", {"q": "x", "task_id": "a"}), *late), "I wait.", "Both are done."]
     )
-    tools = [look("quick", 0.0), look("slow", 5.0)]
+    tools = [look("quick", 0.0), slow]
     agent = agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
     return agent.run(tasks=TASKS)
 
