@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Runs the fast tests against the lowest versions that pyproject.toml allows, in an environment of its own.
+# Runs tests against the lowest versions that pyproject.toml allows, in an environment of its own.
 set -euo pipefail
-venv=.venv-lowest
-rm -rf "$venv"
-trap 'rm -rf "$venv"' EXIT
-"${PYTHON:-python3}" -m venv "$venv"
-"$venv/bin/python" .ci/lowest.py >"$venv/constraints.txt"
-cat "$venv/constraints.txt"
-"$venv/bin/python" -m pip --disable-pip-version-check --quiet install --constraint "$venv/constraints.txt" --editable '.[dev]'
-"$venv/bin/pytest" -m "not slow and not server" -n 3 --dist loadfile --ignore tests/benchmark tests
-# Of the benchmark only what rests on the libraries: tasks, scorers and statistics do not.
-"$venv/bin/pytest" -m "not slow and not server" -n 2 tests/benchmark/test_guarded_players.py tests/benchmark/test_models.py
+source .ci/overlay.sh
+overlay .venv-lowest
+"$python" .ci/lowest.py constraints >.venv-lowest/constraints.txt
+"$python" .ci/lowest.py packages >.venv-lowest/packages.txt
+cat .venv-lowest/constraints.txt
+add_packages --constraint .venv-lowest/constraints.txt --requirement .venv-lowest/packages.txt --editable .
+# What passes the boundary to a library: agents through LangGraph and LangChain, their stored threads, DBOS, jsonschema,
+# structlog, rich, tenacity, dateutil and filelock. Rules, scorers, statistics and documents are the project's own, and
+# guards, recovery and approval decide alike whatever the version: tests/adapters/run and /tools pass the same calls.
+"$python" -m pytest -m "not slow and not server" -n 3 --dist loadfile \
+  tests/adapters/{ag_ui,messages,resume,run,tasks,threads,tools} tests/adapters/test_*.py tests/stored_state \
+  tests/distributed tests/schema tests/observability tests/cli tests/testing tests/test_exports.py \
+  tests/core/test_evidence.py tests/adapters/recovery/test_retry_strategies.py tests/journal/test_file.py \
+  tests/benchmark/test_guarded_players.py tests/benchmark/test_models.py

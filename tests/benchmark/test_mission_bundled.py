@@ -6,10 +6,14 @@ from dataclasses import replace
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.services.arguments import Count
+from asyncguard_benchmark.services.declarations import State, tool
+from asyncguard_benchmark.services.service import Executor
 from asyncguard_benchmark.suites.missions.bundled.bundle import (
     Bundle,
     BundledDialogue,
@@ -23,6 +27,7 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import (
     read_bundle,
 )
 from asyncguard_benchmark.suites.missions.bundled.census import PLANNED, QUICK, census, to_json
+from asyncguard_benchmark.suites.missions.bundled.chat_calls import fact_returned
 from asyncguard_benchmark.suites.missions.bundled.compiler import compiled
 from asyncguard_benchmark.suites.missions.bundled.export import official_row
 from asyncguard_benchmark.suites.missions.bundled.history import history_sources
@@ -230,6 +235,29 @@ def test_values_that_a_listing_shows_are_counted(trial: Bundle) -> None:
     assert listed(trial, trial.dialogues[0]) == 0
     named = with_mission(trial, 2, lambda m: replace(m, text=f"{m.text} It is in Lisbon, CC-15."))
     assert listed(named, named.dialogues[0]) == 1
+
+
+@tool(writes=("till:{task_id}",))
+def pay(state: State, euros: Count) -> Any:
+    """Pays into the till."""
+    state["till"] += euros
+    return {"till": state["till"]}
+
+
+@pytest.mark.parametrize(("fact", "seen"), [(1007, True), (1040, True), (1047, False)])
+def test_each_call_is_tried_in_the_world_as_it_is(trial: Bundle, fact: int, *, seen: bool) -> None:
+    """A call that wrote is forgotten before the next one, and the world that was given stays."""
+    changed = with_mission(
+        trial,
+        3,
+        lambda m: replace(
+            m, text=f"{m.text} It is 7 or 40.", facts=(replace(m.facts[0], value=fact),)
+        ),
+    )
+    dialogue = replace(changed.dialogues[0], tools=("pay",))
+    world = Executor({"pay": pay}, {"till": 1000})
+    assert (fact_returned(dialogue, 3, world) is not None) is seen
+    assert world.public_state() == {"till": 1000}
 
 
 def test_the_suite_refuses_doubles_and_the_wrong_split(trial: Bundle) -> None:
