@@ -33,8 +33,8 @@ class MissionBlock(StrictModel):
     regime: Regime = Regime.FIXED1
     player: str = "graph"
     every: int = Field(default=1, ge=1)
-    """Each seed plays every n-th mission; the next seed begins one mission later, so that n seeds play all. Odd, as dialogues
-    hold four missions: every second one would be at the same two places of all dialogues."""
+    """Each seed plays every n-th mission; the next seed begins one mission later, so that n seeds play all. Odd, as
+    dialogues hold four missions: every second one would be at the same two places of all dialogues."""
     seeds: tuple[int, ...] | None = None
     """Seeds, if not those of the design."""
 

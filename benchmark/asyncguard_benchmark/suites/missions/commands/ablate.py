@@ -26,7 +26,7 @@ from asyncguard_benchmark.suites.missions.commands.played import (
     is_part,
     premature_calls,
 )
-from asyncguard_benchmark.suites.missions.commands.run import asked, played_into
+from asyncguard_benchmark.suites.missions.commands.run import asked, estimated, played_into
 from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, digest_of
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Cell
 from asyncguard_benchmark.suites.missions.scorers.verdict import judge_strict
@@ -43,7 +43,9 @@ def execute(options: Namespace) -> int:
             f"{ASK_HINT} has no guards to compare: play it by `bench missions run`"
         )
     cells = asked(options, arms).cells()
-    rows = played_into(options.out / _FILE, cells, options.jobs)
+    if options.dry_run:
+        return estimated(options, cells)
+    rows = played_into(options.out / _FILE, cells, options)
     settings = settings_of(
         cells,
         command=shlex.join(["asyncguard", "bench", *options.argv]),
