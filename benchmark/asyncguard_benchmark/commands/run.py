@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from asyncguard_benchmark.commands.missing_episodes import check_failures, play_missing
 from asyncguard_benchmark.commands.model_options import (
@@ -21,6 +22,9 @@ from asyncguard_benchmark.harness.registry import AgentSpec, agent_class, rule_a
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
+
+if TYPE_CHECKING:
+    from asyncguard_benchmark.harness.models.estimate import Estimate
 
 
 class NothingToPlayError(BenchmarkError):
@@ -91,15 +95,27 @@ def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
     found = estimate(
         [cell for cell in asked if isinstance(cell.condition.agent, ModelSpec)], price_for(options)
     )
+    say_estimates(options, len(asked), found)
+    return 0
+
+
+def say_estimates(options: Namespace, episodes: int, found: "Sequence[Estimate]") -> None:
+    """Print what episodes of a model would use.
+
+    Args:
+        options: The command line.
+        episodes: Their number.
+        found: The estimates.
+    """
     if options.json:
         print_json(
             {
                 "model": options.model,
-                "episodes": len(asked),
+                "episodes": episodes,
                 "estimates": [asdict(each) for each in found],
             }
         )
-        return 0
+        return
     heads = (
         "if it worked like",
         "requests",
@@ -126,13 +142,12 @@ def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
         table(
             heads,
             lines,
-            title=f"{len(asked)} episodes of {options.model}, estimated; nothing was asked",
+            title=f"{episodes} episodes of {options.model}, estimated; nothing was asked",
         )
     )
     out.print(
         "Four characters are taken for a token. A model that errs or reasons needs more than either agent."
     )
-    return 0
 
 
 def _grid(options: Namespace) -> Grid:

@@ -47,10 +47,21 @@ def _estimate(cells: Iterable[Cell], price: Price | None, name: str) -> Estimate
     usage = Usage()
     for cell in cells:
         agent = _KINDS[name](plan=plan_of(cell.composition), name=name)
-        usage += _usage(play(cell, agent=agent).episode.messages, _tools(cell))
+        usage += usage_in(play(cell, agent=agent).episode.messages, _tools(cell))
+    return priced(name, usage, price)
+
+
+def priced(agent: str, usage: Usage, price: Price | None) -> Estimate:
+    """Return the estimate for some usage.
+
+    Args:
+        agent: Name of the agent whose usage it is.
+        usage: Its usage, with what repeats counted as cached.
+        price: Of the model; None if unknown.
+    """
     cold = replace(usage, cached_tokens=0)
     return Estimate(
-        agent=name,
+        agent=agent,
         usage=usage,
         dollars=None if price is None else price.cost(usage),
         dollars_uncached=None if price is None else price.cost(cold),
@@ -62,9 +73,14 @@ def _tools(cell: Cell) -> int:
     return tokens_in(json.dumps(native_tools(cell.composition))) if native else 0
 
 
-def _usage(messages: Sequence[Mapping[str, Any]], tools: int) -> Usage:
-    """Return the usage of a conversation: every answer is asked for with all that stands before it."""
-    usage, before, cached = Usage(), tools, 0
+def usage_in(messages: Sequence[Mapping[str, Any]], before: int) -> Usage:
+    """Return the usage of a conversation: every answer is asked for with all that stands before it.
+
+    Args:
+        messages: The conversation, in the form that episodes save.
+        before: Tokens that every request begins with: tools, and messages that were not asked for.
+    """
+    usage, cached = Usage(), 0
     for message in messages:
         size = tokens_in(message["content"]) + tokens_in(message.get("tool_calls") or "")
         if message["role"] == "assistant":

@@ -28,6 +28,8 @@ _DIALOGUE = "dialogue_of_missions"
 """The only key of a line that holds a dialogue."""
 _RUN = "run"
 """Key of the name of a row."""
+_LOST = "lost_run"
+"""The only key of a line about a run that the infrastructure ended; it is played again."""
 
 
 class OtherSettingsError(BenchmarkError):
@@ -48,6 +50,14 @@ class RunKey(NamedTuple):
     observations: str
     seed: int
     play_on: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostRun:
+    """A run that the infrastructure ended; it is in no figure, and counted."""
+
+    key: RunKey
+    error: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +113,15 @@ class MissionFile:
         self._dialogues: set[str] = set()
         self.known: dict[RunKey, str] = {}
         """Runs that the file holds, with the digest of their settings."""
+        self.dollars = 0.0
+        """What the runs of models have cost, as far as it is known."""
         for where, value in read_lines(path):
             if isinstance(value, DataError):
                 raise value
             if _DIALOGUE in value:
                 self._dialogues.add(digest_of(value[_DIALOGUE]))
-            else:
+            elif _LOST not in value:
+                self.dollars += value.get("usage", {}).get("dollars") or 0.0
                 self.known[_key(value, where)] = value["settings"]
 
     def __enter__(self) -> Self:
@@ -132,6 +145,10 @@ class MissionFile:
             self._write({_DIALOGUE: dialogue})
         self._write({**row, "dialogue_digest": digest})
 
+    def add_lost(self, lost: LostRun) -> None:
+        """Note a run that the infrastructure ended."""
+        self._write({_LOST: {_RUN: lost.key._asdict(), "error": lost.error}})
+
     def _write(self, value: Any) -> None:
         self._file.write(
             json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
@@ -142,7 +159,26 @@ class MissionFile:
 def is_played(path: Path) -> bool:
     """Return True if a file holds played missions and not results in the published shape."""
     with path.open("rb") as file:
-        return file.read(len(_DIALOGUE) + 3).startswith(b'{"' + _DIALOGUE.encode())
+        first = file.read(64)
+    return any(first.startswith(b'{"' + each.encode() + b'"') for each in (_DIALOGUE, _LOST))
+
+
+def lost_in(path: Path) -> dict[RunKey, str]:
+    """Return the runs of a file that the infrastructure ended and that were not played since, each with its error.
+
+    Raises:
+        DataError: a line cannot be read.
+        OSError: the file cannot be read.
+    """
+    lost: dict[RunKey, str] = {}
+    for where, value in read_lines(path):
+        if isinstance(value, DataError):
+            raise value
+        if _LOST in value:
+            lost[_key(value[_LOST], where)] = value[_LOST]["error"]
+        elif _DIALOGUE not in value:
+            lost.pop(_key(value, where), None)
+    return lost
 
 
 def read_played(path: Path) -> Iterator[PlayedRow]:
@@ -158,6 +194,8 @@ def read_played(path: Path) -> Iterator[PlayedRow]:
             raise value
         if _DIALOGUE in value:
             dialogues[digest_of(value[_DIALOGUE])] = _Dialogue(value[_DIALOGUE], where)
+            continue
+        if _LOST in value:
             continue
         key = _key(value, where)
         digest = value.get("dialogue_digest")

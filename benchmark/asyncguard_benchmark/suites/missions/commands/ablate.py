@@ -27,7 +27,7 @@ from asyncguard_benchmark.suites.missions.commands.played import (
     is_part,
     premature_calls,
 )
-from asyncguard_benchmark.suites.missions.commands.run import asked, played_into
+from asyncguard_benchmark.suites.missions.commands.run import asked, estimated, played_into
 from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, digest_of
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Cell
 from asyncguard_benchmark.suites.missions.scorers.verdict import judge_strict
@@ -43,7 +43,10 @@ def execute(options: Namespace) -> int:
         raise UnknownNameError(
             f"{ASK_HINT} has no guards to compare: play it by `bench missions run`"
         )
-    return compare(options, asked(options, arms).cells(), options.out, _suite(options))
+    cells = asked(options, arms).cells()
+    if options.dry_run:
+        return estimated(options, cells)
+    return compare(options, cells, options.out, _suite(options))
 
 
 def _suite(options: Namespace) -> str:
@@ -59,7 +62,7 @@ def compare(options: Namespace, cells: Sequence[Cell], folder: Path, suite: str)
         folder: Where runs and findings go.
         suite: Name of the missions, for findings.
     """
-    rows = played_into(folder / _FILE, cells, options.jobs)
+    rows = played_into(folder / _FILE, cells, options)
     settings = settings_of(
         cells,
         command=shlex.join(["asyncguard", "bench", *options.argv]),

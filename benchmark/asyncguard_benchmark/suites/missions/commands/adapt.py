@@ -136,7 +136,7 @@ def _play(options: Namespace, download: Download, dialogues: Sequence[Dialogue])
         )
     if options.ablate:
         return compare(options, cells, options.ablate, f"{options.kind}, {download.sha256[:12]}")
-    rows = played_into(options.out, cells, options.jobs)
+    rows = played_into(options.out, cells, options)
     say(scored(rows, ("agent", "player", "arm", "regime")), options, [str(options.out)])
     return 0
 

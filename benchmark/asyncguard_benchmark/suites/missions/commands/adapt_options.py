@@ -66,7 +66,7 @@ def _add(formats: Any, kind: str, name: str, file: str) -> None:
     )
     add_scoring(made.add_argument_group("with --rescore"))
     play = made.add_argument_group("to play")
-    add_playing(play, ())
+    add_playing(play)
     play.add_argument(
         "--arms",
         type=words,

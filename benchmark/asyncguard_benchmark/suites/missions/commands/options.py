@@ -12,6 +12,7 @@ from asyncguard_benchmark.commands.arguments import (
     positive,
     words,
 )
+from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.play_options import add_players, add_regimes
 
 SCORERS = ("strict", "compat")
@@ -41,6 +42,15 @@ examples:
 Each challenge is a study of its own: arms are compared on the same missions, and intervals know that missions of one
 dialogue belong together. The same command again goes on where an interrupted run stopped.
 """
+_REPORT_EXAMPLES = """\
+examples:
+  asyncguard bench missions report ablation --out missions.html
+  asyncguard bench missions report missions.jsonl
+
+PLACE is a file that `bench missions run` wrote, or a folder of such files; findings beside them are taken in. The page
+shows rates with intervals, the routes, the outcomes of C2 and C3 by switches where both were played, and the frontier
+of single missions step by step.
+"""
 _RESULTS_EXAMPLES = """\
 examples:
   asyncguard bench missions results --dry-run
@@ -55,6 +65,7 @@ examples:
   asyncguard bench missions run --agents oracle,inventing --arms none,all --quick --out missions.jsonl
   asyncguard bench missions run --agents eager --players plain --regimes sync,fixed1 --patterns sssm,mstt
   asyncguard bench missions run --agents oracle --challenges all --histories ua,upta --held-out
+  asyncguard bench missions run --model openai:gpt-4.1-mini --arms none,all --quick --dry-run
 
 Every mission is played alone, with the gold of the earlier ones as its history. Challenges: c1 are missions of several
 calls with calls in the history, c2 later missions with texts alone, c3 the same with calls, all is every mission with
@@ -198,6 +209,10 @@ def _add_run(inner: Any) -> None:
     )
     _add_played(made)
     add_out(made, "missions-ablation", "where runs and findings go", "DIR")
+    text = "make one page of played missions"
+    made = _command(inner, "report", text, "report", _REPORT_EXAMPLES)
+    made.add_argument("place", type=Path, metavar="PLACE", help="file or folder")
+    add_out(made, "missions.html", "the page")
     _add_results(inner)
 
 
@@ -234,14 +249,14 @@ def _add_results(inner: Any) -> None:
     add_out(made, "RESULTS-missions.md", "where it goes; a picture goes beside it")
 
 
-def add_playing(made: Any, agents: tuple[str, ...]) -> None:
+def add_playing(made: Any, about: str = "") -> None:
     """Add what is played of any dialogues, by whom and how.
 
     Args:
         made: The command.
-        agents: The agents that play by default.
+        about: Which agents play by default.
     """
-    add_names(made, "--agents", AGENT_NAMES, agents)
+    add_names(made, "--agents", AGENT_NAMES, (), about)
     add_players(made)
     add_names(made, "--challenges", CHALLENGES, CHALLENGES[:3])
     add_names(made, "--histories", HISTORIES, (), "instead of those of the challenges: ")
@@ -255,7 +270,7 @@ def add_playing(made: Any, agents: tuple[str, ...]) -> None:
 
 
 def _add_played(made: Any) -> None:
-    add_playing(made, ("oracle",))
+    add_playing(made, "the oracle by default, and none beside a model: ")
     made.add_argument(
         "--observations",
         choices=("live", "recorded"),
@@ -264,6 +279,7 @@ def _add_played(made: Any) -> None:
     )
     made.add_argument("--quick", action="store_true", help="16 patterns of the development part")
     _add_split(made)
+    add_model_arguments(made)
 
 
 def _add_bundled(inner: Any) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.report.number_format import number
-from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, read_played
+from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, lost_in, read_played
 from asyncguard_benchmark.suites.missions.scorers.frontier import Rules
 from asyncguard_benchmark.suites.missions.scorers.message_clock import TimedCall, prematurity
 from asyncguard_benchmark.suites.missions.scorers.metrics import Scorer
@@ -43,6 +43,12 @@ class Condition:
 def score_played(options: Namespace) -> int:
     """Score files of `bench missions run`."""
     rows = [row for path in options.files for row in read_played(Path(path))]
+    for path in options.files:
+        if lost := lost_in(Path(path)):
+            notice(
+                f"{path}: the infrastructure ended {len(lost)} more runs, which are in no figure; the command that "
+                "wrote the file plays them again"
+            )
     if not rows:
         raise NothingPlayedError(f"{options.files[0]} holds no played mission")
     say(scored(rows, options.by), options, [str(path) for path in options.files])
@@ -98,7 +104,15 @@ def _figures(judged: Sequence[tuple[PlayedRow, Verdict]]) -> dict[str, Any]:
         "truncated": sum(row.value["truncated"] for row, _ in judged),
         "final_state_is_gold": sum(known) / len(known) if known else None,
         "interventions": interventions,
+        "usage": _usage([row for row, _ in judged]),
     }
+
+
+def _usage(rows: Iterable[PlayedRow]) -> dict[str, float] | None:
+    """Return what runs of models have used in all; None if no run has a record."""
+    known = [each.value["usage"] for each in rows if "usage" in each.value]
+    names = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+    return {name: sum(each[name] for each in known) for name in names} if known else None
 
 
 def premature_calls(row: PlayedRow) -> tuple[int, int | None] | None:
@@ -127,7 +141,9 @@ def say(found: Sequence[Condition], options: Namespace, files: Sequence[str]) ->
         for each in found
         for part, figures in each.parts.items()
     ]
-    console().print(table((*by, *_HEADS), lines))
+    used = any(figures["usage"] for each in found for figures in each.parts.values())
+    heads = (*by, *_HEADS, *(_TOKENS.values() if used else ()))
+    console().print(table(heads, [(*line, *("-",) * (len(heads) - len(line))) for line in lines]))
 
 
 def _line(part: str, said: Mapping[str, Any]) -> tuple[str, ...]:
@@ -143,6 +159,7 @@ def _line(part: str, said: Mapping[str, Any]) -> tuple[str, ...]:
         *(_percent(asked.get(name)) for name in _ASKED),
         *(str(said["premature"]), str(said["early_answers"])),
         *(number(said["messages"], 2), guards or "-"),
+        *((f"{said['usage'][name]:,}" for name in _TOKENS) if said["usage"] else ()),
     )
 
 
@@ -151,4 +168,6 @@ def _percent(figure: Mapping[str, Any] | None) -> str:
     return number(None if value is None else 100 * value)
 
 
+_TOKENS = {"input_tokens": "tokens in", "output_tokens": "tokens out"}
+"""Figures of real models -> their heads; shown if there are any."""
 _ASKED = ("c_asked_first", "sm_asked")

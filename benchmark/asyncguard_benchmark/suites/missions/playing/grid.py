@@ -6,9 +6,12 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
+
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.harness.arms import NONE, Arm, arm_of
 from asyncguard_benchmark.harness.episode import message_to_json
+from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.scenario import Regime
@@ -43,8 +46,11 @@ class Cell:
 
     case: Case
     agent: str
+    """Name of a simulated agent, or the label of a model."""
     player: str
     arm: str
+    model: ModelSpec | None = None
+    """The model that plays; None for a simulated agent."""
 
     @property
     def key(self) -> RunKey:
@@ -65,7 +71,9 @@ class Cell:
 
     def settings(self) -> str:
         """Return the digest of everything that the name does not say: guards and mission."""
-        return _settings(self.arm, self.case.stand)
+        made = _settings(self.arm, self.case.stand)
+        # Its label does not hold the address of its server.
+        return made if self.model is None else digest_of([made, dict(self.model.settings)])
 
 
 @cache
@@ -87,6 +95,7 @@ class Grid:
     dialogues: Sequence[str]
     challenges: Sequence[str]
     agents: Sequence[str]
+    """Names of simulated agents."""
     players: Sequence[str]
     arms: Sequence[str]
     histories: Sequence[History] = ()
@@ -97,12 +106,17 @@ class Grid:
     play_on: bool = False
     download: Download | None = None
     """File of the dialogues; None for bundled ones."""
+    models: Sequence[ModelSpec] = ()
 
     def cells(self) -> list[Cell]:
         """Return the runs, each once; the plain loop has no guards, so it plays no arm but `none` and `ask-hint`."""
         found: dict[RunKey, Cell] = {}
-        axes = product(self.agents, self.players, self.arms, self.regimes, self.seeds)
-        for agent, player, arm, regime, seed in axes:
+        contestants: list[tuple[str, ModelSpec | None]] = [
+            *((name, None) for name in self.agents),
+            *((each.label, each) for each in self.models),
+        ]
+        axes = product(contestants, self.players, self.arms, self.regimes, self.seeds)
+        for (agent, model), player, arm, regime, seed in axes:
             played = NONE if player == PLAIN and arm != ASK_HINT else arm
             for dialogue, mission, history in self._entries():
                 case = Case(
@@ -116,7 +130,7 @@ class Grid:
                     download=self.download,
                     hint=arm == ASK_HINT,
                 )
-                cell = Cell(case=case, agent=agent, player=player, arm=played)
+                cell = Cell(case=case, agent=agent, player=player, arm=played, model=model)
                 found.setdefault(cell.key, cell)
         return list(found.values())
 
@@ -137,10 +151,15 @@ def is_in(challenge: str, letter: Letter, mission: int) -> bool:
     return challenge == "all" or mission > 0
 
 
-def play(cell: Cell) -> dict[str, Any]:
-    """Play one run, and return its row."""
+def play(cell: Cell, model: BaseChatModel | None = None) -> dict[str, Any]:
+    """Play one run, and return its row.
+
+    Args:
+        cell: The run.
+        model: Its model, if it is one that plays; its simulated agent otherwise.
+    """
     case = cell.case
-    agent = AGENTS[cell.agent](plan=case.plan(), seed=case.seed)
+    agent = model or AGENTS[cell.agent](plan=case.plan(), seed=case.seed)
     played = _player(cell)(case, agent)
     return {
         "run": cell.key._asdict(),

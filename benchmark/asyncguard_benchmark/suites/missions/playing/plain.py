@@ -1,13 +1,16 @@
 """The unguarded loop: agent, tools and user take turns."""
 
+from typing import Any
+
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
-from asyncguard_benchmark.harness.chat_model import PlainChatModel
+from asyncguard_benchmark.harness.chat_model import DelegatingChatModel, PlainChatModel
 from asyncguard_benchmark.suites.missions.playing import chat
 from asyncguard_benchmark.suites.missions.playing.case import TASK, Case, Played
 from asyncguard_benchmark.suites.missions.playing.course import Course
+from asyncguard_benchmark.suites.missions.playing.shelf import Stand
 
 
 def play_plain(case: Case, agent: BaseChatModel) -> Played:
@@ -26,11 +29,18 @@ def play_plain(case: Case, agent: BaseChatModel) -> Played:
 def bound(
     agent: BaseChatModel, case: Case
 ) -> PlainChatModel | Runnable[LanguageModelInput, AIMessage]:
-    """Return an agent with the tools of a mission."""
-    if isinstance(agent, PlainChatModel):
+    """Return an agent with the tools of a mission; a program has its own."""
+    if isinstance(agent, PlainChatModel) and not isinstance(agent, DelegatingChatModel):
         return agent
-    schemas = [tool.function_schema() for tool in case.stand.tools.values()]
-    return agent.bind_tools([{"type": "function", "function": each} for each in schemas])
+    bound: PlainChatModel | Runnable[LanguageModelInput, AIMessage]
+    bound = agent.bind_tools(schemas_of(case.stand))
+    return bound
+
+
+def schemas_of(stand: Stand) -> list[dict[str, Any]]:
+    """Return the tools of a dialogue in the form of OpenAI's chat API."""
+    tools = stand.tools.values()
+    return [{"type": "function", "function": each.function_schema()} for each in tools]
 
 
 def asked(
