@@ -1,0 +1,135 @@
+"""Missions that overlap: the user puts the next one while calls of the last run."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from asyncguard_benchmark.harness.scenario import Regime
+from asyncguard_benchmark.suites.missions.agents.roster import AGENTS
+from asyncguard_benchmark.suites.missions.agents.together import Together, parts_of
+from asyncguard_benchmark.suites.missions.bundled.order import order_edges
+from asyncguard_benchmark.suites.missions.playing.joint_case import (
+    JointCase,
+    JointPlayed,
+    joint,
+    joint_gold,
+)
+from asyncguard_benchmark.suites.missions.playing.joint_plain import play_joint_plain
+from asyncguard_benchmark.suites.missions.playing.shelf import shelf, shelves
+from asyncguard_benchmark.suites.missions.scorers.joint import follow, labelled
+from asyncguard_benchmark.suites.missions.scorers.verdict import StrictRules
+
+EIGHTH = tuple(shelves())[::8]
+
+
+def agent_of(name: str, dialogue: str) -> Together:
+    """The agents of a dialogue's missions as one."""
+    return Together(agents=[AGENTS[name](plan=each) for each in joint(dialogue)[0]])
+
+
+def passed(case: JointCase, played: JointPlayed) -> list[bool]:
+    """Whether each mission is done, strictly, and was answered with nothing pending."""
+    course = played.begun.course
+    gold = joint_gold(case.dialogue)
+    rules = StrictRules(gold.graph, gold.tools(shelf(case.dialogue).dialogue.tools)).rules
+    steps = [{m: labelled(m, step) for m, step in parts.items()} for _, parts in course.steps]
+    done = follow(gold, rules, steps).complete
+    return [m in done and not course.pending_at_end[m] for m in range(len(gold.missions))]
+
+
+def failures(agent: str, dialogues: Sequence[str], **settings: object) -> int:
+    """The number of missions that an agent fails in the plain loop."""
+    count = 0
+    for name in dialogues:
+        case = JointCase(dialogue=name, overlap=1, **settings)  # type: ignore[arg-type]
+        count += passed(case, play_joint_plain(case, agent_of(agent, name))).count(False)
+    return count
+
+
+@pytest.mark.parametrize("regime", Regime)
+def test_the_oracle_passes_every_mission(regime: Regime) -> None:
+    """However late results come, the plans tell where each value of an earlier mission stands."""
+    assert failures("oracle", EIGHTH, regime=regime) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", Regime)
+@pytest.mark.parametrize("overlap", [0, 1, 2])
+def test_the_oracle_passes_every_mission_of_all_dialogues(regime: Regime, overlap: int) -> None:
+    """All 256 dialogues; with results at once the makespan is the longest chain."""
+    for name in shelves():
+        case = JointCase(dialogue=name, overlap=overlap, regime=regime)
+        played = play_joint_plain(case, agent_of("oracle", name))
+        course = played.begun.course
+        assert all(passed(case, played)), name
+        assert regime is not Regime.SYNC or course.clock.tick == course.gold.least_ticks(overlap)
+
+
+@pytest.mark.parametrize("overlap", [0, 1, 2])
+def test_the_makespan_of_the_oracle_is_the_longest_chain(overlap: int) -> None:
+    """With results at once nothing but the chain and the user's own pace takes time."""
+    for name in EIGHTH:
+        case = JointCase(dialogue=name, overlap=overlap)
+        course = play_joint_plain(case, agent_of("oracle", name)).begun.course
+        assert course.clock.tick == course.gold.least_ticks(overlap), name
+
+
+@pytest.mark.parametrize("agent", ["eager", "answers-early", "stale", "forgetful"])
+def test_mistakes_cost_missions(agent: str) -> None:
+    """Agents that do not wait, or take the wrong value of an earlier mission, lose here."""
+    assert failures(agent, EIGHTH, regime=Regime.FIXED1) > 5
+
+
+def test_the_next_mission_is_put_while_calls_run() -> None:
+    """The second message stands before the first mission's results, and calls of two missions are pending at once."""
+    name = next(each for each in EIGHTH if shelf(each).written.pattern.startswith("mm"))
+    case = JointCase(dialogue=name, overlap=0, regime=Regime.FIXED2)
+    played = play_joint_plain(case, agent_of("oracle", name))
+    texts = [str(each.text) for each in played.messages]
+    second = next(place for place, text in enumerate(texts) if text.startswith("[m2]: "))
+    first_result = next(place for place, text in enumerate(texts) if '"response"' in text)
+    assert second < first_result
+    together = 0
+    for name in EIGHTH:
+        case = JointCase(dialogue=name, overlap=0, regime=Regime.FIXED2)
+        course = play_joint_plain(case, agent_of("oracle", name)).begun.course
+        tasks = {each.number: each.task_id for each in course.calls}
+        together += sum(tasks[n] != tasks[each] for n in tasks for each in course.pending[n])
+    assert together > 5
+
+
+def test_edges_between_missions_keep_what_order_changes() -> None:
+    """Edges lead from earlier missions to later ones, and beside them no pair of calls is found that needs one."""
+    found = 0
+    for name in EIGHTH:
+        each = shelf(name)
+        edges = list(order_edges(each.bundle, each.written, {}))
+        known = {later: [one for one, other in edges if other == later] for _, later in edges}
+        assert list(order_edges(each.bundle, each.written, known)) == []
+        assert all(earlier[0] < later[0] for earlier, later in edges)
+        found += len(edges)
+    assert found
+
+
+def test_no_plan_holds_a_value_that_another_mission_tells() -> None:
+    """Values of earlier missions are places: none stands in the plan of the later one."""
+    leaked = []
+    for name in EIGHTH:
+        for plan, mission in zip(joint(name)[0], shelf(name).written.missions, strict=True):
+            told = repr([each.leaves for each in plan.nodes])
+            for number in mission.calls:
+                for source in mission.nodes[number].sources:
+                    wanted = repr(source.value)
+                    if source.kind in ("history", "reply", "result") and len(wanted) > 5:
+                        said = f"{mission.text}{mission.nodes[number].name}"
+                        leaked += [source.value] * (wanted in told and wanted[1:-1] not in said)
+    # The city of an airport's code, which no one but the agent itself says.
+    assert leaked == ["Vienna"]
+
+
+def test_a_text_is_read_by_the_names_of_missions() -> None:
+    """Words before the first name are about none; a part goes on over lines."""
+    assert list(parts_of("Well. [m9]: no\n[m1]: Done.\nAll of it.\n[m2]: Which?")) == [
+        (0, "Done.\nAll of it."),
+        (1, "Which?"),
+    ]
