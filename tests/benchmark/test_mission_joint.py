@@ -55,7 +55,7 @@ def test_missions_advance_side_by_side() -> None:
 
 
 def test_a_call_of_the_wrong_mission_ends_only_that_one() -> None:
-    """The name alone does not do: `C` is no call of the first mission."""
+    """The name alone does not do: `C` belongs to the other mission."""
     found = followed(gold_of("A", "C"), [{0: "A"}, {0: "C", 1: "C"}, {1: "!"}])
     assert found.complete == {1}
     assert found.diverged == {0: 1}

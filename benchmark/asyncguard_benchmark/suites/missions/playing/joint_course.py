@@ -80,7 +80,7 @@ class JointCourse:
 
         Args:
             said: The message.
-            calling: Missions for which it also makes calls; what it says of them is no step.
+            calling: Missions for which it also makes calls; what it says of them does not count.
         """
         before = self.match
         for mission, text in parts_of(str(said.text)):
