@@ -1,9 +1,12 @@
 """Missions that overlap: the user puts the next one while calls of the last run."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS
 from asyncguard_benchmark.suites.missions.agents.together import Together, parts_of
@@ -133,3 +136,48 @@ def test_a_text_is_read_by_the_names_of_missions() -> None:
         (0, "Done.\nAll of it."),
         (1, "Which?"),
     ]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+RUN = ["missions", "run", "--agents", "oracle,eager", "--players", "plain", "--jobs", "1", "--json"]
+
+
+def test_a_file_of_overlapping_missions_is_scored_alone_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cut-off line is played again, and the scorer needs the file alone."""
+    out = tmp_path / "missions.jsonl"
+    command = [*RUN, "--overlap", "1", "--patterns", "mmms,mcsc", "--out", str(out)]
+    assert main(command) == 0
+    said = json.loads(capsys.readouterr().out)["conditions"]
+    whole = out.read_bytes()
+    out.write_bytes(whole[:-200])
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["conditions"] == said
+    assert sorted(out.read_bytes().splitlines()) == sorted(whole.splitlines())
+    assert main(["missions", "score", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["conditions"] == said
+    oracle, eager = said
+    assert (oracle["SR"]["value"], oracle["makespan_ratio"], oracle["premature"]) == (1.0, 1.0, 0)
+    assert eager["SR"]["value"] < 1.0
+    assert eager["premature"] == eager["premature_needed"] + eager["premature_harmless"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--histories", "ua"], "--histories is for missions that are played alone"),
+        (["--play-on"], "--play-on is for missions that are played alone"),
+        (["--challenges", "c1"], "--challenges is for missions that are played alone"),
+        (["--arms", "ask-hint"], "ask-hint is for missions that are played alone"),
+    ],
+)
+def test_options_of_missions_alone_are_refused(
+    options: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What would have no effect is said, and nothing is played."""
+    out = tmp_path / "missions.jsonl"
+    assert main([*RUN, "--overlap", "1", *options, "--out", str(out)]) != 0
+    assert text in capsys.readouterr().err
+    assert not out.exists()

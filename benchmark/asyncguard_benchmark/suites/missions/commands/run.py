@@ -1,22 +1,29 @@
 """``bench missions run``: play the bundled missions into a file, and go on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import arm_of
+from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.bundled.bundle import Split
 from asyncguard_benchmark.suites.missions.bundled.census import QUICK
+from asyncguard_benchmark.suites.missions.commands.joint import say_joint
+from asyncguard_benchmark.suites.missions.commands.options import CHALLENGES
 from asyncguard_benchmark.suites.missions.commands.played import say, scored
 from asyncguard_benchmark.suites.missions.dialogues import History
 from asyncguard_benchmark.suites.missions.played_rows import (
+    JointKey,
+    JointRow,
     MissionFile,
     OtherSettingsError,
     PlayedRow,
     RunKey,
+    read_joint,
     read_played,
 )
 from asyncguard_benchmark.suites.missions.playing.grid import (
@@ -24,10 +31,24 @@ from asyncguard_benchmark.suites.missions.playing.grid import (
     Cell,
     Grid,
     line_of,
+    play,
     play_all,
+)
+from asyncguard_benchmark.suites.missions.playing.joint_grid import (
+    JointCell,
+    joint_cells,
+    joint_line_of,
+    play_joint,
 )
 from asyncguard_benchmark.suites.missions.playing.shelf import shelves
 from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
+
+_C = TypeVar("_C", Cell, JointCell)
+_BY = ("agent", "player", "arm", "regime")
+
+
+class OverlapError(BenchmarkError):
+    """An option does not go with --overlap."""
 
 
 class NothingToPlayError(BenchmarkError):
@@ -36,10 +57,47 @@ class NothingToPlayError(BenchmarkError):
 
 def execute(options: Namespace) -> int:
     """Run the command."""
+    if options.overlap is not None:
+        say_joint(joint_into(options, options.arms, options.out), options, _BY)
+        return 0
     cells = asked(options, options.arms).cells()
     rows = played_into(options.out, cells, options.jobs)
-    say(scored(rows, ("agent", "player", "arm", "regime")), options, [str(options.out)])
+    say(scored(rows, _BY), options, [str(options.out)])
     return 0
+
+
+def joint_into(options: Namespace, arms: Sequence[str], path: Path) -> list[JointRow]:
+    """Play overlapping missions that a file does not hold yet, and return the runs that were asked for.
+
+    Raises:
+        NothingToPlayError: no dialogue is of the part and the patterns.
+        OtherSettingsError: the file holds such runs under other guards or missions.
+        OverlapError: an option is for missions that are played alone.
+        UnknownNameError: there is no such arm.
+    """
+    given = {"--histories": options.histories, "--play-on": options.play_on}
+    given["--challenges"] = options.challenges != CHALLENGES[:3]
+    if said := [name for name, each in given.items() if each]:
+        raise OverlapError(
+            f"{said[0]} is for missions that are played alone; leave it out with --overlap"
+        )
+    if others := [each for each in options.players if each != PLAIN]:
+        raise OverlapError(
+            f"--overlap is played by the plain loop, not by {others[0]}; say --players plain"
+        )
+    if ASK_HINT in arms:
+        raise OverlapError(f"{ASK_HINT} is for missions that are played alone; name other --arms")
+    for arm in arms:
+        arm_of(arm)  # a mistake is told at once
+    cells = joint_cells(
+        dialogues=_dialogues(options),
+        overlap=options.overlap,
+        axes=(options.agents, options.players, arms, options.regimes, range(options.repeats)),
+        observations=Observations(options.observations),
+    )
+    _play_missing(path, cells, options.jobs, play_joint, joint_line_of)
+    wanted = {cell.key for cell in cells}
+    return [each for each in read_joint(path) if each.key in wanted]
 
 
 def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]:
@@ -53,17 +111,27 @@ def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]
     Raises:
         OtherSettingsError: it holds such runs under other guards or missions.
     """
+    _play_missing(path, cells, jobs, play, line_of)
+    wanted = {cell.key for cell in cells}
+    return [each for each in read_played(path) if each.key in wanted]
+
+
+def _play_missing(
+    path: Path,
+    cells: Sequence[_C],
+    jobs: int,
+    play_one: Callable[[_C], dict[str, Any]],
+    line: Callable[[str], dict[str, Any]],
+) -> None:
     with MissionFile(path) as file:
         if file.repaired:
-            notice(f"{path}: an unfinished last line was taken away; its mission is played again")
+            notice(f"{path}: an unfinished last line was taken away; its run is played again")
         _check_settings(cells, file.known, path)
         missing = [cell for cell in cells if cell.key not in file.known]
         if len(missing) < len(cells):
-            notice(f"{len(cells) - len(missing)} of {len(cells)} missions are in {path} already")
-        for row in with_progress(play_all(missing, jobs), len(missing), what="missions"):
-            file.add(row, line_of(row["run"]["dialogue"]))
-    wanted = {cell.key for cell in cells}
-    return [each for each in read_played(path) if each.key in wanted]
+            notice(f"{len(cells) - len(missing)} of {len(cells)} runs are in {path} already")
+        for row in with_progress(play_all(missing, jobs, play_one), len(missing), what="runs"):
+            file.add(row, line(row["run"]["dialogue"]))
 
 
 def asked(options: Namespace, arms: Sequence[str]) -> Grid:
@@ -76,17 +144,8 @@ def asked(options: Namespace, arms: Sequence[str]) -> Grid:
     for arm in arms:
         if arm != ASK_HINT:
             arm_of(arm)  # a mistake is told at once
-    split = Split.HELD_OUT if options.held_out else Split.DEVELOPMENT
-    patterns = options.patterns or (QUICK if options.quick else ())
-    dialogues = [
-        name
-        for name, each in shelves().items()
-        if each.bundle.split is split and (not patterns or each.written.pattern in patterns)
-    ]
-    if not dialogues:
-        raise NothingToPlayError(NothingToPlayError.__doc__)
     return Grid(
-        dialogues=dialogues,
+        dialogues=_dialogues(options),
         challenges=options.challenges,
         agents=options.agents,
         players=options.players,
@@ -99,7 +158,24 @@ def asked(options: Namespace, arms: Sequence[str]) -> Grid:
     )
 
 
-def _check_settings(cells: Sequence[Cell], known: Mapping[RunKey, str], path: Path) -> None:
+def _dialogues(options: Namespace) -> list[str]:
+    split = Split.HELD_OUT if options.held_out else Split.DEVELOPMENT
+    patterns = options.patterns or (QUICK if options.quick else ())
+    dialogues = [
+        name
+        for name, each in shelves().items()
+        if each.bundle.split is split and (not patterns or each.written.pattern in patterns)
+    ]
+    if not dialogues:
+        raise NothingToPlayError(NothingToPlayError.__doc__)
+    return dialogues
+
+
+def _check_settings(
+    cells: Sequence[Cell] | Sequence[JointCell],
+    known: Mapping[RunKey | JointKey, str],
+    path: Path,
+) -> None:
     others = {
         cell.arm for cell in cells if cell.key in known and known[cell.key] != cell.settings()
     }
