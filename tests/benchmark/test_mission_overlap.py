@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS
 from asyncguard_benchmark.suites.missions.agents.together import Together, parts_of
@@ -17,6 +18,7 @@ from asyncguard_benchmark.suites.missions.playing.joint_case import (
     joint,
     joint_gold,
 )
+from asyncguard_benchmark.suites.missions.playing.joint_guarded import JointGuardedPlayer
 from asyncguard_benchmark.suites.missions.playing.joint_plain import play_joint_plain
 from asyncguard_benchmark.suites.missions.playing.shelf import shelf, shelves
 from asyncguard_benchmark.suites.missions.scorers.joint import follow, labelled
@@ -37,7 +39,7 @@ def passed(case: JointCase, played: JointPlayed) -> list[bool]:
     rules = StrictRules(gold.graph, gold.tools(shelf(case.dialogue).dialogue.tools)).rules
     steps = [{m: labelled(m, step) for m, step in parts.items()} for _, parts in course.steps]
     done = follow(gold, rules, steps).complete
-    return [m in done and not course.pending_at_end[m] for m in range(len(gold.missions))]
+    return [m in done and course.pending_at_end[m] == 0 for m in range(len(gold.missions))]
 
 
 def failures(agent: str, dialogues: Sequence[str], **settings: object) -> int:
@@ -138,6 +140,59 @@ def test_a_text_is_read_by_the_names_of_missions() -> None:
     ]
 
 
+# -- guarded -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("player", ["graph", "middleware"])
+@pytest.mark.parametrize("arm", ["none", "all"])
+@pytest.mark.parametrize(("regime", "overlap"), [(Regime.SYNC, 1), (Regime.FIXED2, 0)])
+def test_guards_take_nothing_from_the_oracle(
+    player: str, arm: str, regime: Regime, overlap: int
+) -> None:
+    """The thread is broken off whenever the user speaks, and every mission passes all the same."""
+    guards, broken = JointGuardedPlayer(name=player, arm=arm_of(arm)), 0
+    for name in EIGHTH[::6]:
+        case = JointCase(dialogue=name, overlap=overlap, regime=regime)
+        played = guards(case, agent_of("oracle", name))
+        assert all(passed(case, played)), name
+        broken += played.notes["broken_off"]
+    assert broken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("player", ["graph", "middleware"])
+@pytest.mark.parametrize("regime", Regime)
+def test_guards_take_nothing_from_the_oracle_in_any_dialogue(player: str, regime: Regime) -> None:
+    """All 256 dialogues under all guards."""
+    guards = JointGuardedPlayer(name=player, arm=arm_of("all"))
+    for name in shelves():
+        case = JointCase(dialogue=name, overlap=1, regime=regime)
+        assert all(passed(case, guards(case, agent_of("oracle", name)))), name
+
+
+def test_without_guards_the_runtime_plays_as_the_plain_loop() -> None:
+    """The same steps in the same ticks, with results at once."""
+    guards = JointGuardedPlayer(name="graph", arm=arm_of("none"))
+    for name in EIGHTH[::3]:
+        case = JointCase(dialogue=name, overlap=1)
+        plain = play_joint_plain(case, agent_of("oracle", name)).begun.course
+        guarded = guards(case, agent_of("oracle", name)).begun.course
+        assert guarded.steps == plain.steps, name
+        assert guarded.clock.tick == plain.clock.tick, name
+
+
+def test_guards_mend_dependent_calls_sent_together() -> None:
+    """Calls with guessed operands are refused, and the agent makes them again with the results."""
+    rates = {}
+    for arm in ("none", "all"):
+        guards = JointGuardedPlayer(name="graph", arm=arm_of(arm))
+        cases = [JointCase(dialogue=each, overlap=1, regime=Regime.FIXED1) for each in EIGHTH[::3]]
+        rates[arm] = sum(
+            sum(passed(each, guards(each, agent_of("eager", each.dialogue)))) for each in cases
+        )
+    assert rates["all"] > rates["none"]
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 RUN = ["missions", "run", "--agents", "oracle,eager", "--players", "plain", "--jobs", "1", "--json"]
@@ -171,6 +226,7 @@ def test_a_file_of_overlapping_missions_is_scored_alone_and_goes_on(
         (["--play-on"], "--play-on is for missions that are played alone"),
         (["--challenges", "c1"], "--challenges is for missions that are played alone"),
         (["--arms", "ask-hint"], "ask-hint is for missions that are played alone"),
+        (["--arms", "sham"], "not played under the arm sham"),
     ],
 )
 def test_options_of_missions_alone_are_refused(
@@ -181,3 +237,19 @@ def test_options_of_missions_alone_are_refused(
     assert main([*RUN, "--overlap", "1", *options, "--out", str(out)]) != 0
     assert text in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_an_ablation_of_overlapping_missions_is_read_by_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dialogue is a composition of its missions; arms are paired on dialogues."""
+    out = tmp_path / "ablation"
+    asked = ["--agents", "eager", "--players", "graph", "--arms", "none,all", "--regimes", "fixed1"]
+    command = ["missions", "ablate", *asked, "--overlap", "1", "--patterns", "mmms,mcsc"]
+    assert main([*command, "--jobs", "1", "--out", str(out), "--json"]) == 0
+    (study,) = json.loads(capsys.readouterr().out)["studies"]
+    (effect,) = [each for each in study["effects"] if each["against"] == "none"]
+    assert (effect["arm"], effect["pairs"]) == ("all", 2)
+    page = tmp_path / "page.html"
+    assert main(["report", str(out / "findings.json"), "--out", str(page)]) == 0
+    assert "eager, overlap 1" in page.read_text("utf-8")

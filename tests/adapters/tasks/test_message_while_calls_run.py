@@ -116,3 +116,20 @@ def test_an_early_end_waits_for_calls_of_the_message_before(agent_of: AgentOf) -
         assert [each["kind"] for each in marks if each.get("kind") == "interim"] == ["interim"]
 
     run_virtual(main())
+
+
+def test_a_reply_beside_a_new_task_reopens_the_task_that_asked(agent_of: AgentOf) -> None:
+    """One input answers a question and asks for more; the calls of both tasks are made."""
+    agent, search = setup(
+        agent_of,
+        "m1: no tool needed so far. Which x?",
+        calls(("search", {"q": "x1", "task_id": "m1"}), ("search", {"q": "y", "task_id": "m2"})),
+    )
+
+    async def main() -> None:
+        await agent.say(tasks=[{"id": "m1", "goal": "Find x."}], thread="t")
+        outcome = await agent.say("x1", tasks=[{"id": "m2", "goal": "Find y."}], thread="t")
+        assert (outcome.states("m1"), outcome.states("m2")) == ({"done": 1}, {"done": 1})
+
+    run_virtual(main())
+    assert [each.args["q"] for each in search.calls] == ["x1", "y"]

@@ -68,6 +68,8 @@ class Heard:
                 told = [each for each in map(json.loads, text.splitlines()) if "call_id" in each]
                 for entry in told:  # a line without a call says that there is no news
                     self.answers[entry["call_id"]] = entry["response"]
+                    if entry.get("made") is False:
+                        self.refused.add(entry["call_id"])
             case HumanMessage() if NOTES in message.additional_kwargs:
                 self.notes.append(text)
             case HumanMessage():

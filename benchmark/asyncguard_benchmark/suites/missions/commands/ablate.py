@@ -25,7 +25,12 @@ from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.report.number_format import number
 from asyncguard_benchmark.suites.missions.commands.joint import verdict_of
 from asyncguard_benchmark.suites.missions.commands.played import is_part, premature_calls
-from asyncguard_benchmark.suites.missions.commands.run import asked, joint_into, played_into
+from asyncguard_benchmark.suites.missions.commands.run import (
+    asked,
+    joint_into,
+    played_into,
+    plays_overlap,
+)
 from asyncguard_benchmark.suites.missions.played_rows import JointRow, PlayedRow, digest_of
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Cell
 from asyncguard_benchmark.suites.missions.playing.shelf import shelf
@@ -37,7 +42,8 @@ _HEADS = ("study", "arm", "against", "pairs", "SR against", "difference", "95 %"
 
 def execute(options: Namespace) -> int:
     """Run the command."""
-    arms = options.arms or EVERY_ARM
+    every = EVERY_ARM if options.overlap is None else tuple(filter(plays_overlap, EVERY_ARM))
+    arms = options.arms or every
     if ASK_HINT in arms:
         raise UnknownNameError(
             f"{ASK_HINT} has no guards to compare: play it by `bench missions run`"

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import arm_of
-from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.bundled.bundle import Split
 from asyncguard_benchmark.suites.missions.bundled.census import QUICK
@@ -81,14 +80,13 @@ def joint_into(options: Namespace, arms: Sequence[str], path: Path) -> list[Join
         raise OverlapError(
             f"{said[0]} is for missions that are played alone; leave it out with --overlap"
         )
-    if others := [each for each in options.players if each != PLAIN]:
-        raise OverlapError(
-            f"--overlap is played by the plain loop, not by {others[0]}; say --players plain"
-        )
     if ASK_HINT in arms:
         raise OverlapError(f"{ASK_HINT} is for missions that are played alone; name other --arms")
     for arm in arms:
-        arm_of(arm)  # a mistake is told at once
+        if not plays_overlap(arm):
+            raise OverlapError(
+                f"overlapping missions are not played under the arm {arm}; name other --arms"
+            )
     cells = joint_cells(
         dialogues=_dialogues(options),
         overlap=options.overlap,
@@ -98,6 +96,16 @@ def joint_into(options: Namespace, arms: Sequence[str], path: Path) -> list[Join
     _play_missing(path, cells, options.jobs, play_joint, joint_line_of)
     wanted = {cell.key for cell in cells}
     return [each for each in read_joint(path) if each.key in wanted]
+
+
+def plays_overlap(arm: str) -> bool:
+    """Return True if overlapping missions can be played under an arm: it refuses nothing by chance or by rule.
+
+    Raises:
+        UnknownNameError: there is no such arm.
+    """
+    found = arm_of(arm)  # a mistake is told at once
+    return not (found.sham or found.rules or found.again)
 
 
 def played_into(path: Path, cells: Sequence[Cell], jobs: int) -> list[PlayedRow]:

@@ -5,10 +5,9 @@ message of the agent. A mission is over with its answer, or at the first step th
 others go on. Scorers judge the same steps again from the file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from langchain_core.messages import AIMessage
 
@@ -39,8 +38,9 @@ class JointCourse:
     clock: MessageClock
     pending: Mapping[int, tuple[int, ...]]
     """Number of a call -> calls of all missions that were pending when it was issued."""
-    own: Mapping[int, Any] | None = None
-    """Numbers of the agent's calls, where a runtime makes calls of its own; None if all are the agent's."""
+    number_of: Callable[[str], int | None] | None = None
+    """Number in the trajectory of a call by its id, where a runtime makes calls of its own; None if all calls are the
+    agent's."""
     put: int = 0
     """Missions whose message the user has said."""
     messages: int = 0
@@ -56,6 +56,8 @@ class JointCourse:
     _told: dict[int, dict[int, str]] = field(default_factory=dict)
     """Tick -> mission -> text that the user was told."""
     _replies: list[str] = field(default_factory=list)
+    _ids: list[str] = field(default_factory=list)
+    """Ids of the agent's calls."""
 
     @cached_property
     def _rules(self) -> Rules:
@@ -73,14 +75,16 @@ class JointCourse:
         self.clock.begin_round()
         self.idle += waits
         self.messages += not waits
+        self._ids += [str(each["id"]) for each in said.tool_calls]
         return waits
 
-    def tell(self, said: AIMessage, calling: Sequence[int]) -> None:
+    def tell(self, said: AIMessage, calling: Collection[int]) -> None:
         """Take the texts of a message that the user is shown.
 
         Args:
             said: The message.
-            calling: Missions for which it also makes calls; what it says of them does not count.
+            calling: Missions for which it also makes calls, or whose text is not final; what it says of them does not
+                count.
         """
         before = self.match
         for mission, text in parts_of(str(said.text)):
@@ -150,8 +154,10 @@ class JointCourse:
     @property
     def calls(self) -> Sequence[CallRecord]:
         """The agent's calls that were issued; attempts and queries of the runtime are not among them."""
-        trajectory = self.clock.trajectory
-        return [each for each in trajectory if self.own is None or each.number in self.own]
+        if self.number_of is None:
+            return self.clock.trajectory
+        own = {self.number_of(each) for each in self._ids}
+        return [each for each in self.clock.trajectory if each.number in own]
 
     @property
     def steps(self) -> list[tuple[int, dict[int, Step]]]:

@@ -1,6 +1,6 @@
 """Runs of an experiment with overlapping missions: which dialogues, by which agents, under which guards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
@@ -93,12 +93,22 @@ def play_joint(cell: JointCell) -> dict[str, Any]:
     case = cell.case
     plans = joint(case.dialogue)[0]
     agent = Together(agents=[AGENTS[cell.agent](plan=each, seed=case.seed) for each in plans])
-    played = play_joint_plain(case, agent)
+    played = _player(cell)(case, agent)
     return {
         "run": cell.key._asdict(),
         "settings": cell.settings(),
         **_outcome(case, played),
     }
+
+
+def _player(cell: JointCell) -> Callable[[JointCase, Together], JointPlayed]:
+    if cell.player == PLAIN:
+        return play_joint_plain
+    from asyncguard_benchmark.suites.missions.playing.joint_guarded import (  # noqa: PLC0415 - loads LangGraph
+        JointGuardedPlayer,
+    )
+
+    return JointGuardedPlayer(name=cell.player, arm=arm_of(cell.arm))
 
 
 def _outcome(case: JointCase, played: JointPlayed) -> dict[str, Any]:
