@@ -393,7 +393,7 @@ class _JointModel(PlainChatModel):
         return [chat.answer(name, record, waits=False)]
 
     def _late(self, message: BaseMessage, data: dict[str, Any]) -> list[BaseMessage]:
-        told = []
+        told: list[entries.Entry] = []
         for key, name in zip(data["calls"], data["tool_call_ids"], strict=True):
             record = self.book.told(key)
             if record is None:
