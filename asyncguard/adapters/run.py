@@ -404,6 +404,9 @@ class Run:
         proposals.squash_unissued_effects(self._session)
         if tasks:
             open_tasks(self._session, tasks)
+            if heard_user(self.messages):
+                # The words beside new tasks may be the answer to what an ended task has asked.
+                reopen_tasks(self._session, "", cancelled=cancelled)
             return [task_message(tasks, several=self.board.several_tasks)]
         said = (item for item in reversed(self.messages) if isinstance(item, HumanMessage))
         last = next(said, None)

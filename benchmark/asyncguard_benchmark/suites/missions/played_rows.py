@@ -9,6 +9,7 @@ import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,8 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import Bundle, BundledD
 from asyncguard_benchmark.suites.missions.bundled.export import official_row
 from asyncguard_benchmark.suites.missions.entries import Entry, EntryKey
 from asyncguard_benchmark.suites.missions.gold_form import graph_of, tools_of
-from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph
+from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, Tool
+from asyncguard_benchmark.suites.missions.scorers.joint import Across, JointGold, Place
 from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
 from asyncguard_benchmark.suites.missions.terms import letters_of, relations_of
 
@@ -50,6 +52,32 @@ class RunKey(NamedTuple):
     observations: str
     seed: int
     play_on: bool
+
+
+class JointKey(NamedTuple):
+    """Name of a run of overlapping missions in a file."""
+
+    dialogue: str
+    overlap: int
+    agent: str
+    player: str
+    arm: str
+    regime: str
+    observations: str
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointRow:
+    """A run of all missions of a dialogue together."""
+
+    key: JointKey
+    gold: JointGold
+    tools: Mapping[str, Tool]
+    steps: tuple[Mapping[int, Step], ...]
+    """By step the mission -> its calls or its text."""
+    value: Mapping[str, Any]
+    """The row as it stands in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +114,15 @@ def dialogue_line(bundle: Bundle, written: BundledDialogue) -> dict[str, Any]:
 _FIELDS = ("id", "messages", "answer_list", "tools", "type", "turn_type", "turn_subtypes")
 
 
+def joint_line(line: Mapping[str, Any], across: Mapping[Place, Across]) -> dict[str, Any]:
+    """Return a dialogue with the edges between its missions, as it stands in a file of overlapping missions."""
+    edges = [
+        {"mission": place[0], "node": place[1], "needs": each.needs, "uses": each.uses}
+        for place, each in sorted(across.items())
+    ]
+    return {**line, "across": edges}
+
+
 def digest_of(value: Any) -> str:
     """Return a short name for a JSON value."""
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
@@ -111,7 +148,7 @@ class MissionFile:
         self.repaired = not whole.endswith(b"\n") and bool(whole)
         """True if an unfinished line was taken away."""
         self._dialogues: set[str] = set()
-        self.known: dict[RunKey, str] = {}
+        self.known: dict[RunKey | JointKey, str] = {}
         """Runs that the file holds, with the digest of their settings."""
         self.dollars = 0.0
         """What the runs of models have cost, as far as it is known."""
@@ -163,14 +200,14 @@ def is_played(path: Path) -> bool:
     return any(first.startswith(b'{"' + each.encode() + b'"') for each in (_DIALOGUE, _LOST))
 
 
-def lost_in(path: Path) -> dict[RunKey, str]:
+def lost_in(path: Path) -> dict[RunKey | JointKey, str]:
     """Return the runs of a file that the infrastructure ended and that were not played since, each with its error.
 
     Raises:
         DataError: a line cannot be read.
         OSError: the file cannot be read.
     """
-    lost: dict[RunKey, str] = {}
+    lost: dict[RunKey | JointKey, str] = {}
     for where, value in read_lines(path):
         if isinstance(value, DataError):
             raise value
@@ -182,12 +219,36 @@ def lost_in(path: Path) -> dict[RunKey, str]:
 
 
 def read_played(path: Path) -> Iterator[PlayedRow]:
-    """Yield the runs of a file.
+    """Yield the runs of missions played alone.
 
     Raises:
         DataError: a line cannot be read, or names a dialogue that no line before it holds.
         OSError: the file cannot be read.
     """
+    for key, dialogue, value in _runs(path):
+        if isinstance(key, RunKey):
+            yield PlayedRow(key=key, entry=dialogue.entry(key, value), value=value)
+
+
+def read_joint(path: Path) -> Iterator[JointRow]:
+    """Yield the runs of missions that overlap.
+
+    Raises:
+        DataError: a line cannot be read, or names a dialogue that no line before it holds.
+        OSError: the file cannot be read.
+    """
+    for key, dialogue, value in _runs(path):
+        if isinstance(key, JointKey):
+            steps = tuple(
+                {int(mission): _step(each) for mission, each in step["parts"].items()}
+                for step in value["steps"]
+            )
+            yield JointRow(
+                key=key, gold=dialogue.joint, tools=dialogue.tools, steps=steps, value=value
+            )
+
+
+def _runs(path: Path) -> Iterator[tuple[RunKey | JointKey, "_Dialogue", dict[str, Any]]]:
     dialogues: dict[str, _Dialogue] = {}
     for where, value in read_lines(path):
         if isinstance(value, DataError):
@@ -203,14 +264,15 @@ def read_played(path: Path) -> Iterator[PlayedRow]:
             raise DataError(
                 f"{where}.dialogue_digest", f"no line before it holds the dialogue {digest!r}"
             )
-        yield PlayedRow(key=key, entry=dialogues[digest].entry(key, value), value=value)
+        yield key, dialogues[digest], value
 
 
-def _key(value: Mapping[str, Any], where: str) -> RunKey:
+def _key(value: Mapping[str, Any], where: str) -> RunKey | JointKey:
     said = value.get(_RUN)
-    if not isinstance(said, dict) or said.keys() != set(RunKey._fields):
-        raise DataError(f"{where}.{_RUN}", f"expected an object with {', '.join(RunKey._fields)}")
-    return RunKey(**said)
+    for kind in (RunKey, JointKey):
+        if isinstance(said, dict) and said.keys() == set(kind._fields):
+            return kind(**said)
+    raise DataError(f"{where}.{_RUN}", f"expected an object with {', '.join(RunKey._fields)}")
 
 
 class _Dialogue:
@@ -218,6 +280,7 @@ class _Dialogue:
 
     def __init__(self, value: Mapping[str, Any], where: str) -> None:
         self._where = where
+        self._across = value.get("across")
         self.tools = tools_of(value["tools"], f"{where}.tools")
         self._letters = letters_of(value["type"], f"{where}.type")
         self._relations = relations_of(
@@ -237,6 +300,19 @@ class _Dialogue:
                 self._texts.append([])
             else:
                 self._texts[-1].append(message["content"])
+
+    @cached_property
+    def joint(self) -> JointGold:
+        """The missions as one graph."""
+        if self._across is None:
+            raise DataError(f"{self._where}.across", "the edges between missions are missing")
+        across = {
+            (each["mission"], each["node"]): Across(
+                needs=tuple(map(tuple, each["needs"])), uses=tuple(map(tuple, each["uses"]))
+            )
+            for each in self._across
+        }
+        return JointGold(tuple(self._graphs), across)
 
     def entry(self, key: RunKey, value: Mapping[str, Any]) -> Entry:
         at = key.mission

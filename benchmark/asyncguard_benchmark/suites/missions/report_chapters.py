@@ -328,7 +328,7 @@ def _episode(several: Sequence[tuple[str, Judged]]) -> list[Block]:
 
 def _steps(name: str, judged: Judged) -> Iterator[Block]:
     entry = judged.row.entry
-    rules = StrictRules(entry.graph, entry).rules
+    rules = StrictRules(entry.graph, entry.tools).rules
     lines, left = [], False
     for count, step in enumerate(entry.steps, 1):
         found = match(rules, entry.steps[:count])

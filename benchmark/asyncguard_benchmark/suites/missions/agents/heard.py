@@ -2,20 +2,22 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from asyncguard_benchmark.suites.missions.agents.plan import Plan
+from asyncguard_benchmark.suites.missions.terms import ASK
 
 WAIT = "WAIT"
 """Text of a message that only waits for results, as the system message of late regimes asks for."""
 _CALL = re.compile(r"n(\d+)a(\d+)")
-_NOTES = "lc_source"
+NOTES = "lc_source"
 """Key in the metadata of messages that a runtime wrote."""
-_LINE = '{"role": "tool"'
+RESULT_LINE = '{"role": "tool"'
+"""Beginning of a message that tells results."""
 
 
 def call_id(node: int, attempt: int) -> str:
@@ -27,6 +29,7 @@ def call_id(node: int, attempt: int) -> str:
 class Heard:
     """A conversation, as an agent of a plan reads it."""
 
+    plan: Plan
     texts: list[str] = field(default_factory=list)
     """Texts up to the mission's message."""
     replies: list[str] = field(default_factory=list)
@@ -43,25 +46,30 @@ class Heard:
     """Calls that were not made."""
     messages: int = 0
     """Messages of the agent in this mission."""
+    others: Mapping[int, "Heard"] = field(default_factory=dict)
+    """Earlier missions that may be under way, by their places; empty where missions are played alone."""
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], plan: Plan) -> "Heard":
         """Read a conversation."""
-        heard = cls()
+        heard = cls(plan=plan)
         for message in messages:
-            heard._take(message, plan)
+            heard.take(message)
         return heard
 
-    def _take(self, message: BaseMessage, plan: Plan) -> None:
+    def take(self, message: BaseMessage) -> None:
+        """Read the next message."""
         text = str(message.text)
-        running = len(self.texts) == plan.texts
+        running = len(self.texts) == self.plan.texts
         match message:
             case SystemMessage():
                 self.notes.append(text)
-            case HumanMessage() if running and (told := _news(text)) is not None:
+            case HumanMessage() if (told := _news(text)) is not None:
                 for entry in told:
                     self.answers[entry["call_id"]] = entry["response"]
-            case HumanMessage() if _NOTES in message.additional_kwargs:
+                    if entry.get("made") is False:
+                        self.refused.add(entry["call_id"])
+            case HumanMessage() if NOTES in message.additional_kwargs:
                 self.notes.append(text)
             case HumanMessage():
                 (self.replies if running else self.texts).append(text)
@@ -107,20 +115,27 @@ class Heard:
         """Return True if a call has no result yet."""
         return any(each is None for each in self.answers.values())
 
-    def text(self, number: int, plan: Plan) -> str | None:
+    def is_over(self, node: int) -> bool:
+        """Return True if a call has its result, or a question its reply."""
+        if self.plan.nodes[node].name == ASK:
+            asks = [n for n, each in enumerate(self.plan.nodes) if each.name == ASK]
+            return asks.index(node) < len(self.replies)
+        return self.result(node) is not None
+
+    def text(self, number: int) -> str | None:
         """Return a text of the conversation by its number; None if it was not said yet.
 
         After the mission's message question and reply take turns, and only the replies are asked for.
         """
-        if number < plan.texts:
+        if number < self.plan.texts:
             return self.texts[number] if number < len(self.texts) else None
-        reply = (number - plan.texts) // 2
+        reply = (number - self.plan.texts) // 2
         return self.replies[reply] if reply < len(self.replies) else None
 
 
 def _news(text: str) -> list[Any] | None:
     """Return the results in a message of results that came late; None if the user wrote it."""
-    if not text.startswith(_LINE):
+    if not text.startswith(RESULT_LINE):
         return None
     try:
         told = list(map(json.loads, text.splitlines()))

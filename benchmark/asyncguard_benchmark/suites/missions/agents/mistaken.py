@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from asyncguard_benchmark.suites.missions.agents.heard import Heard
 from asyncguard_benchmark.suites.missions.agents.oracle import Oracle
-from asyncguard_benchmark.suites.missions.agents.plan import Argument, FromText
+from asyncguard_benchmark.suites.missions.agents.plan import Argument, Elsewhere, FromText
 from asyncguard_benchmark.suites.missions.terms import ANSWER, ASK, Letter
 
 _WORDS = re.compile(r"[a-z]{4,}")
@@ -67,7 +67,7 @@ class Stale(Inventing):
     @override
     def read(self, argument: Argument, tool: str, heard: Heard) -> Any:
         if argument.stale is not None and not heard.refused:
-            return self.from_text(argument.stale, heard)
+            return self.value(argument.stale, heard)
         return super().read(argument, tool, heard)
 
 
@@ -79,6 +79,12 @@ class Forgetful(Oracle):
         if value.mission < self.plan.mission - 1:
             return self.known_again(value, heard)
         return super().from_text(value, heard)
+
+    @override
+    def elsewhere(self, value: Elsewhere, heard: Heard) -> Any:
+        if value.mission < self.plan.mission - 1:
+            return self.known_again(value, heard)
+        return super().elsewhere(value, heard)
 
 
 class CallsInChat(Oracle):

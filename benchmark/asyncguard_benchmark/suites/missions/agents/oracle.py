@@ -16,6 +16,7 @@ from asyncguard_benchmark.harness.pointers import PointerError, put, resolve
 from asyncguard_benchmark.suites.missions.agents.heard import WAIT, Heard, call_id, parsed
 from asyncguard_benchmark.suites.missions.agents.plan import (
     Argument,
+    Elsewhere,
     FromResult,
     FromText,
     Given,
@@ -27,6 +28,8 @@ from asyncguard_benchmark.suites.missions.agents.plan import (
 )
 from asyncguard_benchmark.suites.missions.terms import ANSWER, ASK
 
+STUCK = "I cannot go on with this."
+"""Text of an agent that waits for nothing and can do nothing."""
 _WORD = re.compile(r"[\w.:@/+-]*\w")
 _LONGEST = 8
 """Words of the longest value that is known again in a note."""
@@ -57,7 +60,7 @@ class Oracle(PlainChatModel):
         if ready:
             node = self.plan.nodes[ready[0]]
             return AIMessage(self.question(node.asked) if node.name == ASK else self.end(heard))
-        return AIMessage(WAIT if heard.pending() else "I cannot go on with this.")
+        return AIMessage(WAIT if heard.pending() else STUCK)
 
     # -- what a mistake changes ------------------------------------------------------------------------------------
 
@@ -67,14 +70,15 @@ class Oracle(PlainChatModel):
 
     def is_ready(self, number: int, heard: Heard) -> bool:
         """Return True if all that a node needs is there."""
-        return all(self.is_done(each, heard) for each in self.plan.nodes[number].needs)
+        node = self.plan.nodes[number]
+        return all(self.is_done(each, heard) for each in node.needs) and all(
+            mission in heard.others and heard.others[mission].is_over(each)
+            for mission, each in node.follows
+        )
 
     def is_done(self, number: int, heard: Heard) -> bool:
         """Return True if a node has its result, or a question its reply."""
-        if self.plan.nodes[number].name == ASK:
-            asks = [n for n, node in enumerate(self.plan.nodes) if node.name == ASK]
-            return asks.index(number) < len(heard.replies)
-        return heard.result(number) is not None
+        return heard.is_over(number)
 
     def read(self, argument: Argument, tool: str, heard: Heard) -> Any:
         """Return the value of a leaf.
@@ -139,6 +143,8 @@ class Oracle(PlainChatModel):
                 return self._from_result(value, heard)
             case FromText():
                 return self.from_text(value, heard)
+            case Elsewhere():
+                return self.elsewhere(value, heard)
         found, worked = open_by(value.sealed, [self.value(each, heard) for each in value.inputs])
         if not found:
             raise UnreadableError
@@ -153,9 +159,20 @@ class Oracle(PlainChatModel):
         except PointerError as problem:
             raise UnreadableError from problem
 
+    def elsewhere(self, value: Elsewhere, heard: Heard) -> Any:
+        """Return a value that an earlier mission tells, which may be under way.
+
+        Raises:
+            UnreadableError: it does not tell it, or not yet.
+        """
+        other = heard.others.get(value.mission)
+        if other is None:
+            raise UnreadableError
+        return self.value(value.value, other)
+
     def from_text(self, value: FromText, heard: Heard) -> Any:
         """Return a value that stands in a text."""
-        text = heard.text(value.text, self.plan)
+        text = heard.text(value.text)
         if text is None:
             raise UnreadableError
         read = text[value.start : value.end]
@@ -167,7 +184,7 @@ class Oracle(PlainChatModel):
             raise UnreadableError
         return told
 
-    def known_again(self, value: FromText, heard: Heard) -> Any:
+    def known_again(self, value: FromText | Elsewhere, heard: Heard) -> Any:
         """Return a value that a note of the runtime shows.
 
         Raises:
@@ -179,7 +196,7 @@ class Oracle(PlainChatModel):
                 for last in words[first : first + _LONGEST]:
                     read = note[word.start() : last.end()]
                     if mark_of(read) == value.mark:
-                        return _number(read) if value.number else read
+                        return _number(read) if _is_number(value) else read
         raise UnreadableError
 
     def draw(self, heard: Heard, *key: object) -> Random:
@@ -206,6 +223,12 @@ class Oracle(PlainChatModel):
             # A look-alike: the letters of an id that was said, with other digits.
             return re.sub(r"\d", lambda _: str(draw.randint(0, 9)), draw.choice(seen))
         return f"{draw.choice(('Alex', 'Robin', 'Kim', 'Sascha'))} {draw.randint(2, 99)}"
+
+
+def _is_number(value: Value) -> bool:
+    """Return True if a value is known to be a number."""
+    inner = value.value if isinstance(value, Elsewhere) else value
+    return isinstance(inner, FromText) and inner.number
 
 
 def _number(text: str) -> Any:

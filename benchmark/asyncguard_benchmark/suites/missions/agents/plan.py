@@ -9,8 +9,9 @@ another reading the seal does not open, and the agent has nothing but what it re
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import cycle
 from typing import Any
 
@@ -71,7 +72,19 @@ class WorkedOut:
     """The value, sealed by the inputs."""
 
 
-Value = Given | FromText | FromResult | WorkedOut
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """A value that an earlier mission tells which may still be under way."""
+
+    mission: int
+    """From 0."""
+    value: "Value"
+    """Place in that mission, in the terms of its own plan."""
+    mark: str
+    """Digest of the value, by which an agent that is shown it elsewhere knows it again."""
+
+
+Value = Given | FromText | FromResult | WorkedOut | Elsewhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +94,7 @@ class Argument:
     at: str
     """JSON pointer into the arguments."""
     value: Value
-    stale: FromText | None = None
+    stale: FromText | Elsewhere | None = None
     """Another value of the same argument, which the history tells; None if it tells none."""
 
 
@@ -96,6 +109,8 @@ class PlannedNode:
     leaves: tuple[Argument, ...] = ()
     asked: tuple[str, ...] = ()
     """Of a question: words for what is missing."""
+    follows: tuple[tuple[int, int], ...] = ()
+    """Calls and questions of earlier missions that have to be over, as mission and node; of overlapping missions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +132,12 @@ class Plan:
 
 def plan_of(bundle: Bundle, dialogue: BundledDialogue, at: int) -> Plan:
     """Return the plan of a mission."""
-    return _Planner(bundle, dialogue, at).plan()
+    return Planner(bundle, dialogue, at).plan()
 
 
-class _Planner:
+class Planner:
+    """Writes the plan of one mission."""
+
     def __init__(self, bundle: Bundle, dialogue: BundledDialogue, at: int) -> None:
         self._bundle, self._dialogue, self._at = bundle, dialogue, at
         self._mission = dialogue.missions[at]
@@ -129,13 +146,14 @@ class _Planner:
         self._before = [sum(lengths[:k]) for k in range(at + 1)]
 
     def plan(self) -> Plan:
+        """Return the plan."""
         nodes = []
         for node in self._mission.nodes:
             blank: Any = dict(node.arguments) if node.name not in (ASK, ANSWER) else {}
             found = []
             for source in node.sources:
                 blank = put(blank, source.at, None)
-                value, stale = self._value(source), self._stale(node.name, source)
+                value, stale = self.value(source), self.stale(source)
                 found.append(Argument(at=source.at, value=value, stale=stale))
             asked = tuple(one.aliases[0] if one.aliases else one.parameter for one in node.missing)
             nodes.append(
@@ -153,17 +171,18 @@ class _Planner:
             mission=self._at,
             texts=self._before[self._at] + 1,
             nodes=tuple(nodes),
-            facts=tuple(map(self._value, self._mission.facts)),
+            facts=tuple(map(self.value, self._mission.facts)),
             tools=self._bundle.tools_of(self._dialogue),
         )
 
-    def _value(self, source: Source) -> Value:
+    def value(self, source: Source) -> Value:
+        """Return where an agent finds the value of a source."""
         match source.kind:
             case Kind.RESULT if source.node is not None:
                 return FromResult(node=source.node, pointer=source.pointer)
             case Kind.DERIVED:
-                inputs = tuple(map(self._value, source.inputs))
-                key = _key([each.value for each in source.inputs])
+                inputs = tuple(map(self.value, source.inputs))
+                key = key_of([each.value for each in source.inputs])
                 return WorkedOut(inputs=inputs, sealed=seal(source.value, key))
             case Kind.HISTORY if source.mission is not None:
                 return self._found(source.value, [source.mission])
@@ -176,23 +195,8 @@ class _Planner:
     def _found(self, value: Any, missions: list[int]) -> FromText:
         """Return the place at which a text tells a value: as it is, or else in other words."""
         texts = [each for k in missions for each in self._texts(k)]
-        for number, mission, text in texts:
-            if (place := literal_place(value, text)) is not None:
-                is_number = not isinstance(value, str)
-                start, end = place
-                return FromText(
-                    text=number,
-                    mission=mission,
-                    start=start,
-                    end=end,
-                    number=is_number,
-                    mark=mark_of(value),
-                )
-        for number, mission, text in texts:
-            if stands(value, text, self._today):
-                return in_other_words(value, number, mission, text)
         # What only the reader of all texts sees, say that "it" is the room: the whole last text is the reading.
-        return in_other_words(value, *texts[-1])
+        return told_by(value, texts, self._today) or in_other_words(value, *texts[-1])
 
     def _texts(self, mission: int) -> Iterator[tuple[int, int, str]]:
         """Yield number, mission and text; of the mission itself the replies alone."""
@@ -200,26 +204,36 @@ class _Planner:
             if mission < self._at or (role == "user" and place > 0):
                 yield self._before[mission] + place, mission, text
 
-    def _stale(self, tool: str, source: Source) -> FromText | None:
+    def stale(self, source: Source) -> FromText | Elsewhere | None:
         """Return another value of the argument that an earlier mission tells."""
         name = source.at.split("/")[1]
         if not any(each.kind in (Kind.REPLY, Kind.HISTORY) for each in source.origins()):
             return None
         for k in reversed(range(self._at)):
-            for value in _values_of(self._dialogue.missions[k], name):
+            for value in values_of(self._dialogue.missions[k], name):
                 if value == source.value or isinstance(value, bool) or value is None:
                     continue
                 for number, mission, text in self._texts(k):
-                    if (place := literal_place(value, text)) is not None:
-                        start, end = place
-                        return FromText(
-                            text=number,
-                            mission=mission,
-                            start=start,
-                            end=end,
-                            number=not isinstance(value, str),
-                        )
+                    if (found := written(value, number, mission, text)) is not None:
+                        return found
         return None
+
+
+def told_by(value: Any, texts: Sequence[tuple[int, int, str]], today: date) -> FromText | None:
+    """Return the place at which a text tells a value, as it is or else in other words; None if none does.
+
+    Args:
+        value: A leaf.
+        texts: Number, mission and text of each.
+        today: The day from which words such as tomorrow count.
+    """
+    for number, mission, text in texts:
+        if (found := written(value, number, mission, text)) is not None:
+            return found
+    for number, mission, text in texts:
+        if stands(value, text, today):
+            return in_other_words(value, number, mission, text)
+    return None
 
 
 def in_other_words(value: Any, number: int, mission: int, text: str) -> FromText:
@@ -227,7 +241,7 @@ def in_other_words(value: Any, number: int, mission: int, text: str) -> FromText
     return FromText(text=number, mission=mission, sealed=seal(value, text), mark=mark_of(value))
 
 
-def _values_of(mission: BundledMission, name: str) -> Iterator[Any]:
+def values_of(mission: BundledMission, name: str) -> Iterator[Any]:
     """Yield the leaves of all arguments of a name."""
     for number in mission.calls:
         for at, value in leaves(mission.nodes[number].arguments):
@@ -247,6 +261,21 @@ def literal_place(value: Any, text: str, flags: re.RegexFlag = re.NOFLAG) -> tup
         return None
     found = re.search(rf"(?<![\w.-]){re.escape(str(value))}(?![\w-]|\.\d)", text, flags)
     return None if found is None else found.span()
+
+
+def written(value: Any, number: int, mission: int, text: str) -> FromText | None:
+    """Return the characters of a text that are a value, not part of a longer word; None if there are none."""
+    if (place := literal_place(value, text)) is None:
+        return None
+    start, end = place
+    return FromText(
+        text=number,
+        mission=mission,
+        start=start,
+        end=end,
+        number=not isinstance(value, str),
+        mark=mark_of(value),
+    )
 
 
 def mark_of(value: Any) -> str:
@@ -284,10 +313,11 @@ def _mixed(text: bytes, key: str) -> bytes:
     )
 
 
-def _key(inputs: list[Any]) -> str:
+def key_of(inputs: list[Any]) -> str:
+    """Return the key that inputs make."""
     return json.dumps(inputs, sort_keys=True)
 
 
 def open_by(sealed: str, inputs: list[Any]) -> tuple[bool, Any]:
     """Return the value that inputs open, as `opened` does."""
-    return opened(sealed, _key(inputs))
+    return opened(sealed, key_of(inputs))

@@ -9,6 +9,7 @@ from asyncguard_benchmark.commands.arguments import (
     add_names,
     add_out,
     described,
+    number,
     positive,
     words,
 )
@@ -37,6 +38,7 @@ _ABLATE_EXAMPLES = """\
 examples:
   asyncguard bench missions ablate --agents stand-in --arms none,all,without-clarification,sham --quick
   asyncguard bench missions ablate --agents oracle,eager --regimes sync,fixed1 --quick --out ablation
+  asyncguard bench missions ablate --agents eager --players plain,graph --regimes fixed1 --overlap 1 --quick
   asyncguard bench report ablation/findings.json --out missions.html
 
 Each challenge is a study of its own: arms are compared on the same missions, and intervals know that missions of one
@@ -66,11 +68,16 @@ examples:
   asyncguard bench missions run --agents eager --players plain --regimes sync,fixed1 --patterns sssm,mstt
   asyncguard bench missions run --agents oracle --challenges all --histories ua,upta --held-out
   asyncguard bench missions run --model openai:gpt-4.1-mini --arms none,all --quick --dry-run
+  asyncguard bench missions run --agents oracle,eager --arms none,all --regimes sync,fixed1 --overlap 1 --quick
 
 Every mission is played alone, with the gold of the earlier ones as its history. Challenges: c1 are missions of several
 calls with calls in the history, c2 later missions with texts alone, c3 the same with calls, all is every mission with
 texts. A run ends at the first step that fits no call of the gold by name, unless --play-on is given. The same command
 again goes on where an interrupted run stopped.
+
+With --overlap the missions of a dialogue are one conversation, and the user does not wait: results of an earlier
+mission may be pending when a later one is put. Then SR is that of the strict scorer, and the makespan is laid beside
+the longest chain of calls, in ticks.
 """
 _EXAMPLES = """\
 examples:
@@ -271,6 +278,13 @@ def add_playing(made: Any, about: str = "") -> None:
 
 def _add_played(made: Any) -> None:
     add_playing(made, "the oracle by default, and none beside a model: ")
+    made.add_argument(
+        "--overlap",
+        type=number,
+        metavar="K",
+        help="play all missions of a dialogue in one conversation: the next is put K ticks after the first call or "
+        "text of the last one, whatever is pending",
+    )
     made.add_argument(
         "--observations",
         choices=("live", "recorded"),

@@ -9,7 +9,14 @@ from typing import Any
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.report.number_format import number
-from asyncguard_benchmark.suites.missions.played_rows import PlayedRow, lost_in, read_played
+from asyncguard_benchmark.suites.missions.commands.joint import say_joint
+from asyncguard_benchmark.suites.missions.played_rows import (
+    JointKey,
+    PlayedRow,
+    lost_in,
+    read_joint,
+    read_played,
+)
 from asyncguard_benchmark.suites.missions.scorers.frontier import Rules
 from asyncguard_benchmark.suites.missions.scorers.message_clock import TimedCall, prematurity
 from asyncguard_benchmark.suites.missions.scorers.metrics import Scorer
@@ -42,6 +49,7 @@ class Condition:
 
 def score_played(options: Namespace) -> int:
     """Score files of `bench missions run`."""
+    joint = [row for path in options.files for row in read_joint(Path(path))]
     rows = [row for path in options.files for row in read_played(Path(path))]
     for path in options.files:
         if lost := lost_in(Path(path)):
@@ -49,9 +57,16 @@ def score_played(options: Namespace) -> int:
                 f"{path}: the infrastructure ended {len(lost)} more runs, which are in no figure; the command that "
                 "wrote the file plays them again"
             )
-    if not rows:
+    if not rows and not joint:
         raise NothingPlayedError(f"{options.files[0]} holds no played mission")
-    say(scored(rows, options.by), options, [str(path) for path in options.files])
+    if joint and rows:
+        raise NothingPlayedError(
+            f"{options.files[0]} holds missions played alone and with --overlap; score them from files of their own"
+        )
+    if joint:
+        say_joint(joint, options, tuple(each for each in options.by if each in JointKey._fields))
+    else:
+        say(scored(rows, options.by), options, [str(path) for path in options.files])
     return 0
 
 

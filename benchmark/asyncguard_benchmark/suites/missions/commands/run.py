@@ -20,9 +20,11 @@ from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.bundled.bundle import Split
 from asyncguard_benchmark.suites.missions.bundled.census import QUICK
+from asyncguard_benchmark.suites.missions.commands.joint import say_joint
 from asyncguard_benchmark.suites.missions.commands.played import say, scored
 from asyncguard_benchmark.suites.missions.dialogues import History
 from asyncguard_benchmark.suites.missions.played_rows import (
+    JointKey,
     LostRun,
     MissionFile,
     OtherSettingsError,
@@ -35,13 +37,17 @@ from asyncguard_benchmark.suites.missions.playing.grid import (
     Cell,
     Grid,
     line_of,
+    play,
     play_all,
 )
+from asyncguard_benchmark.suites.missions.playing.joint_grid import JointCell
 from asyncguard_benchmark.suites.missions.playing.shelf import shelves
 from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 
 if TYPE_CHECKING:
     from asyncguard_benchmark.harness.models.play import Asking
+
+_BY = ("agent", "player", "arm", "regime")
 
 
 class NothingToPlayError(BenchmarkError):
@@ -50,11 +56,16 @@ class NothingToPlayError(BenchmarkError):
 
 def execute(options: Namespace) -> int:
     """Run the command."""
+    if options.overlap is not None:
+        from asyncguard_benchmark.suites.missions.commands.overlap import joint_into  # noqa: PLC0415 - it needs this module
+
+        say_joint(joint_into(options, options.arms, options.out), options, _BY)
+        return 0
     cells = asked(options, options.arms).cells()
     if options.dry_run:
         return estimated(options, cells)
     rows = played_into(options.out, cells, options)
-    say(scored(rows, ("agent", "player", "arm", "regime")), options, [str(options.out)])
+    say(scored(rows, _BY), options, [str(options.out)])
     return 0
 
 
@@ -104,7 +115,7 @@ def play_into(
     with MissionFile(path) as file:
         if file.repaired:
             notice(f"{path}: an unfinished last line was taken away; its mission is played again")
-        _check_settings(cells, file.known, path)
+        check_settings(cells, file.known, path)
         missing = [cell for cell in cells if cell.key not in file.known]
         if len(missing) < len(cells):
             notice(f"{len(cells) - len(missing)} of {len(cells)} missions are in {path} already")
@@ -129,7 +140,7 @@ def _outcomes(
     asking: "Callable[[float], Asking] | None",
     spent: float,
 ) -> Iterator[dict[str, Any] | LostRun]:
-    yield from play_all([each for each in missing if each.model is None], jobs)
+    yield from play_all([each for each in missing if each.model is None], jobs, play)
     models = [each for each in missing if each.model is not None]
     if models and asking is not None:
         from asyncguard_benchmark.suites.missions.playing.models import play_models  # noqa: PLC0415 - loads clients
@@ -150,17 +161,8 @@ def asked(options: Namespace, arms: Sequence[str]) -> Grid:
     for arm in arms:
         if arm != ASK_HINT:
             arm_of(arm)  # a mistake is told at once
-    split = Split.HELD_OUT if options.held_out else Split.DEVELOPMENT
-    patterns = options.patterns or (QUICK if options.quick else ())
-    dialogues = [
-        name
-        for name, each in shelves().items()
-        if each.bundle.split is split and (not patterns or each.written.pattern in patterns)
-    ]
-    if not dialogues:
-        raise NothingToPlayError(NothingToPlayError.__doc__)
     return Grid(
-        dialogues=dialogues,
+        dialogues=dialogues_of(options),
         challenges=options.challenges,
         agents=options.agents or (() if model else ("oracle",)),
         models=(model,) if model else (),
@@ -174,7 +176,32 @@ def asked(options: Namespace, arms: Sequence[str]) -> Grid:
     )
 
 
-def _check_settings(cells: Sequence[Cell], known: Mapping[RunKey, str], path: Path) -> None:
+def dialogues_of(options: Namespace) -> list[str]:
+    """Return the bundled dialogues that a command line asks for.
+
+    Raises:
+        NothingToPlayError: none is of the part and the patterns.
+    """
+    split = Split.HELD_OUT if options.held_out else Split.DEVELOPMENT
+    patterns = options.patterns or (QUICK if options.quick else ())
+    dialogues = [
+        name
+        for name, each in shelves().items()
+        if each.bundle.split is split and (not patterns or each.written.pattern in patterns)
+    ]
+    if not dialogues:
+        raise NothingToPlayError(NothingToPlayError.__doc__)
+    return dialogues
+
+
+def check_settings(
+    cells: Sequence[Cell] | Sequence[JointCell], known: Mapping[RunKey | JointKey, str], path: Path
+) -> None:
+    """Refuse to add to a file that was played under other settings.
+
+    Raises:
+        OtherSettingsError: it holds such runs under other guards or missions.
+    """
     others = {
         cell.arm for cell in cells if cell.key in known and known[cell.key] != cell.settings()
     }

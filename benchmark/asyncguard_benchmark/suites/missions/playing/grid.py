@@ -1,10 +1,10 @@
 """Runs of an experiment: which missions in which history, by which agents, under which guards."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -29,6 +29,8 @@ from asyncguard_benchmark.suites.missions.playing.shelf import Stand, stand_of
 from asyncguard_benchmark.suites.missions.playing.toolboxes import LiveTools, Observations
 from asyncguard_benchmark.suites.missions.terms import Letter
 
+_C = TypeVar("_C")
+"""Cells of one kind of run."""
 ASK_HINT = "ask-hint"
 """Arm without guards, whose system message says that missing values are to be asked for."""
 CHALLENGES: Mapping[str, History] = {
@@ -206,8 +208,10 @@ def _outcome(case: Case, played: Played) -> dict[str, Any]:
     }
 
 
-def play_all(cells: Sequence[Cell], jobs: int) -> Iterator[dict[str, Any]]:
-    """Play runs in the order given, on so many processes."""
+def play_all(
+    cells: Sequence[_C], jobs: int, play: Callable[[_C], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Play runs in the order given, on so many processes, by a function of a module."""
     if jobs == 1 or len(cells) < 2:
         yield from map(play, cells)
         return

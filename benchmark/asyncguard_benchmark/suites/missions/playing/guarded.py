@@ -50,10 +50,10 @@ GRAPH = "graph"
 MIDDLEWARE = "middleware"
 _THREAD: Any = {"configurable": {"thread_id": "mission"}}
 _OVER = "The run is over."
-_SAID = "said"
+SAID = "said"
 """Key under which a message keeps what the agent said."""
-_KEPT = ("content", "tool_calls", "invalid_tool_calls", "id")
-_NOT_MADE = "The call was not made."
+KEPT = ("content", "tool_calls", "invalid_tool_calls", "id")
+NOT_MADE = "The call was not made."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class GuardedPlayer:
     def _play(
         self, case: Case, agent: BaseChatModel, arm: Arm, refuser: Refuser | None = None
     ) -> tuple[Played, Watcher]:
-        refuser = refuser or Refuser({} if arm.drops is None else {arm.drops: _NOT_MADE})
+        refuser = refuser or Refuser({} if arm.drops is None else {arm.drops: NOT_MADE})
         stage = _stage(case, agent, arm, refuser)
         build = _graph if self.name == GRAPH else _middleware
         runnable = build(stage, case.system())
@@ -243,10 +243,10 @@ class MissionModel(PlainChatModel):
     # -- to the runtime --------------------------------------------------------------------------------------------
 
     def _to_runtime(self, said: AIMessage, *, waits: bool) -> AIMessage:
-        keep = {_SAID: {name: getattr(said, name) for name in _KEPT}}
+        keep = {SAID: {name: getattr(said, name) for name in KEPT}}
         calls = [self._call(each) for each in said.tool_calls]
         calls += [
-            _own(
+            own_call(
                 UNREADABLE_TOOL,
                 str(each.get("id") or ""),
                 reason="The arguments are no JSON object.",
@@ -255,10 +255,10 @@ class MissionModel(PlainChatModel):
         ]
         number = f"idle{self.course.clock.tick}"
         if not calls and waits and not self.waits:
-            calls = [_own(IDLE_TOOL, number)]
+            calls = [own_call(IDLE_TOOL, number)]
         elif not calls and not waits and (words := self.refuser.remind()) is not None:
             # An idle call keeps the run going; its words stand in the reply to it.
-            calls = [_own(IDLE_TOOL, number, reminder=words)]
+            calls = [own_call(IDLE_TOOL, number, reminder=words)]
         if not calls:
             return AIMessage(str(said.text) or "...", additional_kwargs=keep)
         return AIMessage("", tool_calls=calls, additional_kwargs=keep)
@@ -267,10 +267,10 @@ class MissionModel(PlainChatModel):
         name = str(call["id"])
         refused = self.refuser(call["name"])
         if refused is not None:
-            return _own(UNREADABLE_TOOL, name, reason=refused)
+            return own_call(UNREADABLE_TOOL, name, reason=refused)
         if self.known is None or call["name"] in self.known:
             return ToolCall(name=call["name"], args=call["args"], id=name, type="tool_call")
-        return _own(UNKNOWN_TOOL, name, tool=call["name"], arguments=dict(call["args"]))
+        return own_call(UNKNOWN_TOOL, name, tool=call["name"], arguments=dict(call["args"]))
 
     # -- to the agent ----------------------------------------------------------------------------------------------
 
@@ -278,9 +278,9 @@ class MissionModel(PlainChatModel):
         found: list[BaseMessage] = []
         own: dict[str, str] = {}
         for message in messages:
-            if isinstance(message, AIMessage) and _SAID in message.additional_kwargs:
+            if isinstance(message, AIMessage) and SAID in message.additional_kwargs:
                 own = {str(each["id"]): each["name"] for each in message.tool_calls}
-                found.append(AIMessage(**message.additional_kwargs[_SAID]))
+                found.append(AIMessage(**message.additional_kwargs[SAID]))
                 found += [
                     HumanMessage(each["args"]["reminder"], additional_kwargs={"lc_source": "sham"})
                     for each in message.tool_calls
@@ -288,7 +288,7 @@ class MissionModel(PlainChatModel):
                 ]
             elif isinstance(message, ToolMessage) and message.tool_call_id in own:
                 found += self._answered(message, own[message.tool_call_id])
-            elif _calls_told(message):
+            elif calls_told(message):
                 found.append(self._late(message))
             else:
                 found.append(message)
@@ -301,7 +301,7 @@ class MissionModel(PlainChatModel):
         if tool == IDLE_TOOL:
             return []
         if tool == UNREADABLE_TOOL or (message.status == "error" and record is None):
-            said = text if self.wording or tool == UNREADABLE_TOOL else _NOT_MADE
+            said = text if self.wording or tool == UNREADABLE_TOOL else NOT_MADE
             content = entries.error_content(said)
             return [ToolMessage(content, tool_call_id=name, status="error")]
         mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
@@ -311,17 +311,17 @@ class MissionModel(PlainChatModel):
         return [chat.answer(name, record, waits=False)]
 
     def _late(self, message: BaseMessage) -> BaseMessage:
-        records = [self.book.told(key) for key in _calls_told(message)]
+        records = [self.book.told(key) for key in calls_told(message)]
         told = [(self.book.call_id(each.number), each) for each in records if each is not None]
         return chat.news(told) if told else message
 
 
-def _own(name: str, call_id: str, **arguments: Any) -> ToolCall:
+def own_call(name: str, call_id: str, **arguments: Any) -> ToolCall:
     """Return a call of a tool that is part of the protocol."""
     return ToolCall(name=name, args=arguments, id=call_id, type="tool_call")
 
 
-def _calls_told(message: BaseMessage) -> Sequence[str]:
+def calls_told(message: BaseMessage) -> Sequence[str]:
     """Return the keys of the calls of whose end a message of the runtime tells."""
     data = message.additional_kwargs.get("lc_data") or {}
     return data["calls"] if data.get("kind") == "results" else ()

@@ -124,16 +124,19 @@ def after_calls(rules: Rules, ideals: Iterable[int], candidates: Sequence[int]) 
 
 def after_text(rules: Rules, ideals: Iterable[int], text: str) -> frozenset[int]:
     """Return the ideals after a text: it is the question that is ready, else the end; empty if neither is."""
-    found = set()
-    for done in ideals:
-        ready = rules.graph.ready(done)
-        if asks := ready & rules.graph.asks:
-            node = rules.graph.nodes[(asks & -asks).bit_length() - 1]
-            if not rules.wording or (holds_question(text) and names_all(text, node.aliases)):
-                found.add(done | asks & -asks)
-        elif answers := ready & rules.graph.answers:
-            found.add(done | answers & -answers)
-    return frozenset(found)
+    return frozenset(
+        done | node for done in ideals if (node := said_node(rules, rules.graph.ready(done), text))
+    )
+
+
+def said_node(rules: Rules, ready: int, text: str) -> int:
+    """Return the node that a text is, of those that are ready: a question, else the end; 0 if it fits neither."""
+    if asks := ready & rules.graph.asks:
+        node = rules.graph.nodes[(asks & -asks).bit_length() - 1]
+        fits = not rules.wording or (holds_question(text) and names_all(text, node.aliases))
+        return asks & -asks if fits else 0
+    answers = ready & rules.graph.answers
+    return answers & -answers
 
 
 def names_all(text: str, aliases: Iterable[Iterable[str]]) -> bool:

@@ -55,13 +55,16 @@ _State = tuple[int, tuple[tuple[int, int], ...]]
 """Issued nodes, and the node of each pending call."""
 
 
-def prematurity(rules: Rules, calls: Sequence[TimedCall], done: int = 0) -> Prematurity | None:
+def prematurity(
+    rules: Rules, calls: Sequence[TimedCall], done: int = 0, *, skipping: bool = False
+) -> Prematurity | None:
     """Return the least prematurity of a run; None if a call fits nothing that could have been issued.
 
     Args:
         rules: What a call may stand for.
         calls: The calls in the order of issue.
         done: Nodes that are issued and returned before, say questions.
+        skipping: True to pass over calls that fit nothing, which one mission of several may have.
 
     Raises:
         FrontierOverflowError: the gold has too many equal names.
@@ -86,7 +89,7 @@ def prematurity(rules: Rules, calls: Sequence[TimedCall], done: int = 0) -> Prem
                 following[state] = min(cost, following.get(state, cost))
         if len(following) > MOST_IDEALS:
             raise FrontierOverflowError(FrontierOverflowError.__doc__)
-        costs = following
+        costs = following or (costs if skipping else {})
     if not costs:
         return None
     early, needed = min(costs.values())

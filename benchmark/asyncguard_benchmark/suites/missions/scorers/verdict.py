@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from asyncguard_benchmark.suites.missions.entries import Entry
-from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph
+from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, Tool
 from asyncguard_benchmark.suites.missions.scorers.divergence import Divergence, divergence
 from asyncguard_benchmark.suites.missions.scorers.frontier import (
     FrontierOverflowError,
@@ -79,12 +79,12 @@ class Verdict:
 class StrictRules:
     """The strict comparison of calls with the nodes of a mission; each pair is compared once."""
 
-    def __init__(self, graph: GoldGraph, entry: Entry) -> None:
+    def __init__(self, graph: GoldGraph, tools: Mapping[str, Tool]) -> None:
         self.graph = graph
         self._expected = {
-            number: ExpectedCall(node, entry.tools[node.name])
+            number: ExpectedCall(node, tools[node.name])
             for number, node in enumerate(graph.nodes)
-            if node.name in entry.tools
+            if node.name in tools
         }
         self._judged: dict[tuple[int, int], ArgumentVerdict] = {}
         self._calls: list[ToolCall] = []
@@ -137,7 +137,7 @@ def judge_strict(entry: Entry) -> StrictVerdict:
     Raises:
         FrontierOverflowError: the gold has too many equal names.
     """
-    rules = StrictRules(entry.graph, entry)
+    rules = StrictRules(entry.graph, entry.tools)
     found = match(rules.rules, entry.steps)
     names = match(Rules.by_names(entry.graph), entry.steps)
     passed = found.complete and not entry.pending_at_end
