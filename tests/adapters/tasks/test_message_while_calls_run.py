@@ -132,4 +132,7 @@ def test_a_reply_beside_a_new_task_reopens_the_task_that_asked(agent_of: AgentOf
         assert (outcome.states("m1"), outcome.states("m2")) == ({"done": 1}, {"done": 1})
 
     run_virtual(main())
-    assert [each.args["q"] for each in search.calls] == ["x1", "y"]
+    assert {each.args["q"] for each in search.calls} == {
+        "x1",
+        "y",
+    }  # LangGraph starts them in any order
