@@ -33,7 +33,11 @@ FILES = (
     "suites/hazards/metrics",
     "suites/hazards/scorer",
 )
-NO_JUDGES = ("suites/missions/playing/guarded.py", "suites/missions/commands/provenance.py")
+NO_JUDGES = (
+    "suites/missions/playing/guarded.py",
+    "suites/missions/playing/joint_guarded.py",
+    "suites/missions/commands/provenance.py",
+)
 """Modules that run guards or the runtime, and judge nothing of a run."""
 JUDGES = [
     *sorted(
