@@ -16,6 +16,7 @@ from asyncguard.core.events import CompletionVerdict
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import TaskRecord
+from asyncguard.core.resume_policy import ANSWERED
 from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
 from asyncguard.schema.excerpts import clipped, listed
 
@@ -121,7 +122,8 @@ def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
         and board.spec(last.call.tool).effect is EffectClass.PURE
         and not any(board.ledger.untold(key) for key in last.blocked_by)
     )
-    answered = last.state not in _ABANDONED or needless
+    elsewhere = last.state is CallState.CANCELLED and last.reason == ANSWERED
+    answered = last.state not in _ABANDONED or needless or elsewhere
     if not board.config.ledger or answered or persons_turn:
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""

@@ -51,6 +51,7 @@ from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHandlers
 from asyncguard.adapters.middleware.placement import GuardName, report_early_place
 from asyncguard.adapters.middleware.reconcile import (
+    changed_outside,
     drop_answered,
     last_said,
     note_answers,
@@ -449,6 +450,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 "This call was not seen by the guard; middleware between model and guard may have "
                 "made it."
             )
+            return ToolMessage(
+                content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
+            )
+        if record.state in _WITHOUT_WRAPPERS and (text := changed_outside(request)):
             return ToolMessage(
                 content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
             )

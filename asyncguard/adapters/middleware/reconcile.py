@@ -1,9 +1,12 @@
 """Reconciliation with a history that other middleware of ``create_agent`` may write answers to."""
 
+import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.messages.render import text_of
@@ -12,6 +15,8 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
 from asyncguard.runtime.resume import Answer
+
+_log = logging.getLogger("asyncguard")
 
 
 def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
@@ -45,6 +50,38 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
         and message.tool_call_id in waiting
         and not stands_for_result(message)
     }
+
+
+def changed_outside(request: ToolCallRequest) -> str:
+    """Return what to tell the model if middleware outside of the guard changed a call, else empty.
+
+    A reviewer's edit in ``HumanInTheLoopMiddleware`` is such a change. Guards, journal and the key
+    of the call know the call as the model made it, so the changed one must not run under its name.
+    """
+    now = request.tool_call
+    made = next(
+        (
+            call
+            for message in reversed(request.state["messages"])
+            if isinstance(message, AIMessage)
+            for call in message.tool_calls
+            if call["id"] == now["id"]
+        ),
+        None,
+    )
+    if made is None or (made["name"], made["args"]) == (now["name"], now["args"]):
+        return ""
+    _log.warning(
+        "Other middleware changed a call of %s after the guard had judged it, so it is not run and "
+        "the model is told to make the changed call; list middleware that changes calls after "
+        "AsyncGuardMiddleware.",
+        made["name"],
+    )
+    return (
+        "Nothing was executed for this call, whatever stands above: it was changed after the "
+        f"guards had judged it, to {now['name']}({json.dumps(now['args'], default=str)}). Make "
+        "that call yourself, with these arguments."
+    )
 
 
 def drop_answered(run: Run) -> None:

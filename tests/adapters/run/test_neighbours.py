@@ -1,10 +1,12 @@
 """The guard among other middleware of ``create_agent``."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
+    AgentMiddleware,
     HumanInTheLoopMiddleware,
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
@@ -45,10 +47,16 @@ def look(latency: float = 0.0) -> Any:
     return scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, latency=latency)
 
 
-def agent_with(model: ScriptedChatModel, tools: Any, *others: Any, **options: Any) -> Any:
+def agent_with(
+    model: ScriptedChatModel,
+    tools: Any,
+    *others: Any,
+    config: GuardConfig = CONFIG,
+    **options: Any,
+) -> Any:
     """``create_agent`` with the guard in its place among others."""
     guard = AsyncGuardMiddleware(
-        config=CONFIG, specs=[pure(t.name) for t in tools if t.name == "look"]
+        config=config, specs=[pure(t.name) for t in tools if t.name == "look"]
     )
     return create_agent(model, tools, middleware=guard_middleware([*others, guard]), **options)
 
@@ -78,6 +86,93 @@ def test_human_approval_of_langchain_decides_about_admitted_calls(decision: str)
     assert state["report"]["reason"] == "complete"
     for request in model.requests:
         check_history_all(request.messages)
+
+
+def test_a_refusal_of_a_person_is_no_gap() -> None:
+    """The model's answer after it stands: it is not sent on with a call that a person refused."""
+    model = ScriptedChatModel([calls(("book", {"q": "x"})), "You refused, so nothing is booked."])
+    agent = agent_with(
+        model, [book()], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver()
+    )
+
+    async def main() -> Any:
+        await agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)
+        return await agent.ainvoke(Command(resume={"decisions": [{"type": "reject"}]}), THREAD)
+
+    state = run_virtual(main()).result
+    assert state["messages"][-1].content == "You refused, so nothing is booked."
+    assert state["report"]["reason"] == "complete"
+
+
+EDITS = {
+    "arguments": {"name": "book", "args": {"q": "z"}},
+    "tool": {"name": "look", "args": {"q": "x"}},
+}
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+@pytest.mark.parametrize("edited", EDITS.values(), ids=EDITS)
+def test_an_edit_of_a_reviewer_never_runs_the_call_that_was_edited(
+    edited: dict[str, Any], shadow: bool
+) -> None:
+    """The model is told to make the edited call, which is judged, asked about and run as itself."""
+    tools = {"book": book(), "look": look()}
+    again = calls((edited["name"], edited["args"]))
+    model = ScriptedChatModel([calls(("book", {"q": "x"})), again, "all done"])
+    agent = agent_with(
+        model,
+        list(tools.values()),
+        HumanInTheLoopMiddleware({"book": True}),
+        checkpointer=InMemorySaver(),
+        config=replace(CONFIG, shadow=shadow),
+    )
+
+    async def main() -> Any:
+        await agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)
+        decision = {"type": "edit", "edited_action": edited}
+        state = await agent.ainvoke(Command(resume={"decisions": [decision]}), THREAD)
+        assert not tools["book"].calls
+        if "__interrupt__" in state:
+            approved = Command(resume={"decisions": [{"type": "approve"}]})
+            state = await agent.ainvoke(approved, THREAD)
+        return state
+
+    state = run_virtual(main()).result
+    ran = [(name, call.args) for name, tool in tools.items() for call in tool.calls]
+    assert ran == [(edited["name"], edited["args"])]
+    assert "Nothing was executed for this call" in text(state)
+    assert state["messages"][-1].content == "all done"
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+class Cap(AgentMiddleware[Any, Any, Any]):
+    """Lowers an argument of every call."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Call on with another value."""
+        changed = {**request.tool_call, "args": {**request.tool_call["args"], "q": "capped"}}
+        return await handler(request.override(tool_call=changed))
+
+
+def test_a_call_changed_outside_of_the_guard_is_refused_and_inside_it_is_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The refusal names what to do in the log; after the guard the change takes effect."""
+    tool = book()
+    made = [calls(("book", {"q": "x"})), "all done"]
+
+    def ran(*middleware: Any) -> Any:
+        agent = create_agent(ScriptedChatModel(made), [tool], middleware=list(middleware))
+        return run_virtual(agent.ainvoke({"messages": [("user", "Book x.")]})).result
+
+    state = ran(Cap(), AsyncGuardMiddleware(config=CONFIG))
+    assert not tool.calls
+    assert 'book({"q": "capped"})' in text(state)
+    assert "list middleware that changes calls after AsyncGuardMiddleware" in caplog.text
+    assert "x" not in caplog.text.split("call of book")[0]
+    ran(AsyncGuardMiddleware(config=CONFIG), Cap())
+    assert [call.args for call in tool.calls] == [{"q": "capped"}]
 
 
 def test_nobody_is_asked_about_a_rejected_call() -> None:
