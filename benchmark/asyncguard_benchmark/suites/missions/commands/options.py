@@ -64,7 +64,7 @@ not those that the design was frozen with.
 """
 _RUN_EXAMPLES = """\
 examples:
-  asyncguard bench missions run --agents oracle,inventing --arms none,all --quick --out missions.jsonl
+  asyncguard bench missions run --agents oracle,inventing --arms none,all,with-provenance --quick --out missions.jsonl
   asyncguard bench missions run --agents eager --players plain --regimes sync,fixed1 --patterns sssm,mstt
   asyncguard bench missions run --agents oracle --challenges all --histories ua,upta --held-out
   asyncguard bench missions run --model openai:gpt-4.1-mini --arms none,all --quick --dry-run
