@@ -2,7 +2,7 @@
 
 Counted is what a reader of the repository reads as prose, tables and links included. Left out are
 fenced code, blocks that ``python -m tests.docs.generate`` writes, and results: tables that stand
-between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``, and ``benchmark/RESULTS.md``, which a
+between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``, and ``benchmark/RESULTS*.md``, which a
 command writes whole.
 """
 
@@ -14,7 +14,7 @@ from tests.docs.markdown import ROOT, prose
 
 MOST_WORDS = 22_000
 """Goal for all documents together; a test holds a higher bound until it is reached."""
-WRITTEN_BY_A_COMMAND = ("benchmark/RESULTS.md",)
+WRITTEN_BY_A_COMMAND = ("benchmark/RESULTS.md", "benchmark/RESULTS-missions.md")
 DOCUMENTS = tuple(
     name
     for place in ("*.md", "docs/*.md", "benchmark/**/*.md")

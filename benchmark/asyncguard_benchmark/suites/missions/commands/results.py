@@ -33,6 +33,7 @@ from asyncguard_benchmark.suites.missions.playing.grid import Cell, play
 from asyncguard_benchmark.suites.missions.terms import LETTERS
 
 COMMAND = "asyncguard bench missions results"
+_SCORES = "the scores: overall is SR under `strict`, and a composition is one mission"
 _TIMED = 3
 """Missions of each agent and arm that are timed before the design is played."""
 _WASTE = 1.3
@@ -140,7 +141,8 @@ def _beside_none(found: Mapping[str, Findings]) -> Table:
             "pairs",
         ),
         lines=lines,
-        note="`with-provenance` and `with-memory` are all guards and one that is off by default.",
+        note="`with-provenance` and `with-memory` are all guards and one that is off by default. The sham imitates "
+        "the guards that are on by default, so these two arms have no control for feedback of their own.",
     )
 
 
@@ -215,6 +217,6 @@ def _about(path: Path, design: MissionDesign) -> str:
     )
     name = f"[{path.name}]({path.name})"
     return (
-        f"{opening_of(design.made_by)}\n\nThe design, {name}, was committed before it was played. {design.about}"
-        f"\n\n{reasons}"
+        f"{opening_of(design.made_by, _SCORES)}\n\nThe design, {name}, was committed before it was played. "
+        f"{design.about}\n\n{reasons}"
     )
