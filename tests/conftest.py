@@ -1,14 +1,20 @@
 """Settings of all tests: no provider account is in reach, hypothesis repeats itself, files stay in memory."""
 
+import asyncio
 import gc
 import os
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
+from contextvars import Context
 from pathlib import Path
+from typing import Any
 
 import hypothesis
+import langsmith
 import pytest
+
+from asyncguard.testing import VirtualTimeLoop
 
 # The fixtures `postgres_url` (a fresh database) and `postgres_server` (one that may be killed), for all tests.
 pytest_plugins = ["tests.support.postgres"]
@@ -28,6 +34,27 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _MEMORY, _ENOUGH = Path("/dev/shm"), 4 * 2**30
 if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+
+async def _in_order(
+    to_thread: Callable[..., Awaitable[Any]],
+    context: Context,
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    **options: Any,
+) -> Any:
+    """Run LangSmith's part of a call of `create_agent` at once where time is virtual.
+
+    It would send that part to an OS thread, and of two calls in one message the one whose thread ends first would
+    start first. Tests ask for their order; on real loops, as in subprocesses, nothing is changed.
+    """
+    if isinstance(asyncio.get_running_loop(), VirtualTimeLoop):
+        return context.run(function, *args, **options)
+    return await to_thread(context, function, *args, **options)
+
+
+langsmith.set_runtime_overrides(aio_to_thread=_in_order)
 
 _ACCOUNT_VARIABLES = ("API_KEY", "BASE_URL", "API_BASE", "ENDPOINT")
 _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH", "LANGCHAIN")

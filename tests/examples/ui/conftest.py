@@ -10,9 +10,12 @@ from tests.graphs.desk import Server
 from tests.support.browser import launched
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Headless Chromium."""
+    """Headless Chromium.
+
+    Playwright's loop runs as long as the browser does; a test of another module could not start one of its own.
+    """
     yield from launched()
 
 
