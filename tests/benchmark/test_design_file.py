@@ -41,7 +41,7 @@ def small(**more: Any) -> dict[str, Any]:
             "recorded": [str(ROOT / "examples" / "recorded_runs.jsonl")],
             "tools": str(ROOT / "examples" / "recorded_tools.json"),
         },
-        {"name": "foreign", "why": "other authors", "not_yet": "not yet: issue 18"},
+        {"name": "foreign", "why": "other authors", "elsewhere": "elsewhere.md has them"},
     ]
     return {**whole, "blocks": blocks, "headlines": headlines, "tables": [], **more}
 
@@ -65,7 +65,7 @@ def test_the_shipped_design_holds_what_the_results_claim() -> None:
         each.agent for each in scored
     }
     assert any(each.recorded for each in design.headlines)
-    assert any(each.not_yet for each in design.headlines)
+    assert any(each.elsewhere for each in design.headlines)
     for each in scored:
         plan = plans[each.block]
         assert {ALL, SHAM, NONE} <= set(plan.arms)
@@ -165,7 +165,7 @@ def test_a_design_is_played_resumed_and_written(
         "foreign",
     ]
     assert "10 of 10 recorded calls pass all guards" in table[4]
-    assert "not yet: issue 18" in table[5]
+    assert "elsewhere.md has them" in table[5]
     assert "(RESULTS.svg)" in text
     assert (tmp_path / "RESULTS.svg").read_text(encoding="utf-8").startswith("<svg")
     assert "- two personas: many errors" in text

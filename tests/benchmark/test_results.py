@@ -227,7 +227,7 @@ def test_the_first_table_fits_a_screen() -> None:
             name="replayed conversations",
             note="no verdicts; 100 of 100 recorded calls pass all guards",
         ),
-        Headline(name="foreign sources", note="not yet: issue 18"),
+        Headline(name="foreign sources", note="elsewhere.md has them"),
     ]
     text = results([findings("eager")], headlines=told, reach=3.0, figure="RESULTS.svg")
     start = text.split("\n\n## ")[0].splitlines()
@@ -237,7 +237,7 @@ def test_the_first_table_fits_a_screen() -> None:
     assert max(map(len, table)) <= 100
     assert "| 19 personas, pooled | +12.5 ± 2.5 | +4.5 ± 2.4 | 3.6 | -5.0 to +35.0 | 712 |" in table
     assert "| forgetful | -1.5 ± 4.0* | +4.5 ± 2.4 | 5.7 | - | 712 |" in table
-    assert table[-1].startswith("| foreign sources | not yet: issue 18 |")
+    assert table[-1].startswith("| foreign sources | elsewhere.md has them |")
     page = section(text, "Summary")
     assert "worth more than the sham** for 19 personas, pooled." in page
     assert "not shown to differ from the sham** for forgetful." in page

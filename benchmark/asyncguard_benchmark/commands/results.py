@@ -177,7 +177,7 @@ def _played(options: Namespace, name: str, ablation: Ablation) -> Findings:
 
 def _headline(wanted: Headline, found: dict[str, Findings]) -> told.Headline:
     if not wanted.block:
-        return told.Headline(name=wanted.name, note=wanted.not_yet or _recorded(wanted))
+        return told.Headline(name=wanted.name, note=wanted.elsewhere or _recorded(wanted))
     return told.Headline(
         name=wanted.name,
         study=told.study_in(found[wanted.block], wanted.agent),

@@ -107,7 +107,7 @@ class Block(StrictModel):
 
 
 class Headline(StrictModel):
-    """A comparison that counts. It is read from a block, or from recorded conversations, or cannot be had yet."""
+    """A comparison that counts. It is read from a block, or from recorded conversations, or stands elsewhere."""
 
     name: str
     why: str
@@ -120,8 +120,8 @@ class Headline(StrictModel):
     """Files of recorded conversations, for `bench replay`: they are counted and cannot be scored."""
     tools: str = ""
     """Schemas of their tools."""
-    not_yet: str = ""
-    """Reason that it is not there yet."""
+    elsewhere: str = ""
+    """Where the figure is, if another design has it."""
 
 
 class TableSet(StrictModel):
@@ -279,9 +279,9 @@ def _check_names(design: DesignFile, path: Path) -> None:
         for name in (headline.block, headline.band):
             if name and name not in names:
                 raise DataError(f"{path}: {headline.name}", f"there is no block {name!r}")
-        if not (headline.block or headline.recorded or headline.not_yet):
+        if not (headline.block or headline.recorded or headline.elsewhere):
             raise DataError(
-                f"{path}: {headline.name}", "has neither block nor recorded nor not_yet"
+                f"{path}: {headline.name}", "has neither block nor recorded nor elsewhere"
             )
     for arm in (arm for block in design.blocks for arm in block.arms):
         arm_of(arm)
