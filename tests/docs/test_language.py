@@ -32,7 +32,11 @@ PLACES = (
     "SECURITY.md",
 )
 """Folders and documents that are checked."""
-GENERATED = ("benchmark/RESULTS.md", "benchmark/RESULTS-missions.md", "benchmark/RESULTS-foreign.md")
+GENERATED = (
+    "benchmark/RESULTS.md",
+    "benchmark/RESULTS-missions.md",
+    "benchmark/RESULTS-foreign.md",
+)
 """Documents that are written by a run of an hour; their texts are checked in the source."""
 READ_BY_MODELS = (
     "benchmark/asyncguard_benchmark/services/",

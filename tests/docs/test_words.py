@@ -31,7 +31,11 @@ def test_every_document_of_the_site_is_counted() -> None:
         for place in ("*.md", "docs/**/*.md", "benchmark/**/*.md")
         for path in ROOT.glob(place)
     } - set(DOCUMENTS)
-    assert left_out == {"benchmark/RESULTS.md", "benchmark/RESULTS-missions.md", "benchmark/RESULTS-foreign.md"}
+    assert left_out == {
+        "benchmark/RESULTS.md",
+        "benchmark/RESULTS-missions.md",
+        "benchmark/RESULTS-foreign.md",
+    }
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

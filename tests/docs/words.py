@@ -14,7 +14,11 @@ from tests.docs.markdown import ROOT, prose
 
 MOST_WORDS = 22_000
 """Goal for all documents together; a test holds a higher bound until it is reached."""
-WRITTEN_BY_A_COMMAND = ("benchmark/RESULTS.md", "benchmark/RESULTS-missions.md", "benchmark/RESULTS-foreign.md")
+WRITTEN_BY_A_COMMAND = (
+    "benchmark/RESULTS.md",
+    "benchmark/RESULTS-missions.md",
+    "benchmark/RESULTS-foreign.md",
+)
 DOCUMENTS = tuple(
     name
     for place in ("*.md", "docs/*.md", "benchmark/**/*.md")
