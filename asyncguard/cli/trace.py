@@ -19,6 +19,7 @@ from asyncguard.observability.trace import Trace, read_trace
 _EXAMPLES = """\
 examples:
   asyncguard trace run.jsonl --width 120 --no-color
+  asyncguard trace run.jsonl --thread order-42
   asyncguard trace run.jsonl --events | grep rejected
   asyncguard trace run.jsonl --json | jq '.runs[0].totals'
 """
@@ -36,13 +37,13 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         TraceError: The file is unusable.
-        CallerError: The file has no such task or run.
+        CallerError: The file has no such task, run or thread.
     """
     options = _parser().parse_args(argv)
     trace = read_trace(options.file)
     for problem in trace.problems:
         print(f"asyncguard: {problem}", file=sys.stderr)  # noqa: T201 - the output
-    trace = trace.select(task=options.task, run=options.run)
+    trace = trace.select(task=options.task, run=options.run, thread=options.thread)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal whose encoding lacks a character gets a question mark instead of an error.
         sys.stdout.reconfigure(errors="replace")
@@ -79,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--task", metavar="T", help="only this task")
     parser.add_argument("--run", metavar="R", help="only the run whose id begins so")
+    parser.add_argument(
+        "--thread", metavar="ID", help="only the runs of this thread, by either of its ids"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--events", action="store_true", help="one line per event instead of the timeline"

@@ -35,20 +35,28 @@ class Trace:
     problems: tuple[str, ...] = ()
     """Parts that were left out and why, for a person."""
 
-    def select(self, *, task: str | None = None, run: str | None = None) -> "Trace":
-        """Return the trace of one task or run; events that belong to no task are kept.
+    def select(
+        self, *, task: str | None = None, run: str | None = None, thread: str | None = None
+    ) -> "Trace":
+        """Return the trace of one task, run or thread; events that belong to no task are kept.
 
         Args:
             task: Id of a task.
             run: Id of a run, or its beginning.
+            thread: Id of a thread, the caller's or asyncguard's.
 
         Raises:
-            CallerError: The trace has no such task or run.
+            CallerError: The trace has no such task, run or thread.
         """
         rows = self.rows
+        if thread is not None:
+            rows = tuple(row for row in rows if thread in (row["thread_id"], row["thread"]))
+            threads = [row["thread_id"] or row["thread"] for row in self.rows]
+            _expect(bool(rows), "thread", thread, threads)
         if run is not None:
+            known = [row["run"] for row in rows]
             rows = tuple(row for row in rows if row["run"].startswith(run))
-            _expect(bool(rows), "run", run, [row["run"] for row in self.rows])
+            _expect(bool(rows), "run", run, known)
         if task is not None:
             known = [row["task"] for row in rows if "task" in row]
             _expect(task in known, "task", task, known)

@@ -1,3 +1,4 @@
+import asyncio
 import base64
 import http.client
 import json
@@ -145,6 +146,31 @@ def test_calls_stand_in_the_turn_that_made_them(tmp_path: Path) -> None:
         ("run", 2, "turn 2"),
         ("call", 2, "look#2"),
         ("run", 3, "turn 3"),
+    ]
+
+
+def test_a_run_that_waits_for_calls_was_not_nudged(tmp_path: Path) -> None:
+    """Both verdicts take a text for too early; only one sends the model a reminder."""
+
+    @guarded(effect="pure")
+    async def look(place: str) -> str:
+        """Look at a place."""
+        await asyncio.sleep(5)
+        return f"{place}: 4 rooms"
+
+    path = tmp_path / "run.jsonl"
+    with TraceFile(path) as trace:
+        model = ScriptedChatModel(
+            [calls(("look", {"place": "Roma", "task_id": "a"})), *["Done."] * 6]
+        )
+        agent = build_agent(model, [look], ports=Ports(observers=[trace]))
+        tasks = [{"id": "a", "goal": "Look at Roma."}, {"id": "b", "goal": "Look at Ostia."}]
+        run_virtual(agent.ainvoke({"tasks": tasks}))
+    (group,) = read_content(path).groups
+    judged = [item for item in group.items if item.name.startswith("completion")]
+    assert [(item.name, item.status, item.flags) for item in judged[:2]] == [
+        ("completion: wait", "waited", ["waited"]),
+        ("completion: nudge", "nudged", ["nudged"]),
     ]
 
 
@@ -320,6 +346,35 @@ def test_a_run_is_shown_under_the_callers_id_of_its_thread(tmp_path: Path) -> No
     assert main(["view", str(path)]) == 0
     found = groups_of(path.with_suffix(".html"))["groups"]
     assert [dict(each["facts"])["thread"] for each in found] == ["order 42", "0ff1"]
+
+
+def test_the_runs_of_one_thread_can_be_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By either id of the thread, in the page, in what it follows, and in the timeline."""
+    path = tmp_path / "two.jsonl"
+    with TraceFile(path, wall=lambda: 0.0) as trace:
+        Story(trace, thread="5e55", thread_id="order 42").begin("r1")
+        Story(trace, thread="0ff1").begin("r2")
+    for thread, run in (("order 42", "r1"), ("5e55", "r1"), ("0ff1", "r2")):
+        assert main(["view", str(path), "--thread", thread]) == 0
+        assert [each[0] for each in groups_of(path.with_suffix(".html"))["index"]] == [run]
+        with Follower(path, thread=thread) as follower:
+            assert [group.id for group in follower.content()[1].groups] == [run]
+        capsys.readouterr()
+        assert main(["trace", str(path), "--thread", thread, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert [each["run"] for each in shown["runs"]] == [run]
+    assert main(["view", str(path), "--thread", "order 43"]) == 1
+    assert "no thread 'order 43'; it has: order 42, 0ff1." in capsys.readouterr().err
+
+
+def test_episodes_are_not_chosen_by_thread(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They have none, and the error says by what they are chosen."""
+    assert main(["view", str(played), "--thread", "t"]) == 1
+    assert "choose by --only" in capsys.readouterr().err
 
 
 def test_what_the_file_says_is_never_markup(tmp_path: Path) -> None:

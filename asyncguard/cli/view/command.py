@@ -33,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
         The exit code.
 
     Raises:
+        CallerError: The trace has no such thread.
         TraceError: The trace is unusable.
         ViewError: The file is unusable, or the page cannot be written or served.
     """
@@ -40,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if options.follow and options.out is not None:
         parser.error("--out writes the page once, and --follow serves it; give one of them")
-    content = read_content(options.file).select(options.only)
+    content = read_content(options.file, thread=options.thread).select(options.only)
     for problem in content.problems:
         print(f"asyncguard: {problem}", file=sys.stderr)  # noqa: T201 - the output
     if options.follow:
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add("file", metavar="FILE", type=Path, help="a file that TraceFile or `bench run` wrote")
     add("--out", metavar="PAGE", type=Path, help="where the page goes; FILE with .html by default")
     add("--only", metavar="ID", help="only runs or episodes whose id begins so")
+    add("--thread", metavar="ID", help="only runs of this thread, by either of its ids")
     add("--open", action="store_true", help="open it in a browser")
     add("--follow", action="store_true", help="serve it on this machine, and read on as it grows")
     add(
@@ -103,7 +105,9 @@ def _write(out: Path, text: str) -> None:
 
 
 def _follow(options: argparse.Namespace) -> int:
-    with Follower(options.file, only=options.only, port=options.port) as follower:
+    with Follower(
+        options.file, only=options.only, thread=options.thread, port=options.port
+    ) as follower:
         print(f"{follower.url} shows {options.file}; Ctrl-C ends it.", flush=True)  # noqa: T201
         if options.open:
             _open(follower.url)

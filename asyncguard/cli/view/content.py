@@ -9,10 +9,15 @@ from asyncguard.cli.view.traces import content_of_trace
 from asyncguard.observability.trace import read_trace
 
 
-def read_content(path: Path) -> Content:
+def read_content(path: Path, *, thread: str | None = None) -> Content:
     """Read a trace, or a file of episodes; its first line says which.
 
+    Args:
+        path: The file.
+        thread: Id of a thread, the caller's or asyncguard's; its runs alone are read.
+
     Raises:
+        CallerError: The trace has no such thread.
         TraceError: A trace is damaged.
         ViewError: The file cannot be read, or its episodes are damaged.
     """
@@ -27,5 +32,7 @@ def read_content(path: Path) -> Content:
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict) and is_episode_line(value):
+        if thread is not None:
+            raise ViewError(f"{path} holds episodes, which have no threads; choose by --only.")
         return content_of_episodes(path, lines)
-    return content_of_trace(read_trace(path))
+    return content_of_trace(read_trace(path).select(thread=thread))

@@ -24,12 +24,15 @@ _HOST = "127.0.0.1"
 class Follower:
     """Serves the page of a file that grows; a context manager that closes the socket."""
 
-    def __init__(self, path: Path, *, only: str | None = None, port: int = 0) -> None:
+    def __init__(
+        self, path: Path, *, only: str | None = None, thread: str | None = None, port: int = 0
+    ) -> None:
         """Listen.
 
         Args:
             path: The file.
             only: Beginning of the ids of runs or episodes to show.
+            thread: Id of the thread whose runs to show.
             port: Port, or 0 for any that is free.
 
         Raises:
@@ -37,6 +40,7 @@ class Follower:
         """
         self.path = path
         self._only = only
+        self._thread = thread
         self._lock = threading.Lock()
         self._read: tuple[str, Content] | None = None
         """Version and content of the file as it was read last."""
@@ -85,7 +89,8 @@ class Follower:
             except OSError as error:
                 raise ViewError(f"{self.path} cannot be read: {error.strerror}.") from error
             if self._read is None or self._read[0] != version:
-                self._read = version, read_content(self.path).select(self._only)
+                content = read_content(self.path, thread=self._thread)
+                self._read = version, content.select(self._only)
             return self._read
 
     def __enter__(self) -> Self:

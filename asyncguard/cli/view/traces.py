@@ -158,8 +158,8 @@ class _Run:
         item.steps.append((self._time(row), item.name, _why(row)))
         item.line = _why(row)
         if kind == "completion_judged" and row["verdict"] != "end":
-            item.flag("nudged")
-            item.status = "nudged"
+            item.status = {"wait": "waited", "nudge": "nudged"}[row["verdict"]]
+            item.flag(item.status)
         own = self.made.get(row["message_id"], []) if kind == "turn_taken" else []
         for call in own:
             call.end = self.turn if call.end == call.column else call.end

@@ -33,13 +33,17 @@ export function textOf(content: Content | null): string {
 /** Cards as the state holds them: what is known after a reload. */
 function storedCards(messages: Message[]): Record<string, Card> {
   const cards: Record<string, Card> = {};
+  const own: Record<string, string | undefined> = {}; // calls of the runtime, with NewsStyle.PAIR
   for (const message of messages) {
     const mark = markOf(message);
-    if (message.type === "tool") {
+    if (mark.kind === "pair" && message.type === "ai") {
+      message.tool_calls?.forEach((call, n) => (own[call.id ?? ""] = mark.tool_call_ids?.[n]));
+    } else if (message.type === "tool") {
       const noted = mark.kind === "placeholder" || mark.kind === "not_executed";
       const state = (noted && mark.state) || (message.status === "error" ? "failed" : "done");
       const [reason, content] = noted ? [textOf(message.content), null] : ["", message.content];
-      cards[message.tool_call_id] = { state, guard: mark.guard ?? "", reason, late: false, content };
+      const answers = own[message.tool_call_id];
+      cards[answers ?? message.tool_call_id] = { state, guard: mark.guard ?? "", reason, late: Boolean(answers), content };
     } else if (mark.kind === "results") {
       const parts = [...textOf(message.content).matchAll(/<(result-\S+) [^\n]*>\n([^]*?)\n<\/\1>/g)];
       mark.tool_call_ids?.forEach((id, n) => {

@@ -67,7 +67,7 @@ async def choose() -> str:
 
 def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
     """Answer by the scene that the user's last message names."""
-    at = max(n for n, each in enumerate(messages) if _is_users(each))
+    at = max(n for n, each in enumerate(messages) if _names_a_scene(each))
     scene, since = messages[at].text, messages[at + 1 :]
     begun = any(isinstance(each, AIMessage) for each in since)
     told = " ".join(each.text for each in since)
@@ -82,10 +82,12 @@ def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
     return _FIRST[next(name for name in _FIRST if name in scene)]
 
 
-def _is_users(message: AnyMessage) -> bool:
-    """Return True for the user's words and goals, not for results and reminders."""
+def _names_a_scene(message: AnyMessage) -> bool:
+    """Return True for the user's words and goals, not for results and reminders of the runtime."""
     kind = message.additional_kwargs.get("lc_data", {}).get("kind")
-    return isinstance(message, HumanMessage) and kind in (None, "tasks")
+    names = (*_FIRST, "nights", "idle", "fault")
+    said = isinstance(message, HumanMessage) and kind in (None, "tasks")
+    return said and any(name in message.text for name in names)
 
 
 def _report(scene: str, told: str) -> Step:

@@ -24,7 +24,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=AGENTS)
+@pytest.fixture(params=(*AGENTS, "state_machine_pair"))
 def tab(
     request: pytest.FixtureRequest, browser: Any, package: Path, server: Server
 ) -> Iterator[Tab]:
@@ -81,7 +81,9 @@ def test_cards_complete_and_say_why_they_were_held_back(tab: Tab) -> None:
     assert "<result-" not in tab.page.locator("main").inner_text()
     tab.page.reload()
     tab.page.get_by_text("Sun, and Hotel Mira.").wait_for()
-    assert card(tab, "hotel", "done").locator("pre").inner_text() == "Hotel Mira in Rome"
+    again = card(tab, "hotel", "done")
+    assert again.locator("pre").inner_text() == "Hotel Mira in Rome"
+    assert again.locator(".state").inner_text() == "done, late"
     assert "weather needs city" in card(tab, "weather", "rejected").inner_text()
 
 
