@@ -84,7 +84,8 @@ def _say(options: Namespace, tally: Tally, *, asked: int, played: int, failed: i
     if figures:
         out.print(table(COLUMNS, map(cells, figures)))
     out.print(
-        f"{played} episodes added to {options.out}; score it: asyncguard bench score {options.out}"
+        f"{played} episodes added to {options.out}; score it: asyncguard bench score {options.out}; "
+        f"page: asyncguard bench report {options.out}"
     )
 
 
