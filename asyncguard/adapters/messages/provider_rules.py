@@ -13,6 +13,7 @@ from langchain_core.messages import (
 )
 
 from asyncguard.adapters.messages.markers import is_pair, is_results
+from asyncguard.adapters.messages.native_calls import as_outputs, stays_open
 from asyncguard.adapters.messages.parse import call_id_of, names_call
 from asyncguard.adapters.messages.sanitize import plain_content
 from asyncguard.adapters.messages.tags import without
@@ -37,6 +38,9 @@ _SENDS_UNREADABLE = frozenset({"openai", "azure", "anthropic", "mistral", "mistr
 Not all of them do so for a message of content blocks.
 """
 
+_ASYNCHRONOUS = frozenset({"openai", "azure"})
+"""Providers whose models may mark a call as asynchronous; see ``native_calls``."""
+
 BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
 
@@ -48,9 +52,18 @@ def append_adapted(
 
     It never changes earlier entries of ``sent``, so the prefix of a request stays the same.
     """
-    if isinstance(message, ToolMessage) and _is_answered(sent, message.tool_call_id):
+    if isinstance(message, ToolMessage) and (
+        _is_answered(sent, message.tool_call_id)
+        or (provider in _ASYNCHRONOUS and stays_open(message, sent))
+    ):
         return
     message = _encodable(message)
+    if isinstance(message, HumanMessage) and provider in _ASYNCHRONOUS:
+        outputs, rest = as_outputs(message, sent, nonce)
+        sent += outputs
+        if rest is None:
+            return
+        message = rest
     before = sent[-1] if sent else None
     if isinstance(message, AIMessage):
         if _silent(message):

@@ -166,5 +166,7 @@ def shown_tools(
             }
             schema["properties"] = {argument: task, **properties}
             schema["required"] = [argument, *schema.get("required", [])]
-        shown.append({"type": "function", "function": function})
+        # OpenAI's asynchronous calls: LangChain passes the field on from a tool, and from here.
+        native = {"async": True} if (tool.extras or {}).get("async") is True else {}
+        shown.append({"type": "function", "function": function, **native})
     return shown
