@@ -1,9 +1,9 @@
 """Late results in the form of a provider whose models go on before a call is answered.
 
-A function tool that is offered to OpenAI's Responses API with ``async`` may be answered in any later
-request, by the id of its call; the API marks the calls that it makes of it. To such a call the
-placeholder is not sent, and its late result is sent as its output. The stored history has both as
-for any other call, so another provider can go on with it.
+A function tool that is offered to OpenAI's Responses API with ``async`` may be answered in any
+later request, by the id of its call; the API marks the calls that it makes of it. To such a call
+the placeholder is not sent, and its late result is sent as its output. The stored history has both
+as for any other call, so another provider can go on with it.
 """
 
 import re
