@@ -1,22 +1,24 @@
 """Application version: which workers may run the calls of which agents."""
 
 import hashlib
-import re
 from collections.abc import Mapping
-from importlib.metadata import version
 
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.tool_spec import ToolSpec
 
-_RELEASE = re.compile(r"\d+(\.\d+)?")
+_SINCE = "0.1"
+"""First release whose workers can take the calls of this one.
+
+Raise it only when the form of a queued call changes: workers of another one leave such calls alone.
+"""
 
 
 def version_of(specs: Mapping[str, ToolSpec]) -> str:
-    """Return the version of a list of tools: asyncguard's own, and a hash of the agreed facts.
+    """Return the version of a list of tools: that of the queue, and a hash of the agreed facts.
 
     Agent and worker have to agree on names, parameters, effects and key arguments. The code of a
-    tool does not count:
-    correcting a fault in it strands no waiting call.
+    tool does not count, nor does the release of asyncguard: neither a mended fault nor an update
+    strands a waiting call.
 
     Args:
         specs: Declarations by name.
@@ -26,5 +28,4 @@ def version_of(specs: Mapping[str, ToolSpec]) -> str:
         for name, spec in sorted(specs.items())
     ]
     digest = hashlib.sha256(canonical_json(agreed).encode("utf-8", "surrogatepass")).hexdigest()
-    release = _RELEASE.match(version("asyncguard"))
-    return f"asyncguard-{release.group() if release else '0'}-{digest[:12]}"
+    return f"asyncguard-{_SINCE}-{digest[:12]}"

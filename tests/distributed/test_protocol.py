@@ -103,7 +103,8 @@ def test_arguments_that_are_no_json_stay_here() -> None:
 def test_the_version_follows_from_what_is_agreed_on_and_from_nothing_else() -> None:
     """Order, code and descriptions of tools do not matter; names, parameters, effects and key arguments do."""
     assert application_version(shop.TOOLS) == application_version(list(reversed(shop.TOOLS)))
-    assert re.fullmatch(r"asyncguard-\d+\.\d+-[0-9a-f]{12}", application_version(shop.TOOLS))
+    # Not the installed release: calls that 0.1 left in a queue are taken after an update.
+    assert re.fullmatch(r"asyncguard-0\.1-[0-9a-f]{12}", application_version(shop.TOOLS))
     base = {
         "name": "a",
         "parameters": {"type": "object"},
