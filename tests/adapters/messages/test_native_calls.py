@@ -162,7 +162,7 @@ def test_what_is_not_a_result_of_an_open_call_stays_a_message(message: HumanMess
 
 
 def test_a_call_is_answered_once_and_another_provider_is_sent_what_is_stored() -> None:
-    """A second result is no second output; a history may go on with a provider that knows no such calls."""
+    """A second result is not an output again; a history may go on with a provider without such calls."""
     late = news(result("c1", "mine"), "c1")
     assert [type(each) for each in sent_of(late, late)[-2:]] == [ToolMessage, HumanMessage]
     assert [each.type for each in sent_of(late, provider="anthropic")] == ["tool", "tool", "human"]
