@@ -1,4 +1,4 @@
-"""What observers may follow beside events: requests to the model, and how LangGraph ended a run."""
+"""Requests to the model, and how LangGraph ended a run: followed by observers beside events."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

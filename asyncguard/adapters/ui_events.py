@@ -30,7 +30,7 @@ _NEVER_RUN = (CallState.SQUASHED, CallState.CANCELLED)
 
 
 class TextEvent(TypedDict):
-    """What has become of a text of the model that was streamed, or stands in the messages.
+    """Verdict on a text of the model that was streamed, or stands in the messages.
 
     A text that no event names is to be shown as it is.
     """

@@ -55,7 +55,7 @@ _WASTE = 1.15
 
 
 class TablesError(BenchmarkError):
-    """What tables of the document show could not be played."""
+    """An episode that tables of the document show could not be played."""
 
 
 def execute(options: Namespace) -> int:

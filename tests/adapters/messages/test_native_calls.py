@@ -104,7 +104,7 @@ def result(call_id: str, text: str, nonce: str = "n") -> str:
 
 
 def sent_of(*messages: Any, provider: str = "openai") -> list[Any]:
-    """What is sent of a history that begins with two calls, of which `c1` is asynchronous."""
+    """Return what is sent of a history that begins with two calls, of which `c1` is asynchronous."""
     block = {"type": "function_call", "call_id": "c1", "name": "slow", "arguments": "{}"}
     made = [{"name": "slow", "args": {}, "id": name, "type": "tool_call"} for name in ("c1", "c2")]
     model = AIMessage([{**block, "async": True}, {**block, "call_id": "c2"}], tool_calls=made)

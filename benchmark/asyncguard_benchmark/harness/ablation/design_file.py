@@ -150,7 +150,7 @@ class TableSet(StrictModel):
 
 
 class FrozenDesign(StrictModel):
-    """What every design says, and the digests of the files that it was frozen with."""
+    """Fields of every design, and the digests of the files that it was frozen with."""
 
     format: int = 1
     about: str

@@ -28,7 +28,7 @@ NEUTRAL = "I have nothing to add to what I said."
 
 @dataclass(kw_only=True)
 class Course:
-    """What has happened in a mission so far."""
+    """Course of a mission so far."""
 
     graph: GoldGraph
     clock: MessageClock

@@ -28,7 +28,7 @@ from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
 
 @dataclass(kw_only=True)
 class JointCourse:
-    """What has happened so far."""
+    """Course of a dialogue's missions so far."""
 
     gold: JointGold
     texts: Sequence[str]
