@@ -220,9 +220,13 @@ def test_the_tool_of_the_workers_has_no_effect() -> None:
 
 
 class FakeQueue:
-    """Plays what it is sent on threads of its own, the latest first, and counts what it was sent."""
+    """Plays what it is sent on threads of its own, the latest first, and counts what it was sent.
+
+    It is silent until the pool has asked once what the matter is.
+    """
 
     def __init__(self) -> None:
+        self.asked = threading.Event()
         self.heard_at = 0.0
         self.count = 0
         self.tidied = 0
@@ -240,6 +244,7 @@ class FakeQueue:
         return future
 
     def answer(self, batch: Sequence[tuple[Mapping[str, Any], "Future[str]"]]) -> None:
+        assert self.asked.wait(60)
         for arguments, future in batch:
             future.set_result(play_episodes(**json.loads(json.dumps(arguments))))
 
@@ -247,6 +252,7 @@ class FakeQueue:
         self.tidied += 1
 
     def trouble(self) -> str:
+        self.asked.set()
         if self.sent:
             batch, self.sent = self.sent, []
             self.answer(batch)
