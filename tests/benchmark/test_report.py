@@ -12,7 +12,7 @@ from asyncguard_benchmark import Regime, run_episode
 from asyncguard_benchmark.harness.ablation.findings import Interval
 from asyncguard_benchmark.harness.agents.plan import plan_of
 from asyncguard_benchmark.harness.agents.schedulers import OracleAgent
-from asyncguard_benchmark.harness.arms import ALL, LEAVE_ONE_OUT, NONE
+from asyncguard_benchmark.harness.arms import ALL, LEAVE_ONE_OUT, NONE, SHAM
 from asyncguard_benchmark.harness.campaign import Cell, Condition, play
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.registry import AgentSpec
@@ -32,6 +32,7 @@ from asyncguard_benchmark.harness.report.blocks import (
     Tone,
     axis_for,
 )
+from asyncguard_benchmark.harness.report.chapters.comparison import comparison
 from asyncguard_benchmark.harness.report.chapters.overview import overview
 from asyncguard_benchmark.harness.report.covering_arms import arms_told
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
@@ -56,7 +57,7 @@ from asyncguard_benchmark.suites.asynctool.agents.eager import EagerAgent
 from asyncguard_benchmark.suites.asynctool.agents.malformed import MalformedAgent
 from asyncguard_benchmark.suites.asynctool.agents.neglectful import NeglectfulAgent
 from tests.benchmark.builders import compose, gold, played
-from tests.benchmark.builders_findings import findings
+from tests.benchmark.builders_findings import effect, findings, study
 
 PAIR = compose("fs-01", "tb-01")
 
@@ -288,6 +289,16 @@ def test_every_part_of_the_findings_has_its_table() -> None:
         "Guard configurations",
     )
     assert [title for title in wanted if title not in found] == []
+
+
+@pytest.mark.parametrize(("error", "text"), [(1.2, "3.4"), (30.0, "27.6"), (120.0, "any")])
+def test_an_effect_beyond_every_scale_is_not_told_as_a_figure(error: float, text: str) -> None:
+    """An error so large that no difference of 100 points would be seen is said in a word."""
+    beside_sham = replace(effect(ALL, SHAM, 90.0), standard_error=error)
+    one = replace(study(), effects=(*study().effects, beside_sham))
+    table = comparison(replace(findings(), studies=(one,), pooled=()))
+    assert table is not None
+    assert [line[table.heads.index("could miss")] for line in table.lines] == [text]
 
 
 def test_every_figure_of_every_arm_is_said() -> None:

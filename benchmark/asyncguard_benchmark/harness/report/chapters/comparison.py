@@ -50,7 +50,7 @@ def comparison(findings: Findings) -> Table | None:
         lines=[(name(study.setup), *_cells(study)) for study in studies],
         plot=Plot(axis=axis_for(marks), unit="points of overall, all minus sham", marks=marks),
         note="imitated: refusals and reminders of the sham, of those of the guards. could miss: effects up to so many "
-        "points would have been missed in one of five repetitions or more.",
+        "points would have been missed in one of five repetitions or more; any: more than the 100 that there are.",
     )
 
 
@@ -61,9 +61,15 @@ def _cells(study: Study) -> tuple[str, ...]:
         *_said(sham),
         _said(study.effect(ALL, NONE))[0],
         imitated(study),
-        NO_DATA if effect is None else number(effect.least_seen),
+        _least_seen(effect),
         NO_DATA if effect is None else str(effect.pairs),
     )
+
+
+def _least_seen(effect: Effect | None) -> str:
+    if effect is None:
+        return NO_DATA
+    return "any" if effect.least_seen > 100 else number(effect.least_seen)
 
 
 def imitated(study: Study) -> str:
