@@ -24,12 +24,12 @@ from asyncguard_benchmark.harness.report.number_format import (
 )
 
 SIMULATED = """\
-Agents and tools are simulated, unless an agent's name is that of a model alone; `persona:MODEL` is simulated. A \
-simulated agent is a program with a symbolic plan: which tool comes next, and where each value comes from, but no \
-value of any result. It shows what a guard does to a known behaviour, not what a given model would score. Guesses \
-are plausible, often values that stand in the messages for something else, and sometimes right. Tools act on states \
-in memory; a delay is counted in messages of the agent, not in seconds. Real are the runtime, both front ends, every \
-guard, and the verdicts: they execute all calls again and believe no saved response."""
+Agents and tools are simulated, unless an agent's name is that of a model alone; one called persona:MODEL is \
+simulated, too. A simulated agent is a program with a symbolic plan: which tool comes next, and where each value \
+comes from, but no value of any result. It shows what a guard does to a known behaviour, not what a given model \
+would score. Guesses are plausible, often values that stand in the messages for something else, and sometimes right. \
+Tools act on states in memory; a delay is counted in messages of the agent, not in seconds. Real are the runtime, \
+both front ends, every guard, and the verdicts: they execute all calls again and believe no saved response."""
 
 ASKED = """\
 The model was really asked. Tools act on states in memory, tasks were written for the benchmark, and a delay is \
