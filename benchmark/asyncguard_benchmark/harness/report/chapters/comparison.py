@@ -50,7 +50,7 @@ def comparison(findings: Findings) -> Table | None:
         lines=[(name(study.setup), *_cells(study)) for study in studies],
         plot=Plot(axis=axis_for(marks), unit="points of overall, all minus sham", marks=marks),
         note="imitated: refusals and reminders of the sham, of those of the guards. could miss: effects up to so many "
-        "points would have been missed in one of five repetitions or more; any: more than the 100 that there are.",
+        "points would have been missed in one of five repetitions or more; any: even one of 100 points.",
     )
 
 
