@@ -244,7 +244,8 @@ class FakeQueue:
         return future
 
     def answer(self, batch: Sequence[tuple[Mapping[str, Any], "Future[str]"]]) -> None:
-        assert self.asked.wait(60)
+        # A pool that never asks is answered, too, so that its test fails and does not hang.
+        self.asked.wait(30)
         for arguments, future in batch:
             future.set_result(play_episodes(**json.loads(json.dumps(arguments))))
 
