@@ -251,6 +251,17 @@ def test_the_first_table_fits_a_screen() -> None:
     )
 
 
+def test_an_interval_that_tasks_make_wide_says_how_many_are_needed() -> None:
+    """Where pairs do not help, the tasks that do are a figure beside those that there are."""
+    wide = with_sham(-1.5, 6.0)
+    by_tasks = replace(
+        wide, effects=(replace(wide.effects[0], shared_error=2.9), *wide.effects[1:])
+    )
+    told = [Headline(name="forgetful", study=by_tasks, tasks=300)]
+    page = section(results([], headlines=told, reach=3.0), "Summary")
+    assert "about 1,200 tasks do, each in as many compositions, and there are 300." in page
+
+
 def test_a_sham_without_refusals_is_no_control() -> None:
     """Where it made less than half of the refusals the headline has no figure."""
     broken = Headline(name="eager", study=with_sham(80.0, 2.0, made=200))

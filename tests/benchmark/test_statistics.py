@@ -32,6 +32,7 @@ from asyncguard_benchmark.harness.statistics.power import (
     least_seen,
     observations_needed,
     shared_part,
+    tasks_needed,
 )
 from asyncguard_benchmark.harness.statistics.repeats import mean_pass_hat, pass_hat
 
@@ -448,3 +449,18 @@ def test_more_compositions_of_the_same_tasks_help_to_a_point() -> None:
         observations_needed(3000, error=error, shared=shared, reach=reach, wanted=reach / 3) is None
     )
     assert observations_needed(3000, error=error, shared=shared, reach=reach, wanted=reach) == 3000
+
+
+def test_so_many_tasks_bring_the_width() -> None:
+    """Tasks that differ make the interval as wide as they are few: with the number that is said it is as wanted."""
+    random = Random(16)
+
+    def reach(tasks: int) -> float:
+        own = compositions(random, tasks, 8 * tasks)
+        estimate = mean_of(clustered(random, own, 2.0), own)
+        return estimate.interval.high - estimate.value
+
+    found = reach(150)
+    needed = tasks_needed(150, reach=found, wanted=found / 2)
+    assert needed == 600
+    assert reach(needed) == pytest.approx(found / 2, rel=0.2)

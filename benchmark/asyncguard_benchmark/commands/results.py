@@ -182,6 +182,7 @@ def _headline(wanted: Headline, found: dict[str, Findings]) -> told.Headline:
         name=wanted.name,
         study=told.study_in(found[wanted.block], wanted.agent),
         band=told.band_of(found[wanted.band], wanted.agent) if wanted.band else None,
+        tasks=found[wanted.block].settings.sources,
     )
 
 

@@ -14,6 +14,7 @@ from asyncguard_benchmark.harness.arms import ALL, CONTENT, FEATURES, NONE, SHAM
 from asyncguard_benchmark.harness.report.chapters.comparison import compared, imitated
 from asyncguard_benchmark.harness.report.forest import ForestRow, forest
 from asyncguard_benchmark.harness.report.result_cells import Line, Part, difference_of, span
+from asyncguard_benchmark.harness.statistics.power import tasks_needed
 
 WIDE = "*"
 """Marks an interval that reaches farther than the design wants."""
@@ -30,6 +31,8 @@ class Headline:
     study: Study | None = None
     band: ComplianceSweep | None = None
     """The same agent at several rates of compliance."""
+    tasks: int | None = None
+    """Different tasks of its compositions, where that is known."""
     note: str = ""
     """Reason that there is no figure."""
 
@@ -59,6 +62,7 @@ def of_findings(found: Sequence[Findings]) -> list[Headline]:
             name=f"{study.setup.agent}, {study.setup.player}",
             study=study,
             band=band_of(each, study.setup.agent),
+            tasks=each.settings.sources,
         )
         for each in found
         for study in compared(each)
@@ -139,7 +143,7 @@ def sentences(headlines: Sequence[Headline], reach: float) -> Iterator[str]:
         )
     for each, effect in known:
         if effect.reach > reach:
-            yield f"**{each.name}**: the interval reaches ± {effect.reach:.1f} points. {_remedy(effect, reach)}"
+            yield f"**{each.name}**: the interval reaches ± {effect.reach:.1f} points. {_remedy(each, effect, reach)}"
     missing = [
         f"{each.name} ({each.note})" for each in headlines if each.effect is None and each.note
     ]
@@ -151,11 +155,21 @@ def _is_zero(effect: Effect) -> bool:
     return effect.difference.low <= 0 <= effect.difference.high
 
 
-def _remedy(effect: Effect, reach: float) -> str:
+def _remedy(headline: Headline, effect: Effect, reach: float) -> str:
     needed = effect.pairs_needed(reach)
     if needed is None:
-        return f"By these pairs, more compositions of the same tasks do not bring it to ± {reach:g}; more tasks do."
+        return (
+            f"By these pairs, more compositions of the same tasks do not bring it to ± {reach:g}; "
+            f"{_more_tasks(headline.tasks, effect, reach)}."
+        )
     return f"About {needed:,} pairs bring it to ± {reach:g}; there are {effect.pairs:,}."
+
+
+def _more_tasks(tasks: int | None, effect: Effect, reach: float) -> str:
+    if tasks is None:
+        return "more tasks do"
+    needed = tasks_needed(tasks, reach=effect.reach, wanted=reach)
+    return f"about {needed:,} tasks do, each in as many compositions, and there are {tasks:,}"
 
 
 def picture(headlines: Sequence[Headline]) -> str:

@@ -40,6 +40,20 @@ def observations_needed(
     return ceil(count * (error**2 - shared**2) / bound) if bound > 0 else None
 
 
+def tasks_needed(tasks: int, *, reach: float, wanted: float) -> int:
+    """Return the tasks at which the 95 % interval reaches no farther than wanted, each in as many compositions.
+
+    What tasks add to the variance falls with their number, as that of compositions does with theirs. It holds for tasks
+    drawn from where these were drawn.
+
+    Args:
+        tasks: Different tasks of the compositions that there are.
+        reach: Half of the width of their 95 % interval.
+        wanted: The same as it should be.
+    """
+    return ceil(tasks * (reach / wanted) ** 2)
+
+
 def shared_part(error: float, own: float) -> float:
     """Return the part of a standard error that is left if that of separate compositions is taken away."""
     return sqrt(max(0.0, error**2 - own**2))

@@ -118,7 +118,10 @@ def _headline(
     wanted: MissionHeadline, found: Mapping[str, Findings], design: MissionDesign
 ) -> told.Headline:
     name = study_name(wanted.agent, design.block(wanted.block).challenge)
-    return told.Headline(name=wanted.name, study=told.study_in(found[wanted.block], name))
+    played = found[wanted.block]
+    return told.Headline(
+        name=wanted.name, study=told.study_in(played, name), tasks=played.settings.sources
+    )
 
 
 def _beside_none(found: Mapping[str, Findings]) -> Table:
