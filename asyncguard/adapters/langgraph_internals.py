@@ -206,10 +206,30 @@ def newest_of(run: Run) -> str:
 def storing(run: Run) -> Any:
     """Return the future of the newest checkpoint that a run has put, ``None`` without one.
 
-    Why: with durability ``async`` nothing else tells that a checkpoint could not be stored. Without
-    it the error is reported as a time-out.
+    Why: with durability ``async`` nothing else tells when a checkpoint is stored, or that it could
+    not be. Without it the saver is asked again and again, and the error is reported as a time-out.
     """
     return getattr(run, "_put_checkpoint_fut", None)
+
+
+def storing_of(config: RunnableConfig, namespace: str, checkpoint: str) -> Any:
+    """Return the future of storing a checkpoint that a node stands on.
+
+    Args:
+        config: Of the node.
+        namespace: Of the checkpoint; see :data:`CHECKPOINTS`.
+        checkpoint: Its id.
+
+    Returns:
+        A future of a thread pool or of any event loop; ``None`` if no run around the node has put
+        that checkpoint, as after a resume.
+    """
+    run = run_of(config)
+    while run is not None:
+        if namespace_of_run(run) == namespace and newest_of(run) == checkpoint:
+            return storing(run)
+        run = run_of(run.config)  # of the graph around it
+    return None
 
 
 def storing_error(config: RunnableConfig) -> BaseException | None:

@@ -11,18 +11,16 @@ _BASE = "create_agent:SAVED"
 
 # Limits on the ratio to _BASE at the long run: time, then bytes.
 _TIME_LIMITS = {
-    "guarded_graph:GRAPH_SAVED": 0.5,
-    "guarded_graph:GRAPH_JOURNALED": 0.5,
+    "guarded_graph:GRAPH_SAVED": 0.35,
+    "guarded_middleware:GUARDED_SAVED": 1.2,
     "guarded_middleware:GUARDED_DELTA": 1.0,
     "guarded_middleware:GUARDED_JOURNALED": 1.0,
-    "guarded_middleware:GUARDED_SYNC_JOURNALED": 1.0,
 }
 _BYTE_LIMITS = {
-    "guarded_graph:GRAPH_SAVED": 0.025,
-    "guarded_graph:GRAPH_JOURNALED": 0.025,
-    "guarded_middleware:GUARDED_DELTA": 1.0,
-    "guarded_middleware:GUARDED_JOURNALED": 1.0,
-    "guarded_middleware:GUARDED_SYNC_JOURNALED": 1.0,
+    "guarded_graph:GRAPH_SAVED": 0.05,
+    "guarded_middleware:GUARDED_SAVED": 1.1,
+    "guarded_middleware:GUARDED_DELTA": 0.1,
+    "guarded_middleware:GUARDED_JOURNALED": 0.1,
 }
 # Limits on a peer's ratio to itself: a constant price per step, and bytes in proportion to the steps.
 _OWN_TIME_LIMITS = dict.fromkeys(
@@ -37,15 +35,14 @@ _PART = 4
 PEERS = (
     Entry(peer="create_agent:PLAIN"),
     Entry(peer=_BASE),
-    Entry(peer="create_agent:DELTA"),
+    Entry(peer="create_agent:DELTA", reference=_BASE),
+    Entry(peer="deep_agent:SAVED", reference=_BASE),
     Entry(peer="guarded_graph:GRAPH"),
-    Entry(peer="guarded_graph:GRAPH_SAVED"),
-    Entry(peer="guarded_graph:GRAPH_JOURNALED"),
-    Entry(peer="guarded_middleware:GUARDED_SAVED"),
-    Entry(peer="guarded_middleware:GUARDED_DELTA"),
-    Entry(peer="guarded_middleware:GUARDED_JOURNALED"),
-    Entry(peer="guarded_middleware:GUARDED_SYNC"),
-    Entry(peer="guarded_middleware:GUARDED_SYNC_JOURNALED"),
+    Entry(peer="guarded_graph:GRAPH_SAVED", reference=_BASE),
+    Entry(peer="guarded_graph:GRAPH_JOURNALED", reference=_BASE),
+    Entry(peer="guarded_middleware:GUARDED_SAVED", reference=_BASE),
+    Entry(peer="guarded_middleware:GUARDED_DELTA", reference=_BASE),
+    Entry(peer="guarded_middleware:GUARDED_JOURNALED", reference=_BASE),
 )
 
 

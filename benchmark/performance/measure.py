@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import math
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from asyncguard_benchmark.harness.statistics.estimates import t_quantile
 from peers import Peer
 from script import Script
 
@@ -32,14 +35,44 @@ class UnsoundRunError(Exception):
 
 
 def interleaved(
-    subjects: Sequence[T], run: Callable[[T], Sample], *, repeats: int
+    subjects: Sequence[T],
+    run: Callable[[T], Sample],
+    *,
+    repeats: int,
+    enough: Callable[[Sequence[Sequence[Sample]]], bool] = lambda _: False,
 ) -> list[list[Sample]]:
-    """Run every subject once per round and return the samples of each, in the order of `subjects`."""
+    """Run every subject once per round and return the samples of each, in the order of `subjects`.
+
+    Args:
+        subjects: What is run.
+        run: Runs one of them once.
+        repeats: Rounds at most.
+        enough: Told the samples after each round; with True that round is the last.
+    """
     samples: list[list[Sample]] = [[] for _ in subjects]
     for _ in range(repeats):
         for subject, row in zip(subjects, samples, strict=True):
             row.append(run(subject))
+        if enough(samples):
+            break
     return samples
+
+
+def seconds(samples: Sequence[Sample]) -> list[float]:
+    """Return the seconds of each."""
+    return [sample.seconds for sample in samples]
+
+
+def uncertainty(values: Sequence[float], references: Sequence[float]) -> float:
+    """Return half of the 95 % interval of a ratio, as a share of it; infinite for less than two rounds.
+
+    Rounds are taken for independent, and the logarithm of the quotient for normal.
+    """
+    if len(values) < 2:
+        return math.inf
+    quotients = [math.log(value / base) for value, base in zip(values, references, strict=True)]
+    error = statistics.stdev(quotients) / math.sqrt(len(quotients))
+    return math.expm1(t_quantile(len(quotients) - 1) * error)
 
 
 def timed_run(peer: Peer, *, steps: int) -> Sample:

@@ -6,10 +6,13 @@ The sections are
   growth    time and stored bytes of a long run against a short one, journal included
   makespan  tasks with chained slow calls against the critical path, beside a barrier and one task after the other
   ledger    one operation on the record of calls with 10,000 pending against 100
+  load      200 threads of one agent at once: the slowest hundredth, and what many threads leave in the process
   startup   `asyncguard --help` beside what importing the frameworks costs
 
 Every figure is a median over rounds in which each subject runs once (A B C, A B C, ...); a ratio is the median over
-the rounds of the quotient with the reference of the same round. Stores lie in the folder for temporary files: set
+the rounds of the quotient with the reference of the same round, with the lowest and highest beside it. A contest ends
+before its last round when all its ratios are known to 5 % (--precision). Targets are ratios, so that a slow machine
+neither hides nor feigns a cost. Stores lie in the folder for temporary files: set
 TMPDIR to a disk, as in memory a flush costs nothing. `make performance` installs all the runtimes; one that is
 missing loses its rows.
 """
@@ -20,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import growth
 import ledger
+import load
 import makespan
 import startup
 import steps
@@ -31,18 +35,43 @@ SECTIONS: Mapping[str, Callable[[Settings], list[Row]]] = {
     "growth": growth.measure,
     "makespan": makespan.measure,
     "ledger": ledger.measure,
+    "load": load.measure,
     "startup": startup.measure,
+}
+
+FULL: Mapping[str, int] = {
+    "repeats": 5,
+    "steps": 50,
+    "long_steps": 400,
+    "seeds": 3,
+    "threads": 2000,
+}
+QUICK: Mapping[str, int] = {
+    "repeats": 2,
+    "steps": 20,
+    "long_steps": 100,
+    "seeds": 1,
+    "threads": 400,
+}
+_UNITS = {
+    "repeats": "rounds per figure at most",
+    "steps": "tool calls of a short run",
+    "long_steps": "tool calls of a long run",
+    "seeds": "drawn latencies per case",
+    "threads": "threads whose leavings are counted",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 if `--check` was given and a target was missed."""
     options = _parser().parse_args(arguments)
+    amounts = QUICK if options.quick else FULL
     settings = Settings(
-        repeats=options.repeats,
-        steps=options.steps,
-        long_steps=options.long_steps,
-        seeds=options.seeds,
+        **{
+            name: amount if getattr(options, name) is None else getattr(options, name)
+            for name, amount in amounts.items()
+        },
+        precision=options.precision,
         note=lambda line: print(line, file=sys.stderr, flush=True),
     )
     rows = [row for name in options.sections or SECTIONS for row in SECTIONS[name](settings)]
@@ -62,18 +91,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "sections", nargs="*", type=_section, metavar="SECTION", help=f"{', '.join(SECTIONS)} (all)"
     )
+    for name, unit in _UNITS.items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=_positive,
+            metavar="N",
+            help=f"{unit} ({FULL[name]}; with --quick {QUICK[name]})",
+        )
     parser.add_argument(
-        "--repeats", type=_positive, default=5, metavar="N", help="rounds per figure (5)"
+        "--precision",
+        type=_share,
+        default=0.05,
+        metavar="SHARE",
+        help="end a contest when its ratios are known so well (0.05); 0 plays all rounds",
     )
-    parser.add_argument(
-        "--steps", type=_positive, default=50, metavar="N", help="tool calls of a short run (50)"
-    )
-    parser.add_argument(
-        "--long-steps", type=_positive, default=800, metavar="N", help="of a long run (800)"
-    )
-    parser.add_argument(
-        "--seeds", type=_positive, default=5, metavar="N", help="drawn latencies per case (5)"
-    )
+    parser.add_argument("--quick", action="store_true", help="a minute or two: smaller amounts")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     return parser
@@ -83,6 +115,13 @@ def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 1:
+        raise argparse.ArgumentTypeError("must be 0 or more, and less than 1")
     return number
 
 

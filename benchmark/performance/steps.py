@@ -18,18 +18,22 @@ VOLATILE = (
     Entry(peer="guarded_middleware:EMPTY_HOOKS", reference=_BASE),
     Entry(peer="pydantic_agent:AGENT", reference=_BASE),
     Entry(peer="openai_agents:AGENT", reference=_BASE),
-    Entry(peer="guarded_graph:GRAPH", reference=_BASE, limit=1.0),
-    Entry(peer="guarded_middleware:GUARDED", reference="guarded_middleware:EMPTY_HOOKS", limit=1.1),
+    Entry(peer="deep_agent:AGENT", reference=_BASE),
+    Entry(peer="guarded_graph:GRAPH", reference=_BASE, limit=0.8),
+    Entry(
+        peer="guarded_middleware:GUARDED", reference="guarded_middleware:EMPTY_HOOKS", limit=1.15
+    ),
 )
 
 DURABLE = (
     Entry(peer=_DURABLE_BASE),
     Entry(peer="create_agent:DELTA", reference=_DURABLE_BASE),
-    Entry(peer="guarded_graph:GRAPH_SAVED", reference=_DURABLE_BASE, limit=1.3),
-    Entry(peer="guarded_graph:GRAPH_JOURNALED", reference=_DURABLE_BASE, limit=1.3),
+    Entry(peer="deep_agent:SAVED", reference=_DURABLE_BASE),
+    Entry(peer="guarded_graph:GRAPH_SAVED", reference=_DURABLE_BASE, limit=0.9),
+    Entry(peer="guarded_graph:GRAPH_JOURNALED", reference=_DURABLE_BASE, limit=1.05),
     Entry(peer="guarded_middleware:GUARDED_SAVED", reference=_DURABLE_BASE),
     Entry(peer="guarded_middleware:GUARDED_DELTA", reference=_DURABLE_BASE),
-    Entry(peer="guarded_middleware:GUARDED_JOURNALED", reference=_DURABLE_BASE),
+    Entry(peer="guarded_middleware:GUARDED_JOURNALED", reference=_DURABLE_BASE, limit=1.3),
     Entry(peer="guarded_middleware:GUARDED_SYNC", reference=_DURABLE_BASE),
     Entry(peer="guarded_middleware:GUARDED_SYNC_JOURNALED", reference=_DURABLE_BASE),
 )

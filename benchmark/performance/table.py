@@ -18,6 +18,7 @@ _VERSIONS_OF = (
     "langchain-core",
     "pydantic-ai-slim",
     "openai-agents",
+    "deepagents",
 )
 
 
@@ -41,6 +42,10 @@ class Row:
     """Of the three figures above."""
     ratio: float | None = None
     """Median, over the rounds, of the quotient with the reference's sample of the same round."""
+    ratio_low: float | None = None
+    """The smallest quotient of a round."""
+    ratio_high: float | None = None
+    """The largest quotient of a round."""
     reference: str = ""
     """Subject that the ratio is relative to; empty without one."""
     limit: float | None = None
@@ -81,6 +86,7 @@ def row(
         reference: what to compare with, or None.
     """
     section, circumstances = case
+    ratios = _paired_ratios(values, reference.values) if reference else None
     return Row(
         section=section,
         case=circumstances,
@@ -89,15 +95,17 @@ def row(
         low=min(values),
         high=max(values),
         unit=unit,
-        ratio=_paired_ratio(values, reference.values) if reference else None,
+        ratio=statistics.median(ratios) if ratios else None,
+        ratio_low=min(ratios) if ratios else None,
+        ratio_high=max(ratios) if ratios else None,
         reference=reference.name if reference else "",
         limit=reference.limit if reference else None,
     )
 
 
-def _paired_ratio(values: Sequence[float], references: Sequence[float]) -> float:
+def _paired_ratios(values: Sequence[float], references: Sequence[float]) -> list[float]:
     # Round by round, because what slows the machine for a minute slows both.
-    return statistics.median(value / base for value, base in zip(values, references, strict=True))
+    return [value / base for value, base in zip(values, references, strict=True)]
 
 
 def print_table(rows: Sequence[Row]) -> None:
@@ -105,7 +113,7 @@ def print_table(rows: Sequence[Row]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("section", "case", "subject"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("median", "lowest", "highest", "ratio"):
+    for heading in ("median", "lowest", "highest", "ratio", "lowest", "highest"):
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("of", "target"):
         table.add_column(heading, no_wrap=True)
@@ -119,7 +127,10 @@ def _cells(entry: Row) -> tuple[str, ...]:
         f"{value:,.{_decimals(entry.median)}f}" for value in (entry.median, entry.low, entry.high)
     )
     median, low, high = figures
-    ratio = "" if entry.ratio is None else f"{entry.ratio:.3f}"
+    ratios = (
+        "" if each is None else f"{each:.3f}"
+        for each in (entry.ratio, entry.ratio_low, entry.ratio_high)
+    )
     target = "" if entry.limit is None else f"<= {entry.limit:g} {_VERDICT[entry.met]}"
     return (
         entry.section,
@@ -128,7 +139,7 @@ def _cells(entry: Row) -> tuple[str, ...]:
         f"{median} {entry.unit}",
         low,
         high,
-        ratio,
+        *ratios,
         entry.reference,
         target,
     )

@@ -38,6 +38,7 @@ from asyncguard.adapters.langgraph_internals import (
     store_nothing,
     storing,
     storing_error,
+    storing_of,
     streams,
     update_of,
     when_over,
@@ -222,6 +223,23 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
     graph.invoke({"value": 2}, THREAD)
     assert inputs == [given, {"value": 2}]
     assert bases == ["", first]
+
+
+async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:
+    """By namespace and id, of the graph and of the one around it, before a synchronous and an asynchronous run."""
+    found: list[bool] = []
+
+    def look(config: RunnableConfig) -> None:
+        for namespace, checkpoint in configured(config)[CHECKPOINTS].items():
+            known = storing_of(config, namespace, checkpoint)
+            found.append(known is not None)
+            assert storing_of(config, namespace, "another") is None
+
+    graph = around(graph_of(look), lambda _: None, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD, durability="async")
+    assert found == [True, True]
+    await graph.ainvoke({"value": 1}, THREAD, durability="async")
+    assert found == [True] * 4
 
 
 class Broken(InMemorySaver):

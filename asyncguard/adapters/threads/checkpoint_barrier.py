@@ -3,14 +3,15 @@
 The key of a call is derived from the id of the model's message. If the process dies before the
 message is stored, the model is asked again, its calls get other keys, and the journal cannot
 recognise them. So a call with an effect is issued only after the checkpoint that holds its message
-is stored: at once with durability ``sync``, after the checkpointer has been polled with ``async``,
-and never with ``exit``, which stores nothing before the end.
+is stored: at once with durability ``sync``, when LangGraph has put it with ``async``, and never
+with ``exit``, which stores nothing before the end.
 """
 
 import asyncio
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,6 +24,7 @@ from asyncguard.adapters.langgraph_internals import (
     DURABILITY,
     saver_of,
     storing_error,
+    storing_of,
 )
 from asyncguard.adapters.threads.checkpoints import stored
 from asyncguard.adapters.threads.runnable_config import thread_of
@@ -172,8 +174,14 @@ async def ensure_stored(
 
 async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfig) -> None:
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK)
+    names = place["configurable"]
+    storing = storing_of(config, names["checkpoint_ns"], names["checkpoint_id"])
     try:
         async with asyncio.timeout(_PATIENCE):
+            if storing is not None:
+                await _ended(storing)
+                if not storing.cancelled() and storing.exception() is None:
+                    return
             while True:
                 await backoff.pause()  # first, as LangGraph has only just begun to store it
                 if await stored(saver, place) is not None:
@@ -190,3 +198,24 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
             f"{_PATIENCE:g} s; nothing was issued. "
             "Check that the checkpointer's database can be written."
         ) from error
+
+
+async def _ended(storing: Any) -> None:
+    """Wait until a future of a thread pool or of any event loop has ended, and leave it alone."""
+    loop = asyncio.get_running_loop()
+    seen = loop.create_future()
+
+    def told() -> None:
+        if not seen.done():  # it is cancelled if the patience has ended
+            seen.set_result(None)
+
+    def tell(_: object) -> None:
+        # The loop may be closed by then: nothing waits any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(told)
+
+    if isinstance(storing, asyncio.Future) and (its := storing.get_loop()) is not loop:
+        its.call_soon_threadsafe(storing.add_done_callback, tell)
+    else:
+        storing.add_done_callback(tell)
+    await seen

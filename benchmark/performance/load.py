@@ -1,0 +1,207 @@
+"""Section `load`: many threads of one agent at once, and what is left when they have ended."""
+
+import asyncio
+import gc
+import random
+import resource
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from asyncguard import AsyncGuardMiddleware, Journal, build_agent, open_journal
+from chat import ScriptedChat
+from measure import UnsoundRunError
+from peers.graphs import open_saver
+from peers.guarded_graph import CONFIG
+from script import ANSWER, QUESTION, TOOL_DESCRIPTION, TOOL_NAME
+from settings import Settings
+from table import Reference, Row, row
+
+CALLS = 5
+"""Tool calls of a thread, one after the other."""
+SHORTEST, LONGEST = 0.02, 0.05
+"""Seconds that a call takes; drawn from its thread and number, so that all peers wait as long."""
+AT_ONCE = 200
+_LIMITS = {"build_agent": 1.0, "AsyncGuardMiddleware": 1.2}
+_BASE = "create_agent"
+
+Make = Callable[["Crowd", BaseCheckpointSaver[Any] | None, Journal | None], Any]
+
+
+@dataclass(slots=True)
+class Crowd:
+    """Model and tool of all threads; each finds its place in the messages it is sent."""
+
+    executed: int = 0
+    """Number of times the tool ran."""
+    latencies: list[float] = field(default_factory=list)
+    """Seconds from the question to the answer of each thread."""
+
+    def model(self) -> ScriptedChat:
+        """Return the model."""
+
+        async def decide(messages: Sequence[BaseMessage]) -> AIMessage:
+            made = sum(isinstance(each, AIMessage) for each in messages)
+            if made == CALLS:
+                return AIMessage(content=ANSWER)
+            thread = next(str(each.content) for each in messages if each.type == "human")
+            call = ToolCall(
+                name=TOOL_NAME,
+                args={"key": f"{thread} {made}"},
+                id=f"call-{made}",
+                type="tool_call",
+            )
+            return AIMessage(content="", tool_calls=[call])
+
+        return ScriptedChat(decide=decide)
+
+    def tool(self) -> BaseTool:
+        """Return the slow tool."""
+
+        async def look_up(key: str) -> str:
+            await asyncio.sleep(random.Random(key).uniform(SHORTEST, LONGEST))
+            self.executed += 1
+            return f"value of {key}"
+
+        return StructuredTool.from_function(
+            coroutine=look_up, name=TOOL_NAME, description=TOOL_DESCRIPTION
+        )
+
+    async def run(self, agent: Any, names: Sequence[str]) -> None:
+        """Run a thread of each name, all at once.
+
+        Raises:
+            UnsoundRunError: a thread ended without its answer or with another number of calls.
+        """
+        before = self.executed
+
+        async def one(name: str) -> None:
+            start = time.perf_counter()
+            done = await agent.ainvoke(
+                {"messages": [("user", f"{name}: {QUESTION}")]},
+                {"configurable": {"thread_id": name}},
+            )
+            self.latencies.append(time.perf_counter() - start)
+            if done["messages"][-1].content != ANSWER:
+                raise UnsoundRunError(f"{name} ended with {done['messages'][-1].content!r:.100}")
+
+        await asyncio.gather(*map(one, names))
+        if self.executed - before != CALLS * len(names):
+            raise UnsoundRunError(
+                f"{self.executed - before} calls ran instead of {CALLS * len(names)}"
+            )
+
+
+def _plain(crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, _: Journal | None) -> Any:
+    return create_agent(crowd.model(), [crowd.tool()], checkpointer=saver)
+
+
+def _graph(crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, journal: Journal | None) -> Any:
+    return build_agent(
+        crowd.model(), [crowd.tool()], config=CONFIG, checkpointer=saver, journal=journal or False
+    )
+
+
+def _middleware(
+    crowd: Crowd, saver: BaseCheckpointSaver[Any] | None, journal: Journal | None
+) -> Any:
+    guard = AsyncGuardMiddleware(tools=[crowd.tool()], config=CONFIG, journal=journal or False)
+    return create_agent(
+        crowd.model(),
+        [crowd.tool()],
+        middleware=[guard],
+        checkpointer=saver,
+        state_schema=guard.state_schema,
+    )
+
+
+PEERS: Mapping[str, Make] = {
+    _BASE: _plain,
+    "build_agent": _graph,
+    "AsyncGuardMiddleware": _middleware,
+}
+
+
+@asynccontextmanager
+async def _opened(make: Make, crowd: Crowd, folder: Path | None) -> AsyncIterator[Any]:
+    if folder is None:
+        yield make(crowd, None, None)
+        return
+    with ExitStack() as stack:
+        journal = open_journal(folder / "effects.sqlite")
+        stack.callback(journal.close)
+        async with open_saver(folder) as saver:
+            yield make(crowd, saver, journal)
+
+
+def measure(settings: Settings) -> list[Row]:
+    """Measure the slowest hundredth of threads at once, and what a long row of threads leaves in the process."""
+    rows: list[Row] = []
+    for stored in (False, True):
+        place = "SQLite and journal" if stored else "in memory"
+        settings.note(f"load: {AT_ONCE} threads at once, {place}, {settings.repeats} rounds")
+        rounds = [
+            {name: asyncio.run(_slowest(make, stored=stored)) for name, make in PEERS.items()}
+            for _ in range(settings.repeats)
+        ]
+        for name in PEERS:
+            base = Reference(
+                name=_BASE, values=[each[_BASE] for each in rounds], limit=_LIMITS.get(name)
+            )
+            values = [each[name] for each in rounds]
+            rows.append(row(("load", f"p99 of {AT_ONCE}, {place}"), name, values, "s", base))
+    for name, make in PEERS.items():
+        settings.note(f"load: {settings.threads} threads of {name}, {AT_ONCE} at once")
+        for what, left, unit in asyncio.run(_left(make, settings.threads)):
+            heading = ("load", f"{what} after {settings.threads} threads")
+            rows.append(row(heading, name, [left], unit, None))
+    return rows
+
+
+async def _slowest(make: Make, *, stored: bool) -> float:
+    """Return the 99th percentile of the seconds of a thread."""
+    with tempfile.TemporaryDirectory(prefix="asyncguard-performance-") as name:
+        crowd = Crowd()
+        async with _opened(make, crowd, Path(name) if stored else None) as agent:
+            await crowd.run(agent, ["warm-up"])
+            crowd.latencies.clear()
+            await crowd.run(agent, [f"thread-{number}" for number in range(AT_ONCE)])
+        return quantiles(crowd.latencies, n=100)[-1]
+
+
+async def _left(make: Make, threads: int) -> list[tuple[str, float, str]]:
+    """Return what the second half of many threads has added to the process: the first half fills its caches."""
+    crowd = Crowd()
+    agent = make(crowd, None, None)
+    batches = [range(first, first + AT_ONCE) for first in range(0, threads, AT_ONCE)]
+    before = _held()
+    for place, batch in enumerate(batches):
+        if place == len(batches) // 2:
+            before = _held()
+        await crowd.run(agent, [f"thread-{number}" for number in batch])
+    return [
+        (what, after - earlier, unit)
+        for (what, after, unit), (_, earlier, _) in zip(_held(), before, strict=True)
+    ]
+
+
+def _held() -> list[tuple[str, float, str]]:
+    """Return memory at its highest, asyncio tasks and open files of this process."""
+    gc.collect()
+    files = Path("/proc/self/fd")
+    held = [
+        ("memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MB"),
+        ("asyncio tasks", float(len(asyncio.all_tasks())), "more"),
+    ]
+    # Linux tells; elsewhere the row is missing.
+    return [*held, ("files", float(len(list(files.iterdir()))), "more")] if files.exists() else held
