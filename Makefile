@@ -49,7 +49,7 @@ test: $(VENV)/dev ## Set up and run the fast tests
 	$(PYTEST) -m "not slow" -n $(WORKERS) --dist loadfile
 
 slow: $(VENV)/dev ## Run the slow tests
-	$(PYTEST) -m "slow and not full" -n 2 --dist worksteal
+	$(PYTEST) -m "slow and not full" -n $(WORKERS) --dist worksteal
 
 full: $(VENV)/dev ## Run the longest tests (an hour)
 	$(PYTEST) -m full -n 2

@@ -40,9 +40,15 @@ class Outcome:
 
 
 def run(
-    entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int]
+    entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int], repeats: int
 ) -> list[Mapping[str, Outcome]]:
     """Run every installed peer of the entries at every length, all interleaved, and note the peers that are missing.
+
+    Args:
+        entries: The peers.
+        settings: Of the comparison.
+        lengths: Tool calls of a run.
+        repeats: Rounds at most.
 
     Returns:
         For each length the outcomes by peer, as the entries name it.
@@ -55,7 +61,7 @@ def run(
             settings.note(f"not available: {error}")
     warm_up(list(peers.values()))
     settings.note(
-        f"{len(peers)} peers, {', '.join(map(str, lengths))} steps, {settings.repeats} rounds"
+        f"{len(peers)} peers, {', '.join(map(str, lengths))} steps, {repeats} rounds at most"
     )
     heats = [(steps, name) for steps in lengths for name in peers]
     places = {heat: place for place, heat in enumerate(heats)}
@@ -68,7 +74,7 @@ def run(
     taken = interleaved(
         heats,
         lambda heat: timed_run(peers[heat[1]], steps=heat[0]),
-        repeats=settings.repeats,
+        repeats=repeats,
         enough=lambda samples: (
             bool(compared)
             and all(

@@ -50,7 +50,10 @@ def measure(settings: Settings) -> list[Row]:
     """Run every peer at three lengths and compare it with `create_agent` and with itself; nothing without that."""
     part = settings.long_steps // _PART
     short, middle, long = contest.run(
-        PEERS, settings, lengths=(settings.steps, part, settings.long_steps)
+        PEERS,
+        settings,
+        lengths=(settings.steps, part, settings.long_steps),
+        repeats=settings.long_repeats,
     )
     if _BASE not in long:
         return []

@@ -41,13 +41,15 @@ SECTIONS: Mapping[str, Callable[[Settings], list[Row]]] = {
 
 FULL: Mapping[str, int] = {
     "repeats": 5,
+    "long_repeats": 3,
     "steps": 50,
     "long_steps": 400,
     "seeds": 3,
-    "threads": 2000,
+    "threads": 1000,
 }
 QUICK: Mapping[str, int] = {
     "repeats": 2,
+    "long_repeats": 1,
     "steps": 20,
     "long_steps": 100,
     "seeds": 1,
@@ -55,6 +57,7 @@ QUICK: Mapping[str, int] = {
 }
 _UNITS = {
     "repeats": "rounds per figure at most",
+    "long_repeats": "the same in growth and load",
     "steps": "tool calls of a short run",
     "long_steps": "tool calls of a long run",
     "seeds": "drawn latencies per case",

@@ -10,6 +10,8 @@ class Settings:
 
     repeats: int
     """Rounds in which every subject runs once, at most."""
+    long_repeats: int
+    """The same of runs so long that they average over their own steps or threads."""
     precision: float
     """Share by which a ratio may be off, at 95 %, for its contest to end before the last round."""
     steps: int

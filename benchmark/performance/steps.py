@@ -48,7 +48,9 @@ def measure(settings: Settings) -> list[Row]:
 
 
 def _rows(case: str, entries: Sequence[Entry], settings: Settings) -> Iterator[Row]:
-    (outcomes,) = contest.run(entries, settings, lengths=(settings.steps,))
+    (outcomes,) = contest.run(
+        entries, settings, lengths=(settings.steps,), repeats=settings.repeats
+    )
     times = {
         name: contest.step_times(outcome, settings.steps) for name, outcome in outcomes.items()
     }
