@@ -119,7 +119,7 @@ def print_table(rows: Sequence[Row]) -> None:
         table.add_column(heading, no_wrap=True)
     for entry in rows:
         table.add_row(*_cells(entry))
-    Console(width=200).print(table)
+    Console(width=240).print(table)
 
 
 def _cells(entry: Row) -> tuple[str, ...]:

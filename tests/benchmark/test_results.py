@@ -262,6 +262,13 @@ def test_an_interval_that_tasks_make_wide_says_how_many_are_needed() -> None:
     assert "about 1,200 tasks do, each in as many compositions, and there are 300." in page
 
 
+def test_a_headline_that_could_have_missed_every_effect_says_any() -> None:
+    """More than 100 points is not a figure that a reader can use."""
+    text = results([], headlines=[Headline(name="eager", study=with_sham(10.0, 120.0))])
+    assert "| eager | +10.0 ± 120.0* | +4.5 ± 2.4 | any |" in text
+    assert "| any |" in section(text, "Power")
+
+
 def test_a_sham_without_refusals_is_no_control() -> None:
     """Where it made less than half of the refusals the headline has no figure."""
     broken = Headline(name="eager", study=with_sham(80.0, 2.0, made=200))

@@ -13,7 +13,13 @@ from asyncguard_benchmark.harness.ablation.findings import (
 from asyncguard_benchmark.harness.arms import ALL, CONTENT, FEATURES, NONE, SHAM, TIMING
 from asyncguard_benchmark.harness.report.chapters.comparison import compared, imitated
 from asyncguard_benchmark.harness.report.forest import ForestRow, forest
-from asyncguard_benchmark.harness.report.result_cells import Line, Part, difference_of, span
+from asyncguard_benchmark.harness.report.result_cells import (
+    Line,
+    Part,
+    difference_of,
+    least_seen_of,
+    span,
+)
 from asyncguard_benchmark.harness.statistics.power import tasks_needed
 
 WIDE = "*"
@@ -94,7 +100,7 @@ def _figures(headline: Headline, reach: float) -> Line:
     return (
         f"{_short(effect)}{mark}",
         _short(headline.feedback),
-        f"{effect.least_seen:.1f}",
+        least_seen_of(effect),
         _band(headline.band),
         f"{effect.pairs:,}",
     )
@@ -204,7 +210,7 @@ def power(headlines: Sequence[Headline], reach: float) -> Part:
                 f"{effect.standard_error:.2f}",
                 f"{effect.naive_error:.2f}",
                 f"{effect.shared_error:.2f}",
-                f"{effect.least_seen:.1f}",
+                least_seen_of(effect),
                 f"{effect.pairs:,}",
                 "more tasks" if needed is None else f"{needed:,}",
                 imitated(each.study),

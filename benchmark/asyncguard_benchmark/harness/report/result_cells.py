@@ -36,6 +36,11 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
+def least_seen_of(effect: Effect) -> str:
+    """Return the least effect that a comparison would have shown; `any` if it could have missed every one."""
+    return "any" if effect.least_seen > 100 else f"{effect.least_seen:.1f}"
+
+
 def difference_of(effect: Effect | None) -> str:
     """Return the effect of an arm, in points."""
     return "-" if effect is None else span(effect.difference, signed=True)

@@ -9,9 +9,9 @@ from asyncguard_benchmark.harness.report.chapters.names import change, namer
 from asyncguard_benchmark.harness.report.number_format import (
     NO_DATA,
     difference,
-    number,
     signed_span,
 )
+from asyncguard_benchmark.harness.report.result_cells import least_seen_of
 
 MEANING = (
     "The sham refuses as many calls as the guards and reminds as often, in their words, but calls and tasks are drawn "
@@ -61,15 +61,9 @@ def _cells(study: Study) -> tuple[str, ...]:
         *_said(sham),
         _said(study.effect(ALL, NONE))[0],
         imitated(study),
-        _least_seen(effect),
+        NO_DATA if effect is None else least_seen_of(effect),
         NO_DATA if effect is None else str(effect.pairs),
     )
-
-
-def _least_seen(effect: Effect | None) -> str:
-    if effect is None:
-        return NO_DATA
-    return "any" if effect.least_seen > 100 else number(effect.least_seen)
 
 
 def imitated(study: Study) -> str:

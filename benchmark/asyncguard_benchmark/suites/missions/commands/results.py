@@ -13,7 +13,12 @@ from asyncguard_benchmark.harness.ablation.findings import Findings, findings_to
 from asyncguard_benchmark.harness.arms import NONE
 from asyncguard_benchmark.harness.report import headlines as told
 from asyncguard_benchmark.harness.report.blocks import Table
-from asyncguard_benchmark.harness.report.result_cells import difference_of, name_of, value_of
+from asyncguard_benchmark.harness.report.result_cells import (
+    difference_of,
+    least_seen_of,
+    name_of,
+    value_of,
+)
 from asyncguard_benchmark.harness.report.results import opening_of, results
 from asyncguard_benchmark.suites.missions.commands.ablate import (
     findings_of,
@@ -129,7 +134,7 @@ def _beside_none(found: Mapping[str, Findings]) -> Table:
     lines = [
         (
             *(block, name_of(study.setup), str(study.setup.regime), effect.arm),
-            *(difference_of(effect), _adjusted(effect.p_family), f"{effect.least_seen:.1f}"),
+            *(difference_of(effect), _adjusted(effect.p_family), least_seen_of(effect)),
             *(effect.harm.value, str(effect.pairs)),
         )
         for block, each in found.items()
