@@ -45,6 +45,7 @@ PARTS = {
     "fate": Part(
         (
             "core/resume_policy.py",
+            "core/resume_terms.py",
             "runtime/resume.py",
             "runtime/session/session.py::lost",
             "runtime/session/session.py::_catch_up",

@@ -75,7 +75,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import Task
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Why
+from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError

@@ -15,7 +15,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
-from asyncguard.core.resume_policy import Fate, Why
+from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.core.scheduling import Step, dispatchable, next_step, offers_again
 from asyncguard.errors import ThreadBusyError
 from asyncguard.runtime.attempt_outcomes import handle_failure

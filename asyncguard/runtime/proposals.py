@@ -25,7 +25,7 @@ from asyncguard.core.calls import (
 from asyncguard.core.dependencies import OperandError, Path, references, substitute
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Fate, Why
+from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion

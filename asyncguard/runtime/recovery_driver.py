@@ -14,7 +14,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Interrupted, Started, Success
-from asyncguard.core.resume_policy import Fate, Why
+from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.errors import ThreadBusyError
 from asyncguard.recovery.decisions import Attempt, End
 from asyncguard.recovery.diagnosis import is_transient

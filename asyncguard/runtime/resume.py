@@ -19,7 +19,8 @@ from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure
-from asyncguard.core.resume_policy import (
+from asyncguard.core.resume_policy import decide
+from asyncguard.core.resume_terms import (
     Effect,
     Facts,
     Fate,
@@ -29,7 +30,6 @@ from asyncguard.core.resume_policy import (
     Open,
     Tool,
     Why,
-    decide,
 )
 from asyncguard.journal.port import Attempt, AttemptState
 from asyncguard.recovery.decisions import End

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from asyncguard.core.lifecycle import SOLE_TASK, Task, TaskState
-from asyncguard.core.resume_policy import CANCELLED, Why
+from asyncguard.core.resume_policy import CANCELLED
+from asyncguard.core.resume_terms import Why
 from asyncguard.errors import CallerError
 from asyncguard.runtime.resume import resolve
 from asyncguard.runtime.session.session import Session

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard.core import resume_policy
+from asyncguard.core.resume_terms import Facts
 from asyncguard.runtime import resume
 
 
@@ -19,7 +20,7 @@ def note_decisions(path: Path) -> None:
     """
     file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
 
-    def noted(facts: resume_policy.Facts) -> resume_policy.Decision:
+    def noted(facts: Facts) -> resume_policy.Decision:
         decision = resume_policy.decide(facts)
         values = [
             value.value if isinstance(value, Enum) else int(value) for value in astuple(facts)

@@ -16,7 +16,7 @@ from typing import Any
 import asyncguard.config
 from asyncguard import Limits, Timing, ToolSpec, build_agent
 from asyncguard.adapters.tools.declare import Declaration
-from asyncguard.core import events, resume_policy, tool_spec
+from asyncguard.core import events, resume_policy, resume_terms, tool_spec
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
@@ -210,7 +210,7 @@ def resume_rules() -> str:
     """Return the rows of the fate table in their order."""
     lines = ["| | row | asked when | fate |", "|---|---|---|---|"]
     for number, rule in enumerate(resume_policy.RULES, 1):
-        whys = ", ".join(why for why in resume_policy.Why if why in rule.whys)
+        whys = ", ".join(why for why in resume_terms.Why if why in rule.whys)
         lines.append(f"| {number} | {rule.name} | {whys} | `{rule.fate}` |")
     return "\n".join(lines)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from asyncguard.core.resume_policy import Effect, Facts, Open, Why
+from asyncguard.core.resume_terms import Effect, Facts, Open, Why
 from asyncguard.runtime import resume
 from reliability.decided import as_markdown, disagreements, rows_reached
 from reliability.decisions import note_decisions, read_decisions

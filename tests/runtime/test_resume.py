@@ -19,7 +19,8 @@ from asyncguard.core.events import Aim
 from asyncguard.core.faults import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Fate, Open, Why, decide
+from asyncguard.core.resume_policy import decide
+from asyncguard.core.resume_terms import Fate, Open, Why
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.journal.port import Attempt, AttemptState
 from asyncguard.runtime.engine import Engine, Ports

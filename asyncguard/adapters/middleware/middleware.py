@@ -74,7 +74,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Why
+from asyncguard.core.resume_terms import Why
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.recovery.failure_case import UserDiagnosis
 from asyncguard.runtime.engine import Engine, Ports

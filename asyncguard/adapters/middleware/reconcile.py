@@ -13,7 +13,7 @@ from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Why
+from asyncguard.core.resume_terms import Why
 from asyncguard.runtime.resume import Answer
 
 _log = logging.getLogger("asyncguard")

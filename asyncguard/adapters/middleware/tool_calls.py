@@ -26,7 +26,7 @@ from asyncguard.adapters.run import Run
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Why
+from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step
 from asyncguard.core.tool_spec import Mode
 
