@@ -252,6 +252,19 @@ def test_a_model_with_overlap_is_told_what_to_leave_out(
     assert not out.exists()
 
 
+def test_explain_is_refused_for_played_missions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option that would say nothing is an error, which names the command that shows single steps."""
+    out = tmp_path / "missions.jsonl"
+    assert main([*RUN, "--overlap", "1", "--patterns", "mcsc", "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["missions", "score", str(out), "--explain"]) != 0
+    told = capsys.readouterr()
+    assert "--explain is for result files in the published shape" in told.err
+    assert told.out == ""
+
+
 def test_an_ablation_of_overlapping_missions_is_read_by_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
