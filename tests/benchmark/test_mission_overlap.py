@@ -242,6 +242,32 @@ def test_options_of_missions_alone_are_refused(
     assert not out.exists()
 
 
+def test_a_model_with_overlap_is_told_what_to_leave_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the model and both ways out; nothing is asked and nothing is written."""
+    out = tmp_path / "missions.jsonl"
+    command = ["missions", "run", "--model", "openai:gpt-4.1-mini", "--overlap", "1"]
+    assert main([*command, "--arms", "none", "--patterns", "mcsc", "--out", str(out)]) != 0
+    told = capsys.readouterr().err
+    assert "--model openai:gpt-4.1-mini cannot play overlapping missions" in told
+    assert "leave out --overlap" in told
+    assert not out.exists()
+
+
+def test_explain_is_refused_for_played_missions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option that would say nothing is an error, which names the command that shows single steps."""
+    out = tmp_path / "missions.jsonl"
+    assert main([*RUN, "--overlap", "1", "--patterns", "mcsc", "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["missions", "score", str(out), "--explain"]) != 0
+    told = capsys.readouterr()
+    assert "--explain is for result files in the published shape" in told.err
+    assert told.out == ""
+
+
 def test_an_ablation_of_overlapping_missions_is_read_by_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

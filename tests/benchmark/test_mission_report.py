@@ -9,8 +9,9 @@ import pytest
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.design_file import check_frozen
 from asyncguard_benchmark.harness.report.blocks import HeatMap, Panels, Table
+from asyncguard_benchmark.suites.missions.commands.joint import joint_chapter
 from asyncguard_benchmark.suites.missions.design import read_mission_design
-from asyncguard_benchmark.suites.missions.played_rows import read_played
+from asyncguard_benchmark.suites.missions.played_rows import read_joint, read_played
 from asyncguard_benchmark.suites.missions.report_chapters import (
     Conditions,
     Judged,
@@ -232,3 +233,44 @@ def test_a_design_of_unknown_names_is_refused(
     path = _small(tmp_path, blocks=[{**whole["blocks"][0], **change}])
     assert main(_command(path)) == 1
     assert message in capsys.readouterr().err
+
+
+def test_the_page_tells_overlapping_missions_alone_and_beside_others(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs with --overlap are a chapter of the page, one line a condition, and no chapter is empty without others."""
+    file = tmp_path / "overlap.jsonl"
+    command = ["missions", "run", "--overlap", "1", "--agents", "oracle", "--arms", "none,all"]
+    assert main([*command, "--patterns", "mcsc", "--jobs", "1", "--out", str(file)]) == 0
+    page = tmp_path / "page" / "missions.html"
+    capsys.readouterr()
+    assert main(["missions", "report", str(file), "--out", str(page), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["missions"], said["overlapping"]) == (0, 2)
+    text = page.read_text(encoding="utf-8")
+    assert "2 runs of overlapping missions from 1 dialogues" in text
+    assert '<section id="rates">' not in text
+
+    (tmp_path / "alone.jsonl").write_bytes((folder / "missions.jsonl").read_bytes())
+    assert main(["missions", "report", str(tmp_path), "--out", str(page), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["missions"], said["overlapping"]) == (24, 2)
+    text = page.read_text(encoding="utf-8")
+    assert '<section id="rates">' in text
+    assert '<section id="overlap">' in text
+
+
+def test_the_chapter_of_overlap_has_the_figures_of_its_runs(tmp_path: Path) -> None:
+    """A line a condition: the oracle passes all four missions under each arm; a run read twice counts once."""
+    file = tmp_path / "overlap.jsonl"
+    command = ["missions", "run", "--overlap", "1", "--agents", "oracle", "--arms", "none,all"]
+    assert main([*command, "--patterns", "mcsc", "--jobs", "1", "--out", str(file)]) == 0
+    rows = list(read_joint(file))
+    chapter = joint_chapter([*rows, *rows])
+    assert chapter is not None
+    (table,) = chapter.blocks
+    assert isinstance(table, Table)
+    lines = [dict(zip(table.heads, line, strict=True)) for line in table.lines]
+    found = {each["arm"]: (each["dialogues"], each["n"], each["SR"]) for each in lines}
+    assert found == {"none": ("1", "4", "100.0"), "all": ("1", "4", "100.0")}
+    assert joint_chapter([]) is None

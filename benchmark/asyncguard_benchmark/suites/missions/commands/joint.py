@@ -6,15 +6,19 @@ from statistics import mean
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.harness.report.blocks import Chapter, Table
 from asyncguard_benchmark.harness.report.number_format import number
 from asyncguard_benchmark.harness.statistics.clustered import share_of
-from asyncguard_benchmark.suites.missions.played_rows import JointRow
+from asyncguard_benchmark.suites.missions.played_rows import JointKey, JointRow
 from asyncguard_benchmark.suites.missions.scorers.joint_verdict import JointVerdict, judge_joint
 
 _HEADS = (
     *("dialogues", "n", "SR", "95 %", "early calls", "needed", "early ends"),
     *("messages", "ticks", "longest chain", "ratio", "guards"),
 )
+
+_REPORTED = frozenset({"agent", "player", "arm", "regime", "observations"})
+"""Parts of a key, beside the overlap, that make conditions of the page apart."""
 
 
 def verdict_of(row: JointRow) -> JointVerdict:
@@ -31,19 +35,45 @@ def say_joint(rows: Sequence[JointRow], options: Namespace, by: Sequence[str]) -
         by: Parts of the key that make conditions apart; the overlap always does.
     """
     names = ("overlap", *by)
-    groups: dict[tuple[Any, ...], dict[Any, JointRow]] = {}
-    for row in rows:
-        place = tuple(getattr(row.key, name) for name in names)
-        groups.setdefault(place, {}).setdefault(row.key, row)
-    conditions = [
-        {**dict(zip(names, place, strict=True)), **figures(tuple(group.values()))}
-        for place, group in groups.items()
-    ]
+    conditions = _conditions(rows, names)
     if options.json:
         print_json({"conditions": conditions})
         return
     lines = [(*(str(each[name]) for name in names), *_line(each)) for each in conditions]
     console().print(table((*names, *_HEADS), lines))
+
+
+def joint_chapter(rows: Sequence[JointRow]) -> Chapter | None:
+    """Return the chapter on overlapping missions of the page of played missions; None if there are no runs.
+
+    Args:
+        rows: The runs, of any conditions; runs of one key count once.
+    """
+    if not rows:
+        return None
+    names = ("overlap", *(each for each in JointKey._fields if each in _REPORTED))
+    lines = [
+        (*(str(each[name]) for name in names), *_line(each)) for each in _conditions(rows, names)
+    ]
+    text = (
+        "All missions of a dialogue in one conversation: the user puts the next one a number of ticks (overlap) "
+        "after the first call or text of the last, whatever is pending. SR is that of the strict scorer, in % of "
+        "missions; the makespan (ticks) is laid beside the longest chain of calls that the gold needs."
+    )
+    scores = Table(title="Missions passed, with overlap", heads=(*names, *_HEADS), lines=lines)
+    return Chapter(id="overlap", title="Missions that overlap", text=text, blocks=[scores])
+
+
+def _conditions(rows: Sequence[JointRow], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the figures of each condition; the names are the parts of the key that make conditions apart."""
+    groups: dict[tuple[Any, ...], dict[JointKey, JointRow]] = {}
+    for row in rows:
+        place = tuple(getattr(row.key, name) for name in names)
+        groups.setdefault(place, {}).setdefault(row.key, row)
+    return [
+        {**dict(zip(names, place, strict=True)), **figures(tuple(group.values()))}
+        for place, group in groups.items()
+    ]
 
 
 def figures(rows: Sequence[JointRow]) -> dict[str, Any]:

@@ -36,9 +36,13 @@ def joint_into(options: Namespace, arms: Sequence[str], path: Path) -> list[Join
         "--histories": options.histories,
         "--play-on": options.play_on,
         "--challenges": options.challenges != CHALLENGES[:3],
-        "--model": options.model,
         "--dry-run": options.dry_run,
     }
+    if options.model:
+        raise OverlapError(
+            f"--model {options.model} cannot play overlapping missions, which only simulated agents do; leave out "
+            "--overlap to play the missions alone, or --model to play simulated agents"
+        )
     if said := [name for name, each in given.items() if each]:
         raise OverlapError(
             f"{said[0]} is for missions that are played alone; leave it out with --overlap"

@@ -33,12 +33,17 @@ MOST_TOLD = 20
 
 
 class UnscorableError(BenchmarkError):
-    """A file holds no mission, or lines that cannot be read and were not to be left out."""
+    """A file holds no mission, lines that cannot be read, or missions of a kind that an option is not for."""
 
 
 def execute(options: Namespace) -> int:
     """Run the command."""
     if all(is_played(path) for path in options.files):
+        if options.explain:
+            raise UnscorableError(
+                f"{options.files[0]}: --explain is for result files in the published shape; of played missions "
+                "`asyncguard bench missions report` shows step by step where those played alone left the gold"
+            )
         return score_played(options)
     return score_published(options, options.files, read_results)
 
