@@ -15,7 +15,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the command in the checkout and returns what it said."""
     command = [sys.executable, "benchmark/performance/run.py", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
 
 
