@@ -107,6 +107,13 @@ def test_all_faults_are_survived_or_told(family: Family, levels: list[Level]) ->
     assert found == []
 
 
+@pytest.mark.parametrize("setting", GUARDED, ids=lambda each: each.value)
+def test_a_late_result_ends_the_models_repetitions(setting: Setting) -> None:
+    """A payment that is in doubt and ends while the model thinks happens once: the model is told."""
+    scenario = named("runs-on/shielded-late-once", Level.FULL)
+    assert faults(scenario, setting, faulty=True, latency=0.3) == []
+
+
 # -- it can fail -------------------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,9 @@
 """Player of cases whose effects are counted outside: plain and guarded agents, with and without a retry beside them."""
 
 import asyncio
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -41,10 +43,17 @@ _LIMIT = 3600.0
 """Seconds of the loop after which a run counts as hung."""
 _LINGER = 0.5
 """Seconds after a run for what its tools still do."""
+_RESULT = re.compile(r'<result-\w+ call="([^"]+)" tool="[^"]+" status="(?:done|resolved)"')
+"""News of a result that came after its call was answered; the group is the label of the call."""
 
 
 def play(
-    scenario: Scenario, setting: Setting, *, faulty: bool, config: GuardConfig | None = None
+    scenario: Scenario,
+    setting: Setting,
+    *,
+    faulty: bool,
+    config: GuardConfig | None = None,
+    latency: float = 0.0,
 ) -> Verdict:
     """Play one run in a world of its own, and judge it.
 
@@ -53,13 +62,17 @@ def play(
         setting: Runtime of the tools.
         faulty: True if the fault strikes; else it is the clean twin.
         config: Of the guard; all guards and recoveries by default.
+        latency: Seconds that each answer of the model takes.
     """
     world = World()
-    seen = _seen(scenario, setting, Stage(world=world, faulty=faulty), config or GuardConfig())
+    stage = Stage(world=world, faulty=faulty)
+    seen = _seen(scenario, setting, stage, config or GuardConfig(), latency)
     return judge(scenario, seen, world, faulty=faulty)
 
 
-def _seen(scenario: Scenario, setting: Setting, stage: Stage, config: GuardConfig) -> Seen:
+def _seen(
+    scenario: Scenario, setting: Setting, stage: Stage, config: GuardConfig, latency: float
+) -> Seen:
     case = scenario.case
     # Where threads really wait, back-off and open circuits do, too.
     config = (
@@ -68,15 +81,21 @@ def _seen(scenario: Scenario, setting: Setting, stage: Stage, config: GuardConfi
         else config
     )
     try:
-        agent = _agent(scenario, setting, stage, config)
+        model = ScriptedChatModel(_insistent(case.conversations), latency=latency)
+        agent = _agent(scenario, setting, stage, config, model)
         return Seen(heard=_heard(agent, case))
     except DeclarationError as error:
         return Seen(refused=str(error))
 
 
-def _agent(scenario: Scenario, setting: Setting, stage: Stage, config: GuardConfig) -> Any:
+def _agent(
+    scenario: Scenario,
+    setting: Setting,
+    stage: Stage,
+    config: GuardConfig,
+    model: ScriptedChatModel,
+) -> Any:
     made = scenario.case.build(stage)
-    model = ScriptedChatModel(_insistent(scenario.case.conversations))
     beside = [] if scenario.case.beside is None else [scenario.case.beside()]
     match setting:
         case Setting.GRAPH:
@@ -115,22 +134,32 @@ def _fields(declared: Mapping[str, Any]) -> dict[str, Any]:
 def _insistent(
     conversations: Sequence[Conversation],
 ) -> Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]:
-    """Return a model that makes its calls one after the other and repeats each that was answered by an error."""
+    """Return a model that makes its calls one after the other.
+
+    It repeats a call that was answered by an error :data:`INSISTS` times, and stops earlier if it
+    is told that one of these calls came to a result after all.
+    """
 
     def answer(messages: Sequence[BaseMessage], _: Sequence[ToolSchema]) -> Step:
         conversation = conversations[int(messages[0].text)]
         wanted = conversation.calls
-        answered = [message for message in messages if isinstance(message, ToolMessage)]
-        done, tries = 0, 0
-        for message in answered:
-            tries += 1
-            if message.status != "error" or tries > INSISTS:
-                done, tries = done + 1, 0
+        made: Counter[str] = Counter()
+        done, tried = 0, list[str]()  # labels of the wanted call, as news names them
+        for message in messages[1:]:
+            if isinstance(message, ToolMessage):
+                name = message.name or ""
+                made[name] += 1
+                tried.append(f"{name}#{made[name]}")
+                over = message.status != "error" or len(tried) > INSISTS
+            else:
+                over = any(label in tried for label in _RESULT.findall(message.text))
+            if over:
+                done, tried = done + 1, []
         if done == len(wanted):
             return "That is all."
         name, arguments = wanted[done]
         return calls(
-            (name, conversation.again if tries and conversation.again is not None else arguments)
+            (name, conversation.again if tried and conversation.again is not None else arguments)
         )
 
     return answer
