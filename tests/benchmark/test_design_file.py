@@ -8,6 +8,7 @@ import pytest
 
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.ablation import design_file
 from asyncguard_benchmark.harness.ablation import units as units_module
 from asyncguard_benchmark.harness.ablation.design_file import (
     FrozenError,
@@ -291,3 +292,18 @@ def test_other_code_has_a_folder_of_its_own(
     changed = code_digest()
     (tmp_path / "guard.py").write_text("x = 2\n", encoding="utf-8")
     assert len({before, changed, code_digest()}) == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["data/tasks.json", "suites/missions/data/mail.json", "suites/hazards/data/a/b.json"]
+)
+def test_other_data_of_any_suite_has_a_folder_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """The digest changes with the data of each suite, wherever it lies in the package."""
+    monkeypatch.setattr(design_file, "PACKAGE", tmp_path)
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("[1]\n", encoding="utf-8")
+    before = code_digest()
+    (tmp_path / name).write_text("[2]\n", encoding="utf-8")
+    assert before != code_digest()

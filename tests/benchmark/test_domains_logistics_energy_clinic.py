@@ -48,8 +48,8 @@ class Run:
 def runs(domain: str) -> tuple[Run, ...]:
     """All tasks of a domain, carried out once."""
     text = (
-        files("asyncguard_benchmark")
-        .joinpath(f"data/hazards/{domain}.json")
+        files("asyncguard_benchmark.suites.hazards")
+        .joinpath(f"data/{domain}.json")
         .read_text(encoding="utf-8")
     )
     return tuple(

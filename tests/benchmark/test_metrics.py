@@ -57,6 +57,17 @@ def test_intervals_hold_the_value_and_stay_in_range() -> None:
             assert 0 <= edge.low <= edge.value <= edge.high <= 100
 
 
+def test_repetitions_do_not_narrow_an_interval() -> None:
+    """Runs of one composition with more seeds are not more compositions."""
+    both = [scored(*gold("fs-07"), REMOVE, SET), score(played(compose("fs-08", "tb-08"), ()))]
+    once, often = summarise(both), summarise(both * 5)
+    for name in ("overall", "accuracy", "state", "truncated"):
+        one, five = getattr(once, name), getattr(often, name)
+        assert five.count == 5 * one.count
+        assert five.value == one.value
+        assert five.high - five.low > 0.9 * (one.high - one.low), name
+
+
 def test_perfect_calls_have_perfect_f1() -> None:
     """All four figures are 1."""
     tasks = scored(*gold("fs-07"), REMOVE, SET).sub_tasks

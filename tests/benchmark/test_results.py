@@ -13,7 +13,15 @@ from asyncguard_benchmark.harness.ablation.findings import Findings, Study, writ
 from asyncguard_benchmark.harness.report.blocks import Table
 from asyncguard_benchmark.harness.report.headlines import Headline, picture
 from asyncguard_benchmark.harness.report.results import results
+from asyncguard_benchmark.harness.suites import PERSONA, registry
 from tests.benchmark.builders_findings import around, effect, findings, study
+from tests.docs.markdown import ROOT
+
+_PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in ("docs", "benchmark")
+    for path in (ROOT / folder).glob("*.md")
+)
 
 
 def test_every_agent_stands_in_every_table_that_speaks_of_it() -> None:
@@ -150,6 +158,20 @@ def test_every_table_with_persona_rows_says_that_no_model_was_run() -> None:
         assert named == ("nothing of that model was run" in part), part
     alone = replace(findings("eager"), ensembles=(), compliance=())
     assert "nothing of that model was run" not in results([alone])
+
+
+@pytest.mark.parametrize("page", ["README.md", *_PAGES])
+def test_a_page_that_names_a_model_says_that_nothing_of_it_was_run(page: str) -> None:
+    """Each paragraph or item of a document with the model of a persona says so; code that asks a model does not."""
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.S)
+    prose = re.sub(r"`[^`]*`", lambda code: "" if {*":/{"} & {*code[0]} else code[0], text)
+    models = [name.removeprefix(PERSONA) for name in registry().personas]
+    silent = [
+        part
+        for part in re.split(r"\n\n|\n- ", prose)
+        if any(f"`{model}`" in part for model in models) and "nothing of" not in part
+    ]
+    assert not silent
 
 
 def test_tables_are_whole() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,17 @@ import pytest
 from asyncguard_benchmark import (
     Regime,
     Suite,
+    Summary,
     Surface,
     episode_from_json,
     score,
     shipped_compositions,
     summarise,
 )
+from asyncguard_benchmark.harness.names import Facet
 from asyncguard_benchmark.harness.suites import registry
 from tests.reference_scorer import scorer as reference
+from tests.reference_scorer.breakdown import tables
 from tests.reference_scorer.comparison import disagreements, figure_differences
 from tests.reference_scorer.corpus import (
     GUARDED,
@@ -28,6 +32,7 @@ from tests.reference_scorer.corpus import (
     quick_corpus,
     settings,
 )
+from tests.reference_scorer.scorer import Figures
 
 
 def test_the_reference_imports_nothing_of_the_project() -> None:
@@ -64,6 +69,13 @@ def test_both_agree_on_more_than_a_thousand_episodes() -> None:
     episodes = [each.play() for each in settings(compositions, (PLAIN, *GUARDED), (1, 2))]
     assert len(episodes) >= 1000
     _demand_agreement(episodes)
+
+
+def test_every_metric_has_its_second_opinion() -> None:
+    """The reference computes each figure and each split that `bench score` prints."""
+    assert {each.name for each in fields(Summary)} == {each.name for each in fields(Figures)}
+    paired = {Facet.DELAY.value, Facet.FEW_SHOT.value}
+    assert {each.value for each in Facet} == {*tables([]), *paired}
 
 
 def test_both_say_nothing_of_nothing() -> None:

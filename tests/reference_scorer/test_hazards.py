@@ -22,6 +22,7 @@ from asyncguard_benchmark.suites.hazards.campaign import Experiment
 from asyncguard_benchmark.suites.hazards.instances import Wanted, all_tasks
 from asyncguard_benchmark.suites.hazards.metrics import Facet
 from asyncguard_benchmark.suites.hazards.observations import observed
+from asyncguard_benchmark.suites.hazards.tasks import PACKAGE
 from tests.reference_scorer import hazards as reference
 from tests.reference_scorer.argument_mutations import other_number, other_text
 from tests.reference_scorer.corpus import Episode
@@ -55,7 +56,7 @@ def _open(sub_task: Mapping[str, Any], faults: Sequence[Mapping[str, Any]]) -> _
 @cache
 def tasks() -> Mapping[str, Mapping[str, Any]]:
     """The saved form of all tasks, as they lie in the files."""
-    lists = [read_list(f"hazards/{domain.name.lower()}.json") for domain in Domain]
+    lists = [read_list(f"{domain.name.lower()}.json", PACKAGE) for domain in Domain]
     return {task["id"]: task for each in lists for task in each}
 
 

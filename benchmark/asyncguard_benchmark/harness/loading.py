@@ -22,6 +22,7 @@ from asyncguard_benchmark.harness.scenario import (
 from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import names_of, toolset_of
 
+_PACKAGE = "asyncguard_benchmark"
 _SUB_TASK = TypeAdapter(SubTask)
 _COMPOSITION = TypeAdapter(Composition)
 
@@ -215,19 +216,21 @@ def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
     return found
 
 
-def read_list(name: str) -> list[Any]:
-    """Return the JSON list in a data file of the package.
+def read_list(name: str, package: str = _PACKAGE) -> list[Any]:
+    """Return the JSON list in a data file.
+
+    Args:
+        name: File in the folder `data` of the package.
+        package: A suite that keeps its data in its own folder.
 
     Raises:
         DataError: the file cannot be read or holds something else.
     """
-    return parse(_LIST, _read_json(name), name)
+    return parse(_LIST, _read_json(name, package), name)
 
 
-def _read_json(name: str) -> Any:
+def _read_json(name: str, package: str = _PACKAGE) -> Any:
     try:
-        return json.loads(
-            (files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8")
-        )
+        return json.loads((files(package) / "data" / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise DataError(name, f"cannot be read: {problem}") from problem

@@ -338,7 +338,7 @@ def code_digest() -> str:
     library = Path(asyncguard.__file__).parent
     ours = [path for name in _PLAYED_BY for path in (PACKAGE / name).rglob("*.py")]
     files = [path for path in ours if not {*path.relative_to(PACKAGE).parts} & {*_NOT_PLAYED_BY}]
-    data = [path for path in (PACKAGE / "data").rglob("*") if path.is_file()]
+    data = PACKAGE.rglob("*.json")
     whole = hashlib.sha256()
     for path in sorted((*library.rglob("*.py"), *files, *data)):
         whole.update(path.read_bytes())

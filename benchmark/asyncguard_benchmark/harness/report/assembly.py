@@ -181,8 +181,8 @@ def _episodes(side: Side) -> Chapter:
     )
     spent = costs.tokens_table(side.observed)
     text = (
-        "Figures of saved episodes. Intervals are Wilson's and take compositions for independent; `bench ablate` makes "
-        "paired comparisons with intervals that hold where compositions share sub-tasks."
+        "Figures of saved episodes. Intervals are Wilson's, with fewer observations where compositions share "
+        "sub-tasks; `bench ablate` makes paired comparisons."
     )
     return Chapter(
         id="episodes", title="Episodes", text=text, blocks=[table, *([spent] if spent else [])]

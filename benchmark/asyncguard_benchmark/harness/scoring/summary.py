@@ -1,19 +1,18 @@
 """Figures over many episodes; no data is None, never 0."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from operator import attrgetter
 
 from asyncguard_benchmark.harness.scoring import f1
 from asyncguard_benchmark.harness.scoring.verdict import Score, SubTaskScore
-
-_Z = 1.959964
-"""Standard score of a two-sided 95 % interval."""
+from asyncguard_benchmark.harness.statistics.clustered import Sources, share_of
+from asyncguard_benchmark.harness.statistics.estimates import wilson
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """A share in per cent with its 95 % Wilson interval."""
+    """A share in per cent with its 95 % interval."""
 
     value: float
     low: float
@@ -59,19 +58,32 @@ class Summary:
 def summarise(scores: Iterable[Score]) -> Summary:
     """Aggregate scores, usually of one agent, player and regime."""
     scores = tuple(scores)
-    tasks = [task for each in scores for task in each.sub_tasks]
+    whole = [frozenset(task.task_id for task in each.sub_tasks) for each in scores]
+    # What one sub-task comes to depends on those that it is played with.
+    judged = [
+        (task, own) for each, own in zip(scores, whole, strict=True) for task in each.sub_tasks
+    ]
+    tasks = [task for task, _ in judged]
+
+    def of_tasks(
+        holds: Callable[[SubTaskScore], bool],
+        counts: Callable[[SubTaskScore], bool] = lambda _: True,
+    ) -> Rate | None:
+        chosen = [(holds(task), own) for task, own in judged if counts(task)]
+        return rate([verdict for verdict, _ in chosen], [own for _, own in chosen])
+
     return Summary(
         episodes=len(scores),
-        trajectory=rate(task.trajectory for task in tasks),
-        ordered_trajectory=rate(task.ordered_trajectory for task in tasks),
-        result=rate(task.result for task in tasks),
-        state=rate(task.state for task in tasks),
-        state_where_changed=rate(task.state for task in tasks if task.changes_state),
-        accuracy=rate(task.accurate for task in tasks),
-        accuracy_without_result=rate(task.accurate_without_result for task in tasks),
-        task_trajectory=rate(each.task_trajectory for each in scores),
-        task_state=rate(each.task_state for each in scores),
-        overall=rate(each.overall for each in scores),
+        trajectory=of_tasks(attrgetter("trajectory")),
+        ordered_trajectory=of_tasks(attrgetter("ordered_trajectory")),
+        result=of_tasks(attrgetter("result")),
+        state=of_tasks(attrgetter("state")),
+        state_where_changed=of_tasks(attrgetter("state"), attrgetter("changes_state")),
+        accuracy=of_tasks(attrgetter("accurate")),
+        accuracy_without_result=of_tasks(attrgetter("accurate_without_result")),
+        task_trajectory=rate([each.task_trajectory for each in scores], whole),
+        task_state=rate([each.task_state for each in scores], whole),
+        overall=rate([each.overall for each in scores], whole),
         function_f1=f1.function_macro_f1(tasks),
         parameter_f1=f1.parameter_macro_f1(tasks),
         function_micro_f1=f1.function_micro_f1(tasks),
@@ -82,7 +94,7 @@ def summarise(scores: Iterable[Score]) -> Summary:
         same_task_streak=mean([each.same_task_streak for each in scores]),
         idle_turns=mean([each.counters.idle_turns for each in scores]),
         format_errors=mean([each.counters.format_errors for each in scores]),
-        truncated=rate(each.counters.truncated for each in scores),
+        truncated=rate([each.counters.truncated for each in scores], whole),
         **_premature(tasks),
     )
 
@@ -107,15 +119,15 @@ def mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def rate(verdicts: Iterable[bool]) -> Rate | None:
-    """Return the share of yes, or None without data."""
-    judged = list(verdicts)
-    count = len(judged)
+def rate(verdicts: Sequence[bool], sources: Sequence[Sources] | None = None) -> Rate | None:
+    """Return the share of yes with Wilson's interval, or None without data.
+
+    Args:
+        verdicts: Observations.
+        sources: Source tasks of each, as observations that share one are not two; None if none do.
+    """
+    count = len(verdicts)
     if not count:
         return None
-    share = sum(judged) / count
-    centre = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    spread = _Z * sqrt(share * (1 - share) / count + _Z**2 / (4 * count**2)) / (1 + _Z**2 / count)
-    # At 0 and 100 per cent an end of the interval is the value itself, but for rounding.
-    low, high = max(0.0, min(share, centre - spread)), min(1.0, max(share, centre + spread))
-    return Rate(value=100 * share, low=100 * low, high=100 * high, count=count)
+    found = wilson(sum(verdicts) / count, count) if sources is None else share_of(verdicts, sources)
+    return Rate(value=100 * found.value, low=100 * found.low, high=100 * found.high, count=count)

@@ -19,9 +19,9 @@ from asyncguard_benchmark.harness.saved_form import parse, saved_form
 from asyncguard_benchmark.harness.scenario import HELD_OUT_DOMAINS, Composition, Domain
 from asyncguard_benchmark.suites.hazards.fault_sites import Sign, with_faults
 from asyncguard_benchmark.suites.hazards.solvability_proof import Plan
-from asyncguard_benchmark.suites.hazards.tasks import HazardTask, load_hazard_tasks
+from asyncguard_benchmark.suites.hazards.tasks import PACKAGE, HazardTask, load_hazard_tasks
 
-SHIPPED = "hazards/instances.json"
+SHIPPED = "instances.json"
 
 
 class Part(StrEnum):
@@ -160,7 +160,7 @@ def shipped_instances() -> tuple[Instance, ...]:
     tasks = all_tasks()
     return tuple(
         instance_from_json(value, tasks, f"{SHIPPED}[{number}]")
-        for number, value in enumerate(read_list(SHIPPED))
+        for number, value in enumerate(read_list(SHIPPED, PACKAGE))
     )
 
 

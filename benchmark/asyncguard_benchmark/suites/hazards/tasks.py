@@ -21,6 +21,9 @@ from asyncguard_benchmark.harness.scenario import (
 from asyncguard_benchmark.harness.scoring.answers import Answer
 from asyncguard_benchmark.services.common_tools import COMMON_NAMES, SUBMIT
 
+PACKAGE = "asyncguard_benchmark.suites.hazards"
+"""It keeps the data of the suite."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HazardTask:
@@ -91,9 +94,10 @@ def load_hazard_tasks(domain: Domain) -> tuple[HazardTask, ...]:
     Raises:
         DataError: the file is missing or breaks the format, or two tasks share an id.
     """
-    name = f"hazards/{domain.name.lower()}.json"
+    name = f"{domain.name.lower()}.json"
     tasks = tuple(
-        hazard_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name))
+        hazard_task_from_json(task, f"{name}[{n}]")
+        for n, task in enumerate(read_list(name, PACKAGE))
     )
     by_id(task.sub_task for task in tasks)
     return tasks

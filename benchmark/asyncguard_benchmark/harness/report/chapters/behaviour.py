@@ -88,7 +88,7 @@ def _mistakes(found: dict[str, Conduct]) -> Table:
 
 
 def _share(part: int, whole: int) -> Interval | None:
-    return _interval(rate(index < part for index in range(whole)))
+    return _interval(rate([index < part for index in range(whole)]))
 
 
 def _interval(found: Rate | None) -> Interval | None:

@@ -14,7 +14,7 @@ from asyncguard_benchmark.services.state_shapes import record
 
 def result_schemas(domain: Domain) -> dict[str, dict[str, Any]]:
     """Return the schemas of the results of a domain by their names; a file holds their fields, all required."""
-    folder = files("asyncguard_benchmark") / "data" / "hazards" / "results"
+    folder = files("asyncguard_benchmark.suites.hazards") / "data" / "results"
     data = folder / f"{domain.name.lower()}.json"
     fields = json.loads(data.read_text(encoding="utf-8"))
     return {name: record(**each) for name, each in fields.items()}
