@@ -11,10 +11,11 @@ from dataclasses import MISSING, fields
 from enum import StrEnum
 from itertools import pairwise, zip_longest
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import asyncguard.config
 from asyncguard import Limits, Timing, ToolSpec, build_agent
+from asyncguard.adapters import ui_events
 from asyncguard.adapters.tools.declare import Declaration
 from asyncguard.core import events, resume_policy, resume_terms, tool_spec
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
@@ -23,6 +24,7 @@ from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
 from asyncguard_benchmark.harness.registry import agent_class
 from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.suites.missions.agents.roster import AGENTS as MISSION_AGENTS
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.state_diagram import mermaid
@@ -37,6 +39,7 @@ DOCUMENTS = (
     "docs/state-tables.md",
     "docs/events.md",
     "docs/react.md",
+    "docs/ui-contract.md",
 )
 
 
@@ -123,6 +126,35 @@ def simulated_agents() -> str:
         said = (agent_class(kind).__doc__ or "").strip().partition("\n")[0]
         lines.append(f"| `{name}` | {said} |")
     return "\n".join(lines)
+
+
+def mission_agents() -> str:
+    """Return what each simulated agent of the missions does."""
+    lines = ["| agent | what it does |", "|---|---|"]
+    for name, kind in MISSION_AGENTS.items():
+        lines.append(f"| `{name}` | {(kind.__doc__ or '').strip().partition(chr(10))[0]} |")
+    return "\n".join(lines)
+
+
+def events_for_ui() -> str:
+    """Return the events of the stream for user interfaces with their fields."""
+    sections = []
+    for event in sorted(get_args(ui_events.UIEvent), key=_place_in_contract):
+        (kind,) = get_args(get_type_hints(event)["type"])
+        said = " ".join((event.__doc__ or "").split())
+        lines = [f'### `{event.__name__}`, type `"{kind}"`', "", said, ""]
+        lines += ["| field | value |", "|---|---|"]
+        for name, meaning in attribute_docs(ui_events, event.__name__).items():
+            if name != "version":
+                lines.append(f"| `{name}` | {' '.join(meaning.split()).replace('``', '`')} |")
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def _place_in_contract(event: type) -> int:
+    """Calls first: an interface that shows only one kind shows these."""
+    order = ("CallEvent", "RecoveryEvent", "TaskEvent", "RunEvent", "TextEvent", "QuestionEvent")
+    return order.index(event.__name__)
 
 
 def _number(value: Any) -> str:
@@ -222,6 +254,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "limits": limits,
     "tool-fields": tool_fields,
     "agents": simulated_agents,
+    "mission-agents": mission_agents,
+    "ui-events": events_for_ui,
     "timeline": drawn_timeline,
     "events": event_table,
     "fields": describe_fields,
