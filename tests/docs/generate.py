@@ -85,7 +85,7 @@ def _docs_in(source: str, name: str) -> list[tuple[str, Any, str]]:
         for node in ast.parse(source).body
         if isinstance(node, ast.ClassDef) and node.name == name
     )
-    found = []
+    found: list[tuple[str, Any, str]] = []
     for item, text in pairwise(body):
         if not (isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)):
             continue

@@ -155,8 +155,8 @@ def test_commands_work_as_written(command: str) -> None:
             assert assignment.startswith("ASYNCGUARD_JOURNAL=")
         case _:
             file = _file_of(words)
-            known = (ROOT / file).exists() or file in _WRITTEN_BY_PAGES
-            assert known, f"unknown command: {command!r}"
+            there = (ROOT / file).exists() or file in _WRITTEN_BY_PAGES
+            assert there, f"unknown command: {command!r}"
 
 
 def _file_of(words: list[str]) -> str:
