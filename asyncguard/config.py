@@ -192,27 +192,56 @@ class GuardConfig:
     """
 
     arguments: bool = True
-    """Reject calls of unknown tools and arguments that break the tool's schema."""
+    """Reject arguments that break the tool's schema.
+
+    The live contract counts instead, where it was read. A reference has to name a call with a
+    usable result.
+    """
     clarification: bool = True
-    """Reject calls that lack a required value or hold a stand-in: ask the user, never invent."""
+    """Reject a call that lacks a required argument, or has a stand-in such as ``TBD`` for one.
+
+    The model is told to ask the user, or to wait. ``<user_id>`` and ``???`` are stand-ins, too,
+    unless the user or a result has said so.
+    """
     scope: bool = True
-    """Reject a tool that does not belong to the task."""
+    """Reject a call for a task that does not exist, is over, or may not use the tool."""
     duplicate: bool = True
-    """Reject a call if one with equal arguments is open already."""
+    """Reject a call that is open or in doubt already, with equal arguments in the same task.
+
+    Hold it for a person if it is in doubt and the user has said something new since.
+    """
     grounding: bool = True
-    """Reject a value found nowhere while its task has a call whose result the model lacks."""
+    """Reject a value that the task was not told, while a result of the task is pending.
+
+    That is: a text, number or date that occurs there in no form, while the result of an earlier
+    call was not told to the model.
+    """
     premature: bool = True
     """Reject a call that may rest on a result of its task which was not told to the model."""
     dependency: bool = True
-    """Defer calls whose operands or order depend on a pending call (read after write)."""
+    """Defer a call that uses a pending result, or has to keep its order.
+
+    It reads what an open call writes, or its task has a barrier because a footprint is unknown.
+    """
     conflict: bool = True
-    """Defer calls whose effects must not overtake a pending call (write after read or write)."""
+    """Defer a call that writes what an open call reads or writes."""
     capacity: bool = True
-    """Refuse calls above the limits."""
+    """Reject calls above the limits: too many in a message, too many open, too large arguments.
+
+    Results are cut, too: long text is cut, an image or another block that does not fit is named and
+    left out.
+    """
     trust: bool = True
-    """Hold destructive calls for approval once untrusted output is in the context."""
+    """Hold a ``destructive`` call after output that may carry a stranger's instructions.
+
+    That is output of a tool without ``trusted_output``, told to the model or in the call's
+    arguments by reference.
+    """
     completion: bool = True
-    """Do not let the run end with open or untouched tasks."""
+    """Wait if the model ends while calls are open; nudge it if a task is untouched or abandoned.
+
+    A nudge comes once per task and run. A line ``b: no tool needed`` answers an untouched task b.
+    """
     ledger: bool = True
     """Keep pending calls visible to guards and model; without it the timing guards do nothing."""
     task_view: bool = True
@@ -238,7 +267,10 @@ class GuardConfig:
     breaker: bool = True
     """Pause a tool that keeps failing."""
     provenance: bool = False
-    """Send back, once, a required value that nothing in the conversation told: ask the user."""
+    """Reject, once, a required value that nothing in the conversation told: ask the user.
+
+    A value passes, too, if it follows from what was told.
+    """
     memory: bool = False
     """Show the model the results, answers and questions of earlier requests of the conversation."""
     shadow: bool = False

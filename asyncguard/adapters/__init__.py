@@ -1,4 +1,4 @@
-"""Adapters to LangGraph and to ``create_agent``; the only importers of langgraph and langchain.
+"""Adapters to LangGraph and ``create_agent``, the only importers of langgraph and langchain.
 
 Internal; :mod:`asyncguard` names the public interface.
 """

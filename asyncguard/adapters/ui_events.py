@@ -56,7 +56,7 @@ class TaskEvent(TypedDict):
     task: str
     """Id of the task."""
     status: Literal["open", "closed", "stopped"]
-    """``closed``: it ended with its run. ``stopped``: the user or a limit ended it."""
+    """``open``, ``closed`` with its run, or ``stopped`` by the user or a limit."""
     goal: str
     """Goal of a task that was opened, else empty."""
     reason: str
@@ -64,13 +64,17 @@ class TaskEvent(TypedDict):
 
 
 class CallEvent(TypedDict):
-    """A call of the model has a new state: the state of its card."""
+    """A call of the model has a new state: the state of its card.
+
+    The results of one message come as messages together, when the model is due its next turn; this
+    event completes the card at once.
+    """
 
     type: Literal["asyncguard.call"]
     version: int
     """Version of the events."""
     tool_call_id: str
-    """Id of the call in the model's message."""
+    """Id of the call in the model's message: the card."""
     call: str
     """Name of the call within its task, ``tool#ordinal``."""
     task: str
@@ -78,7 +82,8 @@ class CallEvent(TypedDict):
     tool: str
     """Tool that the model called."""
     state: str
-    """Value of :class:`CallState`."""
+    """Open: ``deferred``, ``held``, ``queued``, ``pending``. Run and ended: ``done``, ``failed``,
+    ``in_doubt``, ``resolved``. Not run: ``rejected``, ``squashed``, ``cancelled``."""
     guard: str
     """Guard that deferred, held or rejected the call; empty in other states."""
     reason: str

@@ -1,4 +1,4 @@
-"""The command ``asyncguard``.
+"""The command ``asyncguard``; packages add to it by the entry point ``asyncguard.commands``.
 
 A subcommand's imports are loaded when it runs, so that the command starts fast.
 

@@ -1,4 +1,4 @@
-"""The pure core: values and rules, no I/O, clock, randomness, logging or langgraph.
+"""The pure core: calls, footprints, events, lifecycles, ledger, admission and turn rule.
 
 Events go in, decisions come out. Everything here is deterministic and imports only the standard
 library, :mod:`asyncguard.config` and :mod:`asyncguard.errors`.

@@ -1,4 +1,4 @@
-"""The guards: pure functions from a proposed call and the scoreboard to a verdict.
+"""The guards: one a file, each a function from a proposed call and the scoreboard to a verdict.
 
 Each has its own file and its own switch in the configuration.
 

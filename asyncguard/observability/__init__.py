@@ -1,4 +1,4 @@
-"""Observability of a run: one details object per event, for logs, trace files, spans and timelines.
+"""Observability: events as records, for logs, trace files, spans and timelines.
 
 The modules are imported one by one (``asyncguard.observability.log`` ...), so that a program which
 needs one of them does not load the libraries of the others.

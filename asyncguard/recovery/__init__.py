@@ -1,4 +1,4 @@
-"""Recovery: pure tables of what a failure means and what is done about it.
+"""Recovery: from a failure or a strange answer to one action, by tables.
 
 Internal; :mod:`asyncguard` names the public interface.
 """

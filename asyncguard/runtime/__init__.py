@@ -1,4 +1,4 @@
-"""The runtime: issues calls, collects completions, waits; asyncio without langgraph.
+"""The runtime: issues calls, collects completions and waits, on asyncio without langgraph.
 
 Internal; :mod:`asyncguard` names the public interface.
 """

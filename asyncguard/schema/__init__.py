@@ -1,4 +1,4 @@
-"""JSON Schema and JSON pointers: the declared forms of arguments and results, compiled once.
+"""JSON Schema and pointers of arguments and results, and the only importer of jsonschema.
 
 Pure as core is, and the one package that imports jsonschema. Guards check arguments by it, recovery
 checks and repairs results by it; neither imports the other.

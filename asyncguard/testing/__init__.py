@@ -1,4 +1,4 @@
-"""Test kit: virtual time, ordered turns, scripted models and tools, checks of histories and ports.
+"""Test kit: virtual time, ordered turns, scripted models and tools, checks of ports.
 
 It is made for asyncguard's own tests and for those of agents built on it. It needs langchain-core
 and nothing else.

@@ -5,31 +5,41 @@ hand.
 """
 
 import ast
+import importlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from itertools import pairwise, zip_longest
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import asyncguard.config
 from asyncguard import Limits, Timing, ToolSpec, build_agent
+from asyncguard.adapters import ui_events
 from asyncguard.adapters.tools.declare import Declaration
+from asyncguard.config import OPT_IN_GUARDS
 from asyncguard.core import events, resume_policy, resume_terms, tool_spec
+from asyncguard.guards import GUARDS
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
 from asyncguard_benchmark.harness.registry import agent_class
 from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.suites.missions.agents.roster import AGENTS as MISSION_AGENTS
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.state_diagram import mermaid
 from tests.docs.story import timeline
 
 DOCUMENTS = (
+    "README.md",
     "benchmark/README.md",
+    "benchmark/HAZARDS.md",
+    "docs/architecture.md",
+    "docs/guards.md",
+    "docs/reliability.md",
     "docs/tutorial.md",
     "docs/tools.md",
     "docs/limits.md",
@@ -37,6 +47,7 @@ DOCUMENTS = (
     "docs/state-tables.md",
     "docs/events.md",
     "docs/react.md",
+    "docs/ui-contract.md",
 )
 
 
@@ -63,25 +74,92 @@ def _example_of_react(name: str, language: str) -> str:
 
 
 def attribute_docs(module: ModuleType, name: str) -> dict[str, str]:
-    """The text below each field of a class."""
-    tree = ast.parse(open_source(module))
+    """Return the text below each field of a class."""
+    return {field: text for field, _, text in _docs_in(open_source(module), name)}
+
+
+def _docs_in(source: str, name: str) -> list[tuple[str, Any, str]]:
+    """Return name, value (of members of an enum) and text of each documented attribute of a class."""
     body = next(
-        node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
+        node.body
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and node.name == name
     )
-    found = {}
+    found: list[tuple[str, Any, str]] = []
     for item, text in pairwise(body):
-        if (
-            isinstance(item, ast.AnnAssign)
-            and isinstance(item.target, ast.Name)
-            and isinstance(text, ast.Expr)
-        ):
-            found[item.target.id] = str(ast.literal_eval(text.value))
+        if not (isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)):
+            continue
+        match item:
+            case ast.AnnAssign(target=ast.Name(id=field)):
+                found.append((field, None, str(text.value.value)))
+            case ast.Assign(targets=[ast.Name(id=field)], value=ast.Constant(value=value)):
+                found.append((field, value, str(text.value.value)))
     return found
 
 
 def open_source(module: ModuleType) -> str:
     """The source of a module."""
     return (ROOT / str(module.__file__)).read_text(encoding="utf-8")
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
+
+
+def guard_lines() -> str:
+    """Return a line for each guard: the summary of its switch."""
+    return _guards(lambda said: said.partition("\n")[0])
+
+
+def guard_details() -> str:
+    """Return all that the switch of each guard says."""
+    return _guards(lambda said: said)
+
+
+def _guards(shortened: Callable[[str], str]) -> str:
+    meanings = attribute_docs(asyncguard.config, "GuardConfig")
+    lines = ["| guard | what it does |", "|---|---|"]
+    for name in (*(name for name, _ in GUARDS), "completion"):
+        off = "(off by default) " if name in OPT_IN_GUARDS else ""
+        lines.append(f"| `{name}` | {off}{_in_one_line(shortened(meanings[name]))} |")
+    return "\n".join(lines)
+
+
+def packages() -> str:
+    """Return the first line of each package, from the bottom to the top of the layers."""
+    lines = ["| folder | what is in it |", "|---|---|"]
+    order = (
+        "core schema guards recovery observability journal runtime distributed adapters testing cli"
+    )
+    for name in order.split():
+        said = (importlib.import_module(f"asyncguard.{name}").__doc__ or "").partition("\n")[0]
+        lines.append(f"| `{name}/` | {_in_one_line(said.partition(': ')[2] or said)} |")
+    return "\n".join(lines)
+
+
+def kill_points() -> str:
+    """Return the instants at which the reliability suite kills a process."""
+    return _members("reliability/cases.py", "Point", "point", "the process dies")
+
+
+def outside_families() -> str:
+    """Return the faults of the part of the hazard suite that counts effects outside."""
+    return _members(
+        "asyncguard_benchmark/suites/hazards/outside/cases.py", "Family", "family", "fault"
+    )
+
+
+def facets() -> str:
+    """Return the tables into which verdicts can be split."""
+    return _members("asyncguard_benchmark/harness/names.py", "Facet", "`--by`", "rows: figures")
+
+
+def _members(file: str, enum: str, head: str, meaning: str) -> str:
+    """Return the members of an enum of the benchmark with what stands below them."""
+    # Read and not imported: the reliability suite is not an installed package.
+    said = _docs_in((ROOT / "benchmark" / file).read_text(encoding="utf-8"), enum)
+    rows = [f"| `{value}` | {_in_one_line(text)} |" for _, value, text in said]
+    return "\n".join([f"| {head} | {meaning} |", "|---|---|", *rows])
 
 
 def limits() -> str:
@@ -101,7 +179,7 @@ def tool_fields() -> str:
     meanings = attribute_docs(tool_spec, "ToolSpec")
     lines = ["| field | default | meaning |", "|---|---|---|"]
     for item in fields(ToolSpec):
-        said = " ".join(meanings[item.name].split()).replace("``", "`")
+        said = _in_one_line(meanings[item.name])
         only = "" if item.name in Declaration.__annotations__ else " `ToolSpec` only."
         lines.append(f"| `{item.name}` | {shown_default(item.default)} | {said}{only} |")
     return "\n".join(lines)
@@ -123,6 +201,35 @@ def simulated_agents() -> str:
         said = (agent_class(kind).__doc__ or "").strip().partition("\n")[0]
         lines.append(f"| `{name}` | {said} |")
     return "\n".join(lines)
+
+
+def mission_agents() -> str:
+    """Return what each simulated agent of the missions does."""
+    lines = ["| agent | what it does |", "|---|---|"]
+    for name, kind in MISSION_AGENTS.items():
+        lines.append(f"| `{name}` | {(kind.__doc__ or '').strip().partition(chr(10))[0]} |")
+    return "\n".join(lines)
+
+
+def events_for_ui() -> str:
+    """Return the events of the stream for user interfaces with their fields."""
+    sections = []
+    for event in sorted(get_args(ui_events.UIEvent), key=_place_in_contract):
+        (kind,) = get_args(get_type_hints(event)["type"])
+        said = " ".join((event.__doc__ or "").split())
+        lines = [f'### `{event.__name__}`, type `"{kind}"`', "", said, ""]
+        lines += ["| field | value |", "|---|---|"]
+        for name, meaning in attribute_docs(ui_events, event.__name__).items():
+            if name != "version":
+                lines.append(f"| `{name}` | {_in_one_line(meaning)} |")
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def _place_in_contract(event: type) -> int:
+    """Calls first: an interface that shows only one kind shows these."""
+    order = ("CallEvent", "RecoveryEvent", "TaskEvent", "RunEvent", "TextEvent", "QuestionEvent")
+    return order.index(event.__name__)
 
 
 def _number(value: Any) -> str:
@@ -219,9 +326,17 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "five-lines": five_lines,
     "react-stream": react_stream,
     "react-view": react_view,
+    "guard-lines": guard_lines,
+    "guard-details": guard_details,
+    "packages": packages,
+    "kill-points": kill_points,
+    "outside-families": outside_families,
+    "facets": facets,
     "limits": limits,
     "tool-fields": tool_fields,
     "agents": simulated_agents,
+    "mission-agents": mission_agents,
+    "ui-events": events_for_ui,
     "timeline": drawn_timeline,
     "events": event_table,
     "fields": describe_fields,

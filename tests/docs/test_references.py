@@ -49,6 +49,13 @@ _FOREIGN = {
     "Command": "langgraph.types",
 }
 """Names of other libraries, with their homes."""
+_WRITTEN_BY_PAGES = {
+    found[1]
+    for page in PAGES
+    for block in fences(read(page))
+    if (found := re.match(r"# (\S+\.py)\n", block.text))
+}
+"""Files that a reader of a page makes of a block that begins with their name."""
 
 
 def _commands(document: str) -> list[str]:
@@ -142,11 +149,14 @@ def test_commands_work_as_written(command: str) -> None:
             assert (ROOT / "langgraph.json").exists()
         case ["pip", "install", *_]:
             extras = words[2].removeprefix(".").strip("[]").split(",")
-            assert words[2] in (".", "langgraph-cli[inmem]") or set(extras) <= set(_EXTRAS)
+            others = (".", "langgraph-cli[inmem]", "langchain-mcp-adapters")
+            assert words[2] in others or set(extras) <= set(_EXTRAS)
         case ["export", assignment]:
             assert assignment.startswith("ASYNCGUARD_JOURNAL=")
         case _:
-            assert (ROOT / _file_of(words)).exists(), f"unknown command: {command!r}"
+            file = _file_of(words)
+            there = (ROOT / file).exists() or file in _WRITTEN_BY_PAGES
+            assert there, f"unknown command: {command!r}"
 
 
 def _file_of(words: list[str]) -> str:
