@@ -23,11 +23,13 @@ from asyncguard.testing import ScriptedChatModel, Step
 from tests.adapters.harness import Agent, AgentOf, Outcome, script
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0))
+HANG = 60.0
+"""Seconds after which a wait is given up; a busy machine stands still for five."""
 
 
 async def until(true: Callable[[], bool]) -> None:
-    """Wait for a condition that another thread or process fulfils; fail after ten seconds."""
-    async with asyncio.timeout(10):
+    """Wait for a condition that another thread or process fulfils; fail if it hangs."""
+    async with asyncio.timeout(HANG):
         while not await asyncio.to_thread(true):  # noqa: ASYNC110 - the other side knows no event of this loop
             await asyncio.sleep(0.01)
 

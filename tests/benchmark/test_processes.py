@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+from asyncguard_benchmark.harness.processes import shared_pool
+
 SCRIPT = """
 import os, time
 from asyncguard_benchmark.harness.processes import worker_pool
@@ -47,3 +49,17 @@ def test_workers_end_with_the_process_that_started_them() -> None:
     while any(alive(each) for each in workers) and time.monotonic() < until:
         time.sleep(0.05)
     assert not any(alive(each) for each in workers)
+
+
+def test_several_rounds_of_work_share_their_processes() -> None:
+    """Also within a block that is given the pool, which stays open after it; one job has none."""
+    with shared_pool(1) as outer:
+        assert outer is None
+    with shared_pool(2) as outer:
+        assert outer is not None
+        before = set(outer.map(number, range(4)))
+        with shared_pool(2, outer) as inner:
+            assert inner is outer
+        after = set(outer.map(number, range(4)))
+    assert os.getpid() not in before
+    assert len(before | after) <= 2

@@ -106,7 +106,7 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
         cut(postgres_url)
         assert epoch in other.gone([epoch])
         with pytest.raises(ConnectionLostError):
-            hold.result(5.0)
+            hold.result(60.0)
         assert isinstance(await journal.begin(intent("k2")), Refused)
         assert await journal.begin(intent("k", remote=True)) == Lost(process_id=epoch)
         await journal.end("k", 1, Success(content="done"))

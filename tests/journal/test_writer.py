@@ -14,6 +14,9 @@ from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.sql.store import ConnectionLostError, Row, Store
 from asyncguard.journal.sql.writer import Rounds, WriterThread
 
+HANG = 60.0
+"""Seconds after which a wait is given up; a busy machine stands still for five."""
+
 
 class FakeStore:
     """A store that records its commits; a value that starts with ``bad`` cannot be committed."""
@@ -93,13 +96,13 @@ def one_batch(writer: WriterThread) -> Iterator[None]:
 
     def block(_: Store) -> None:
         begun.set()
-        gate.wait(5.0)
+        assert gate.wait(HANG)
 
     busy = writer.submit(block)
-    begun.wait(5.0)
+    assert begun.wait(HANG)
     yield
     gate.set()
-    busy.result(5.0)
+    busy.result(HANG)
 
 
 def test_what_waits_is_committed_together() -> None:
@@ -108,7 +111,7 @@ def test_what_waits_is_committed_together() -> None:
     with running(store) as writer:
         with one_batch(writer):
             futures = [writer.submit(put(str(number))) for number in range(100)]
-        assert [future.result(5.0) for future in futures] == [str(number) for number in range(100)]
+        assert [future.result(HANG) for future in futures] == [str(number) for number in range(100)]
     assert store.commits[1] == [str(number) for number in range(100)]
 
 
@@ -122,8 +125,8 @@ def test_a_request_that_fails_is_undone_alone() -> None:
                 writer.submit(work)
                 for work in (put("a"), failing(CallerError("no")), put("b"), failing(odd), put("c"))
             ]
-        errors = [future.exception(5.0) for future in futures]
-        alone = writer.submit(failing(odd)).exception(5.0)
+        errors = [future.exception(HANG) for future in futures]
+        alone = writer.submit(failing(odd)).exception(HANG)
     assert store.commits[1:4] == [["a"], ["b"], ["c"]]
     assert [type(error) for error in errors] == [
         type(None),
@@ -144,7 +147,7 @@ def test_a_commit_that_fails_is_tried_request_by_request() -> None:
     with running(store) as writer:
         with one_batch(writer):
             futures = [writer.submit(put(value)) for value in ("a", "bad", "b")]
-        errors = [future.exception(5.0) for future in futures]
+        errors = [future.exception(HANG) for future in futures]
     assert [error is None for error in errors] == [True, False, True]
     assert store.commits[1:3] == [["a"], ["b"]]
 
@@ -157,7 +160,7 @@ def test_a_connection_that_breaks_fails_all_at_once() -> None:
         store.error = store_error
         with one_batch(writer):
             futures = [writer.submit(put(value)) for value in ("a", "bad", "b")]
-        assert [future.exception(5.0) for future in futures] == [store_error] * 3
+        assert [future.exception(HANG) for future in futures] == [store_error] * 3
 
 
 class Leaving(FakeStore):
@@ -183,7 +186,7 @@ def test_a_transaction_that_lost_its_server_before_its_commit_is_run_once_more(
     with running(store) as writer:
         with one_batch(writer):
             futures = [writer.submit(put(value)) for value in ("a", "b")]
-        errors = [future.exception(5.0) for future in futures]
+        errors = [future.exception(HANG) for future in futures]
     assert [error is None for error in errors] == [lasts, lasts]
     assert (["a", "b"] in store.commits) is lasts
 
@@ -200,10 +203,10 @@ def test_what_follows_a_commit_comes_before_the_answer() -> None:
             first = writer.submit(put("a"), seen.append)
             second = writer.submit(put("b"), broken)
             third = writer.submit(put("c"), seen.append)
-        assert first.result(5.0) == "a"
+        assert first.result(HANG) == "a"
         assert seen[0] == "a"
-        assert isinstance(second.exception(5.0), JournalError)
-        assert third.result(5.0) == "c"
+        assert isinstance(second.exception(HANG), JournalError)
+        assert third.result(HANG) == "c"
 
 
 def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
@@ -214,7 +217,7 @@ def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
             cancelled = writer.submit(put("a"))
             kept = writer.submit(put("b"))
             assert cancelled.cancel()
-        kept.result(5.0)
+        kept.result(HANG)
     assert store.commits[1] == ["b"]
 
 
@@ -226,7 +229,7 @@ async def test_what_nobody_waits_for_keeps_its_place() -> None:
             for name in "aBcDe":
                 (writer.post_later if name.isupper() else writer.post)(name, put(name))
             last = writer.submit(put("last"))
-        last.result(5.0)
+        last.result(HANG)
         writer.post_later("lonely", put("lonely"))
         until(lambda: len(store.commits) == 3)  # no transaction follows, but a round does
     assert store.commits[1:3] == [[*"aBcDe", "last"], ["lonely"]]
@@ -266,7 +269,7 @@ def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> No
             writer.post("a", put("a"))
             last = writer.submit(put("b"))
             last.add_done_callback(flush)
-        last.result(5.0)
+        last.result(HANG)
     assert waited == [False]
 
 
@@ -284,7 +287,7 @@ def test_what_nobody_waits_for_says_in_the_log_that_it_failed(
                 "c", failing(CallerError("no")), failed=lambda error: failed.append(str(error))
             )
             last = writer.submit(put("d"))
-        last.result(5.0)
+        last.result(HANG)
     writer.post("late", put("late"), failed=lambda error: failed.append(str(error)))
     assert store.commits[1:3] == [["a"], ["d"]]
     said = ["b was not written: the disk is full", "c was not written: no"]
@@ -343,12 +346,12 @@ async def test_an_answer_that_nobody_hears_harms_nobody() -> None:
 
     def slow(_: Store) -> str:
         begun.set()
-        gate.wait(5.0)
+        gate.wait(HANG)
         return "slow"
 
     with running(store) as writer:
         running_then = writer.ask(slow)
-        await asyncio.to_thread(begun.wait, 5.0)
+        await asyncio.to_thread(begun.wait, HANG)
         queued_then = writer.ask(put("never"))
         running_then.cancel()
         queued_then.cancel()
@@ -368,7 +371,7 @@ async def test_an_answer_that_nobody_hears_harms_nobody() -> None:
 
 def until(true: Callable[[], bool]) -> None:
     """Wait for the writer thread; five seconds are for ever."""
-    give_up = time.monotonic() + 5.0
+    give_up = time.monotonic() + HANG
     while not true():
         assert time.monotonic() < give_up
         time.sleep(0.001)
@@ -382,7 +385,7 @@ def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFix
 
     with running(FakeStore(), fail) as writer:
         time.sleep(0.05)
-        assert writer.submit(put("a")).result(5.0) == "a"
+        assert writer.submit(put("a")).result(HANG) == "a"
     assert [record.message for record in caplog.records] == [
         "the maintenance of the journal failed: away"
     ]
@@ -396,8 +399,8 @@ def test_an_error_that_nobody_foresaw_is_answered_and_not_the_end() -> None:
             raise ZeroDivisionError("odd")
 
     with running(Odd()) as writer:
-        assert isinstance(writer.submit(put("a")).exception(5.0), JournalError)
-        assert isinstance(writer.submit(put("b")).exception(5.0), JournalError)
+        assert isinstance(writer.submit(put("a")).exception(HANG), JournalError)
+        assert isinstance(writer.submit(put("b")).exception(HANG), JournalError)
 
 
 def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +414,7 @@ def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(threading, "excepthook", lambda said: raised.append(said.exc_type))
     writer = WriterThread(store, Rounds(pause=lambda: fail(store), work=lambda _: None))  # type: ignore[arg-type]
     writer.start()
-    writer._thread.join(5.0)
+    writer._thread.join(HANG)
     with pytest.raises(JournalError, match="closed"):
         writer.submit(put("b"))
     assert store.closed
@@ -426,8 +429,8 @@ def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCapt
 
     writer = WriterThread(FakeStore(), Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
     writer.start()
-    writer.submit(put("a")).result(5.0)
-    writer.submit(put("b")).result(5.0)
+    writer.submit(put("a")).result(HANG)
+    writer.submit(put("b")).result(HANG)
     writer.stop(lambda _: None)
     assert [
         record.message.count("the maintenance of the journal failed") for record in caplog.records
@@ -441,6 +444,6 @@ def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:
     writer = WriterThread(store, Rounds(pause=lambda: None, work=lambda _: None))  # type: ignore[arg-type]
     with pytest.raises(JournalError, match="no such file"):
         writer.start()
-    writer._thread.join(5.0)
+    writer._thread.join(HANG)
     with pytest.raises(JournalError, match="closed"):
         writer.submit(put("a"))

@@ -103,6 +103,7 @@ def plain_corpus() -> list[Episode]:
     return [each.play() for each in settings(shipped_compositions(Suite.LITE), (PLAIN,), (0, 1))]
 
 
+@cache
 def quick_corpus() -> list[Episode]:
     """Saved forms of a few hundred episodes: the same, and some of the other players, which are slow."""
     guarded = list(settings(shipped_compositions(Suite.LITE), GUARDED, (0,)))

@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -19,7 +20,7 @@ from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.foreign import World, opened
 from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.names import FEW_SHOT, PLAIN
-from asyncguard_benchmark.harness.processes import worker_pool
+from asyncguard_benchmark.harness.processes import shared_pool
 from asyncguard_benchmark.harness.registry import player_of
 from asyncguard_benchmark.harness.sandbox import SandboxError
 from asyncguard_benchmark.harness.scenario import Composition, Contract, Regime, Surface
@@ -240,15 +241,18 @@ def _example(cell: Cell) -> str:
     return example
 
 
-def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:
+def play_all(
+    cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True, pool: Executor | None = None
+) -> Iterator[Played]:
     """Play episodes in the order given.
 
     Args:
         cells: Episodes to play.
         jobs: Processes; with 1 everything happens in this one.
         keep_messages: True if episodes keep their conversations.
+        pool: Processes that stay for other work, instead.
     """
-    yield from _mapped(partial(play, keep_messages=keep_messages), list(cells), jobs)
+    yield from _mapped(partial(play, keep_messages=keep_messages), list(cells), jobs, pool)
 
 
 def play_each(
@@ -271,12 +275,11 @@ def _tried(cell: Cell, *, keep_messages: bool) -> Played | Failed:
         return Failed(key=key_of(cell), error=str(problem))
 
 
-def _mapped(playing: Callable[[Cell], _T], cells: Sequence[Cell], jobs: int) -> Iterator[_T]:
-    if jobs == 1 or len(cells) < 2:
-        yield from map(playing, cells)
-        return
-    with worker_pool(jobs) as pool:
-        try:
-            yield from pool.map(playing, cells, chunksize=4)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+def _mapped(
+    playing: Callable[[Cell], _T],
+    cells: Sequence[Cell],
+    jobs: int,
+    open_pool: Executor | None = None,
+) -> Iterator[_T]:
+    with shared_pool(jobs if len(cells) > 1 else 1, open_pool) as pool:
+        yield from map(playing, cells) if pool is None else pool.map(playing, cells, chunksize=4)

@@ -8,8 +8,9 @@ import gc
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 _THRESHOLD = 10_000
@@ -30,6 +31,27 @@ def worker_pool(
     return ProcessPoolExecutor(
         jobs, mp_context=context, initializer=_begin, initargs=(prepare, *arguments)
     )
+
+
+@contextmanager
+def shared_pool(jobs: int, open_pool: Executor | None = None) -> Iterator[Executor | None]:
+    """Yield a pool for several rounds of work, or None for one job at a time, which needs no process of its own.
+
+    Processes start with the first work they get; a fresh one imports for two seconds. Work that is not begun when the
+    block is left is cancelled.
+
+    Args:
+        jobs: Number of processes.
+        open_pool: A pool of the caller, which is yielded instead and left open.
+    """
+    if open_pool is not None or jobs == 1:
+        yield open_pool
+        return
+    with worker_pool(jobs) as pool:
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _begin(prepare: Callable[..., Any] | None, *arguments: Any) -> None:

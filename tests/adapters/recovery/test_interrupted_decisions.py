@@ -12,6 +12,7 @@ from tenacity import RetryCallState
 from asyncguard import EffectClass, GuardConfig, Retry, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Agent, AgentOf
+from tests.adapters.processes import HANG
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 PLACE: Any = {"configurable": {"thread_id": "t"}}
@@ -45,7 +46,7 @@ def run(agent: Agent, given: Any) -> str:
     """Run the agent on a loop of its own, and return all that was said; five seconds at most."""
 
     async def within_limit() -> Any:
-        return await asyncio.wait_for(agent.graph.ainvoke(given, PLACE), 5.0)
+        return await asyncio.wait_for(agent.graph.ainvoke(given, PLACE), HANG)
 
     state = asyncio.run(within_limit())
     return "\n".join(str(message.content) for message in state["messages"])

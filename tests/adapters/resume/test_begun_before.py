@@ -12,7 +12,7 @@ from asyncguard import EffectClass, ThreadBusyError, ToolSpec
 from asyncguard.journal.sql import leases
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
-from tests.adapters.processes import CONFIG, Machine
+from tests.adapters.processes import CONFIG, HANG, Machine
 
 BOTH = calls(("first", {"q": "x"}), ("book", {"q": "x"}))
 ARGS = {"q": str, "key": (str, "")}
@@ -209,9 +209,9 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
     await asyncio.to_thread(other.journal.entries)  # runs after the queued release
     assert shop.ordered == []
     if on_a_branch:
-        said = await asyncio.wait_for(forked(process.agent.graph, durability="sync"), 5)
+        said = await asyncio.wait_for(forked(process.agent.graph, durability="sync"), HANG)
     else:
-        said = (await asyncio.wait_for(process.go_on(durability="sync"), 5)).text
+        said = (await asyncio.wait_for(process.go_on(durability="sync"), HANG)).text
     assert {"ordered 7", "ordered 8"} <= set(said.splitlines())
     assert sorted(shop.ordered) == [7, 8]
 

@@ -16,7 +16,7 @@ from langgraph.types import Command
 from asyncguard import EffectClass, Fallback, GuardConfig, Limits, Timing, ToolFault, ToolSpec
 from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Outcome, pure, script
-from tests.adapters.processes import Machine, Process
+from tests.adapters.processes import HANG, Machine, Process
 
 KEYED, IDEMPOTENT = EffectClass.KEYED, EffectClass.IDEMPOTENT
 ONCE = EffectClass.AT_MOST_ONCE
@@ -92,7 +92,7 @@ async def left_by_a_dead_process(
     )
     payload = payload or process.agent.input("Charge x.", None)
     process.run = asyncio.create_task(process._go(payload, {"durability": "sync"}))
-    await asyncio.wait_for(bank.begun.wait(), 5)
+    await asyncio.wait_for(bank.begun.wait(), HANG)
     await process.die()
     bank.hangs = False
     return process
@@ -128,7 +128,7 @@ async def test_a_call_that_never_began_is_not_begun_after_the_next_message(
 
     process.journal.begin = die  # type: ignore[method-assign,assignment]
     process.begin("Charge x.", durability="sync")
-    await asyncio.wait_for(bank.begun.wait(), 5)
+    await asyncio.wait_for(bank.begun.wait(), HANG)
     await process.die()
     heir = machine.process([bank.tool(KEYED), LOOK], declared(KEYED), "Let me see.", "It is not.")
     outcome = await heir.say("Stop, do not charge it.")
@@ -166,7 +166,7 @@ async def test_a_running_keyed_call_of_a_cancelled_task_is_in_doubt(machine: Mac
     process.run = asyncio.create_task(
         process._go(process.agent.input(None, TASKS), {"durability": "sync"})
     )
-    await asyncio.wait_for(bank.begun.wait(), 5)
+    await asyncio.wait_for(bank.begun.wait(), HANG)
     await asyncio.sleep(0.05)
     process.run.cancel()
     await asyncio.gather(process.run, return_exceptions=True)
@@ -198,7 +198,7 @@ async def test_a_no_that_comes_after_the_effect_does_not_undo_it(
     second.run = asyncio.create_task(
         second._go(Command(resume={"main/charge#1": True}), {"durability": "sync"})
     )
-    await asyncio.wait_for(bank.begun.wait(), 5)
+    await asyncio.wait_for(bank.begun.wait(), HANG)
     await second.die()
     bank.hangs = False
     third = machine.process([bank.tool(effect), LOOK], specs, "Let me see.", "I cannot tell.")

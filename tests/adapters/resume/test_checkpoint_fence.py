@@ -15,7 +15,7 @@ from asyncguard import AsyncGuardMiddleware, ThreadBusyError, ToolSpec, guard_mi
 from asyncguard.journal.sql import leases
 from asyncguard.testing import calls
 from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure
-from tests.adapters.processes import Machine, Process
+from tests.adapters.processes import HANG, Machine, Process
 from tests.adapters.resume.test_late_runs import (
     PATIENT,
     PLACE,
@@ -69,13 +69,13 @@ async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(
     )
     saver.left, saver.writing = 4, True
     late.begin("Pay x and z, then y.", durability="sync")
-    await asyncio.wait_for(saver.reached.wait(), 5)
+    await asyncio.wait_for(saver.reached.wait(), HANG)
     await patient(lambda: heir.say("And thank you.", durability="async"))
     known = steps_of(await heir.agent.graph.aget_state(PLACE))
     saver.go_on.set()
     assert late.run is not None
     with contextlib.suppress(ThreadBusyError):
-        await asyncio.wait_for(late.run, 5)
+        await asyncio.wait_for(late.run, HANG)
     await left(late)
     assert steps_of(await heir.agent.graph.aget_state(PLACE)) == known
     await patient(lambda: third.say("Bye."))
@@ -176,7 +176,7 @@ async def test_a_message_is_taken_in_once_behind_nodes_of_other_middleware(tmp_p
     await left(late)
     saver.left = 5
     late.begin("Pay x", durability="sync")
-    await asyncio.wait_for(saver.reached.wait(), 5)
+    await asyncio.wait_for(saver.reached.wait(), HANG)
     with pytest.raises(ThreadBusyError):
         await heir.say("Pay y", durability="sync")
     await heir.say("Pay y", durability="sync")
@@ -246,11 +246,11 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(tmp_path: Path, sto
     late, heir = process(), process()
     saver.left, saver.writing = stored, True
     late.begin("Go.", durability="sync")
-    await asyncio.wait_for(saver.reached.wait(), 5)
+    await asyncio.wait_for(saver.reached.wait(), HANG)
     await patient(lambda: heir.go_on(durability="sync"))
     saver.go_on.set()
     assert late.run is not None
     with contextlib.suppress(ThreadBusyError):
-        await asyncio.wait_for(late.run, 5)
+        await asyncio.wait_for(late.run, HANG)
     assert sorted(made) == ["x", "y", "z"]
     machine.close()

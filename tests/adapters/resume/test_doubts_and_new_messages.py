@@ -1,6 +1,7 @@
 """A call in doubt, and a user who says "try again": a person decides about an equal call, and the model never does."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,11 @@ def made(
 ) -> Agent:
     """An agent with one tool that declares nothing."""
     model = ScriptedChatModel(script(*steps), id_prefix="m")
-    given = {"checkpointer": InMemorySaver(), **options}
-    ports = given.pop("ports", Ports(journal=journal))
-    return agent_of(model, [bank.tool], ports=ports, **given)
+    given = {"checkpointer": InMemorySaver(), "config": GuardConfig(), **options}
+    ports, config = given.pop("ports", Ports(journal=journal)), given.pop("config")
+    # The steps of the model are in order, so a result has to be there before the next one on a busy machine, too.
+    config = replace(config, timing=replace(config.timing, grace=60.0))
+    return agent_of(model, [bank.tool], ports=ports, config=config, **given)
 
 
 async def in_doubt(agent: Agent) -> Outcome:

@@ -30,7 +30,7 @@ from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard.testing import calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
-from tests.adapters.processes import CONFIG, Machine, Process, until
+from tests.adapters.processes import CONFIG, HANG, Machine, Process, until
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 PAY = calls(("pay", {"item": "x"}))
@@ -455,7 +455,7 @@ async def test_a_later_attempt_is_found_though_it_would_not_be_made_any_more(
     machine.saver = saver = HalfSaver()
     old = machine.process(tools, declared, PAY)
     old.begin("Pay x.", durability="sync")
-    await asyncio.wait_for(till.reached.wait(), 5)
+    await asyncio.wait_for(till.reached.wait(), HANG)
     saver.room.clear()
     till.hold.set()
     await until(

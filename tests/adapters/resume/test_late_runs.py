@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from asyncguard.runtime import proposals
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.testing import calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, Outcome
-from tests.adapters.processes import Machine, Process
+from tests.adapters.processes import HANG, Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 STEPS = [2, pytest.param(3, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow), 6]
@@ -102,7 +103,7 @@ async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | 
     saver.go_on.set()
     assert late.run is not None
     with pytest.raises(ThreadBusyError):  # whether the other is still leaving, or has left
-        await asyncio.wait_for(late.run, 5)
+        await asyncio.wait_for(late.run, HANG)
     await asyncio.to_thread(late.journal.entries)  # runs after the queued release
 
 
@@ -185,7 +186,8 @@ def shopper(messages: Any, tools: Any) -> Any:
 
 async def patient(ask: Callable[[], Awaitable[Outcome]]) -> Outcome:
     """A client that comes back where the thread is busy."""
-    for _ in range(20):
+    give_up = time.monotonic() + HANG
+    while time.monotonic() < give_up:
         with contextlib.suppress(ThreadBusyError):
             return await ask()
         await asyncio.sleep(0.02)  # a machine under load takes longer to give a thread free
@@ -287,7 +289,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     saver.go_on.set()
     assert late.run is not None
     with contextlib.suppress(ThreadBusyError, KilledError):  # it may have been at its end
-        await asyncio.wait_for(late.run, 5)
+        await asyncio.wait_for(late.run, HANG)
     saver.killed = None
     if not dies:
         await asyncio.to_thread(late.journal.entries)  # runs after the queued release
@@ -319,7 +321,7 @@ async def test_a_client_that_is_refused_covers_nothing(
     saver.go_on.set()
     assert at_work.run is not None
     with contextlib.suppress(KilledError):
-        await asyncio.wait_for(at_work.run, 5)
+        await asyncio.wait_for(at_work.run, HANG)
     saver.killed = None
     if not dies:
         await asyncio.to_thread(at_work.journal.entries)  # runs after the queued release
@@ -357,8 +359,8 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     await asyncio.sleep(0.05)
     saver.go_on.set()
     assert first.run is not None
-    await asyncio.wait_for(first.run, 5)
-    await asyncio.wait_for(asked, 5)
+    await asyncio.wait_for(first.run, HANG)
+    await asyncio.wait_for(asked, HANG)
     outcome = await patient(lambda: third.say("Bye.", durability="sync"))
     said = [
         message.content

@@ -12,7 +12,7 @@ from asyncguard import EffectClass, ToolSpec
 from asyncguard.core.calls import CallState
 from asyncguard.testing import calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
-from tests.adapters.processes import Machine, until
+from tests.adapters.processes import HANG, Machine, until
 
 SPECS = [ToolSpec(name="book", effect=EffectClass.PROBED, probe="seen"), pure("seen")]
 
@@ -68,7 +68,7 @@ async def test_what_a_probe_told_is_told_by_the_next_process_too(machine: Machin
     assert isinstance(saver, MortalSaver)
     first = machine.process(tools, SPECS, calls(("book", {"item": "x"})))
     first.begin("Book x.", durability="sync")
-    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.wait_for(begun.wait(), HANG)
     await first.die()
 
     second = machine.process(tools, SPECS)
@@ -83,7 +83,7 @@ async def test_what_a_probe_told_is_told_by_the_next_process_too(machine: Machin
 
     second.journal.record_final_state = settle_and_stop  # type: ignore[method-assign]
     second.run = asyncio.create_task(second.go_on(durability="sync"))
-    await asyncio.wait_for(settled.wait(), 5)
+    await asyncio.wait_for(settled.wait(), HANG)
     await until(lambda: bool(second.journal.entries(states=[CallState.DONE])))
     await second.killed()
     second.run.cancel()

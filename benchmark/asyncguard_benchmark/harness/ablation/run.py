@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -51,6 +52,7 @@ from asyncguard_benchmark.harness.loading import composition_to_json
 from asyncguard_benchmark.harness.models.metered import BudgetExhaustedError
 from asyncguard_benchmark.harness.models.play import Asking
 from asyncguard_benchmark.harness.models.spec import ModelSpec
+from asyncguard_benchmark.harness.processes import shared_pool
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.harness.suites import registry
@@ -76,6 +78,8 @@ class Ablation:
     """Quota and budget, if a real model is asked."""
     pool: "WorkerPool | None" = None
     """Workers that play instead of processes; they ask no model."""
+    processes: Executor | None = None
+    """Processes of the caller that play, instead of own ones."""
     notices: list[str] = field(default_factory=list)
     """Repairs that were made to its files."""
     _results: list[UnitResult] = field(default_factory=list)
@@ -109,6 +113,10 @@ class Ablation:
         Raises:
             BudgetExhaustedError: a model costs more than is allowed; what was paid for is in the folder.
         """
+        with shared_pool(self.jobs, self.processes) as processes:
+            yield from self._play(processes)
+
+    def _play(self, processes: Executor | None) -> Iterator[UnitResult]:
         for name, units in self._parts():
             path = self._path(name)
             asking = (
@@ -121,7 +129,7 @@ class Ablation:
                 if journal.notice:
                     self.notices.append(journal.notice)
                 tasks = _tasks(units, path)
-                for task, result in zip(tasks, self._played(tasks, asking), strict=True):
+                for task, result in zip(tasks, self._played(tasks, asking, processes), strict=True):
                     for episode in result.episodes:
                         journal.add(episode)
                     for failure in result.failures:
@@ -136,9 +144,11 @@ class Ablation:
             if stopped:
                 raise BudgetExhaustedError(stopped)
 
-    def _played(self, tasks: Sequence[Task], asking: Asking | None) -> Iterator[UnitResult]:
+    def _played(
+        self, tasks: Sequence[Task], asking: Asking | None, processes: Executor | None
+    ) -> Iterator[UnitResult]:
         if self.pool is None or asking is not None:
-            return play_units(tasks, self.jobs, asking)
+            return play_units(tasks, self.jobs, asking, processes)
         from asyncguard_benchmark.harness.fanout.units import play_units_on  # noqa: PLC0415 - DBOS is an extra
 
         return play_units_on(self.pool, tasks)

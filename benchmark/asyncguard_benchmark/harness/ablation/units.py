@@ -1,7 +1,7 @@
 """An episode under all arms: the unit in which an ablation is played, on several processes, and resumed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -26,7 +26,6 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.episode_key import EpisodeKey
 from asyncguard_benchmark.harness.models.metered import BudgetExhaustedError
 from asyncguard_benchmark.harness.models.play import Asking
-from asyncguard_benchmark.harness.processes import worker_pool
 from asyncguard_benchmark.harness.scenario import Composition
 
 WORDLESS = "without-wording"
@@ -279,27 +278,27 @@ def _judged(playing: _Playing) -> JudgedRun | None:
 
 
 def play_units(
-    tasks: Sequence[Task], jobs: int, asking: Asking | None = None
+    tasks: Sequence[Task],
+    jobs: int,
+    asking: Asking | None = None,
+    pool: Executor | None = None,
 ) -> Iterator[UnitResult]:
     """Play units, in the order given.
 
     Args:
         tasks: Units to play.
-        jobs: Processes; with 1 everything happens in this one.
+        jobs: OS threads, if a model is asked.
         asking: Quota and budget of a real model, which is asked from threads; None for simulated agents.
+        pool: Processes that play simulated agents; without any, everything happens in this one.
     """
     if asking is not None:
         with ThreadPoolExecutor(jobs, thread_name_prefix="unit") as threads:
             yield from threads.map(partial(play_unit, player=asking.played), tasks)
         return
-    if jobs == 1 or len(tasks) < 2:
+    if pool is None or len(tasks) < 2:
         yield from map(play_unit, tasks)
         return
-    with worker_pool(jobs) as pool:
-        try:
-            yield from pool.map(play_unit, tasks, chunksize=2)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    yield from pool.map(play_unit, tasks, chunksize=2)
 
 
 def unit_key(unit: Unit) -> EpisodeKey:

@@ -3,6 +3,7 @@
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from asyncguard_benchmark.harness.arms import ALL, NONE
 from asyncguard_benchmark.harness.campaign import play_all
 from asyncguard_benchmark.harness.journal import Journal
 from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.processes import shared_pool
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.assembly import document_of
 from asyncguard_benchmark.harness.report.blocks import Block, Chapter, Table, Text
@@ -69,10 +71,11 @@ def execute(options: Namespace) -> int:
     for saved in (folder / _EPISODES).glob("*.jsonl"):
         saved.unlink()
     compositions = shipped_compositions(Suite.LITE)[_FIRST % options.every :: options.every]
-    ablation = _ablation(folder, compositions, options.jobs)
-    _play(ablation, None if options.json else console())
+    with shared_pool(options.jobs) as processes:
+        ablation = _ablation(folder, compositions, processes)
+        _play(ablation, None if options.json else console())
+        sweep = _sweep(folder, compositions, processes)
     findings = ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)
-    sweep = _sweep(folder, compositions, options.jobs)
     write_findings(findings, folder / FINDINGS)
     shown = _written(folder, findings, sweep, started)
     if options.json:
@@ -84,11 +87,19 @@ def execute(options: Namespace) -> int:
     return 0
 
 
-def _ablation(folder: Path, compositions: Sequence[Composition], jobs: int) -> Ablation:
-    """Return the same as ``bench ablate`` plays, on few compositions."""
+def _ablation(
+    folder: Path, compositions: Sequence[Composition], processes: Executor | None
+) -> Ablation:
+    """Return what ``bench ablate`` plays, on few compositions and without its controls.
+
+    Agents that comply by halves and the references with another seed change no sentence that the demo says, and take
+    a quarter of its episodes.
+    """
     agents = [AgentSpec(kind=kind) for kind in AGENTS]
-    design = Design(compositions=compositions, agents=agents, shadow=False)
-    return Ablation(design=design, folder=folder, jobs=jobs)
+    design = Design(
+        compositions=compositions, agents=agents, shadow=False, compliance=False, again=False
+    )
+    return Ablation(design=design, folder=folder, processes=processes)
 
 
 def _play(ablation: Ablation, out: Console | None) -> None:
@@ -139,12 +150,13 @@ def worth(findings: Findings) -> str:
     )
 
 
-def _sweep(folder: Path, compositions: Sequence[Composition], jobs: int) -> list[Figures]:
+def _sweep(
+    folder: Path, compositions: Sequence[Composition], processes: Executor | None
+) -> list[Figures]:
     cells, tally = sceptic.demo_cells(compositions), Tally()
     with Journal(folder / _EPISODES / _SWEEP) as journal:
-        for played in with_progress(
-            play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"
-        ):
+        playing = play_all(cells, 1, keep_messages=False, pool=processes)
+        for played in with_progress(playing, len(cells), "further episodes"):
             journal.add(played.episode)
             tally.add(played.episode, played.seconds)
     return tally.figures()
