@@ -34,5 +34,5 @@ PYTHON
 "$venv/bin/python" -m pip --disable-pip-version-check --quiet install --requirement "$venv/packages.txt"
 # What the interpreter or a newer library may change: the engine, its files, the boundary to LangGraph and LangChain.
 "$venv/bin/python" -m pytest -q -m "not slow and not server" -n "${WORKERS:-3}" --dist loadfile \
-  tests/core tests/guards tests/runtime tests/journal tests/adapters/{ag_ui,messages,run,tools} tests/adapters/test_*.py \
-  tests/observability tests/test_exports.py
+  tests/core tests/guards tests/runtime tests/journal tests/adapters/{ag_ui,run,tools} tests/adapters/test_*.py \
+  tests/test_exports.py

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel and the sdist, installs each outside the checkout, in an environment without anything else, and runs the
-# demo from it: PYTHON=python3.13 bash .ci/wheel.sh [FOLDER], which keeps the environment in FOLDER.
+# Builds the wheel and the sdist, installs each outside the checkout, in an environment without anything else, and uses it: PYTHON=python3.13 bash .ci/wheel.sh [FOLDER], which keeps the environment in FOLDER.
 set -euo pipefail
 checkout=$PWD
 work=$(mktemp -d)
@@ -14,15 +13,14 @@ rm -rf "$venv"
 "${PYTHON:-python3}" -m venv "$venv"
 cd "$work"
 install() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet install "$@"; }
-# One composition shows that the package lacks nothing; the slow tests look at what the demo says.
-demo() {
-  "$venv/bin/python" "$checkout/.ci/wheel_contents.py" "$work"/dist/*.whl
-  "$venv/bin/asyncguard" bench demo --every 120
-}
+contents() { "$venv/bin/python" "$checkout/.ci/wheel_contents.py" "$work"/dist/*.whl; }
 
 "$venv/bin/python" --version
 install "$work"/dist/*.whl
-demo
+contents
+# One composition shows that the package lacks nothing; the slow tests look at what the demo says.
+"$venv/bin/asyncguard" bench demo --every 120
 # As pip builds it where there is no wheel; its requirements are the wheel's.
 install --force-reinstall --no-deps "$work"/dist/*.tar.gz
-demo
+contents
+"$venv/bin/asyncguard" bench list >/dev/null
