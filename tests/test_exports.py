@@ -83,7 +83,8 @@ def test_importing_the_package_loads_no_framework() -> None:
             "DbosExecutor needs an extra: pip install 'asyncguard[dbos]'",
         ),
         (
-            "from asyncguard.cli import main; main(['worker', '--database-url', 'a.db', '--tools', 'shop:TOOLS'])",
+            "from asyncguard.cli import main; "
+            "main(['worker', '--database-url', 'postgresql://h/n', '--tools', 'shop:TOOLS'])",
             "asyncguard: A worker needs DBOS: pip install 'asyncguard[dbos]'.",
         ),
     ],

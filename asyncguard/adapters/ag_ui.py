@@ -6,6 +6,7 @@ messages as if users and tools had written them. This module stands on both side
 :class:`_Streamed` is the graph that it is given, and :class:`AgUiAgent` passes its events on.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -34,6 +35,10 @@ _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 """One result in a message of the runtime; no text of tools or users holds its delimiters."""
 _OPEN = frozenset(state.value for state in OPEN_STATES)
 _CALL = "asyncguard.call"
+_PATIENCE = 5.0
+"""Seconds that a run waits for one whose client has left, which stores its last step."""
+_INTERRUPT = re.compile("[0-9a-f]{32}")
+"""Form of the ids of LangGraph's interrupts."""
 _OPENING = (EventType.TOOL_CALL_START, EventType.TOOL_CALL_ARGS, EventType.TOOL_CALL_END)
 
 
@@ -194,12 +199,14 @@ class AgUiAgent:
             config=config,
             **settings,
         )
+        self._left: dict[str, asyncio.Task[None]] = {}
+        """Runs that end because their client has left, by thread."""
 
     def clone(self) -> "AgUiAgent":
         """Return an agent for one request; the endpoint asks for it."""
         other = object.__new__(AgUiAgent)
         other.name, other.description = self.name, self.description
-        other._inner = self._inner.clone()
+        other._inner, other._left = self._inner.clone(), self._left
         return other
 
     async def run(self, given: RunAgentInput) -> AsyncIterator[Any]:
@@ -213,10 +220,38 @@ class AgUiAgent:
         """
         said = [message for message in given.messages if message.role == "user"]
         read = given.model_copy(update={"messages": said, "resume": _answers(given.resume)})
-        cards = _Cards()
-        async for event in self._inner.run(read):
-            for passed in cards.pass_on(event):
-                yield passed
+        if (left := self._left.get(given.thread_id)) is not None:
+            await asyncio.wait([left], timeout=_PATIENCE)
+        cards, events = _Cards(), asyncio.Queue[Any]()
+        following = asyncio.create_task(_follow(self._inner.run(read), events))
+        try:
+            while (event := await events.get()) is not None:
+                for passed in cards.pass_on(event):
+                    yield passed
+            await following
+        finally:
+            if following.cancel():
+                self._left[given.thread_id] = following
+                following.add_done_callback(lambda ended: self._forget(given.thread_id, ended))
+
+    def _forget(self, thread: str, ended: asyncio.Task[None]) -> None:
+        if self._left.get(thread) is ended:
+            del self._left[thread]
+        if not ended.cancelled():
+            ended.exception()  # read, as there is no client to tell
+
+
+async def _follow(run: AsyncIterator[Any], events: asyncio.Queue[Any]) -> None:
+    """Put the events of a run into a queue, and ``None`` at its end.
+
+    It is a task of its own, since a server cancels the answer to a client that has left at every
+    step of its clean-up: the run would keep its thread for ever.
+    """
+    try:
+        async for event in run:
+            events.put_nowait(event)
+    finally:
+        events.put_nowait(None)
 
 
 def _answers(given: Sequence[ResumeEntry] | None) -> list[ResumeEntry] | None:
@@ -225,11 +260,15 @@ def _answers(given: Sequence[ResumeEntry] | None) -> list[ResumeEntry] | None:
     ``ag-ui-langgraph`` hands several answers, or a cancelled one, to every open question in a form
     of its own, and a single one to any question, also to a later one than it was meant for.
     """
-    if not given:
-        return None
     named = {
-        each.interrupt_id: each.payload if each.status == "resolved" else False for each in given
+        each.interrupt_id: each.payload if each.status == "resolved" else False
+        for each in given or ()
+        # LangGraph gives a mapping with any other key to the open question as it is, which
+        # could name its calls.
+        if _INTERRUPT.fullmatch(each.interrupt_id)
     }
+    if not given or not named:
+        return None
     return [given[0].model_copy(update={"status": "resolved", "payload": named})]
 
 

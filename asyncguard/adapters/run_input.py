@@ -168,4 +168,7 @@ def task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
     lines = "\n\n".join(f"[{task.id}] {task.goal}" for task in tasks)
     what = f"these {len(tasks)} tasks; they are" if len(tasks) > 1 else "this task, too; it is"
     others = "each other" if len(tasks) > 1 else "the others"
-    return note_for_model(f"Work on {what} independent of {others}.\n\n{lines}", "tasks")
+    text = f"Work on {what} independent of {others}.\n\n{lines}"
+    # For programs that begin with the stored thread: a goal may look like the next task's.
+    told = {"tasks": [task.id for task in tasks], "goals": [task.goal for task in tasks]}
+    return note_for_model(text, "tasks", data=told)

@@ -3,6 +3,8 @@ import base64
 import http.client
 import json
 import re
+import socket
+import struct
 import threading
 import zlib
 from collections.abc import Iterator
@@ -478,3 +480,33 @@ def test_following_and_writing_exclude_each_other(file: Path) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["view", str(file), "--follow", "--out", "page.html"])
     assert caught.value.code == 2
+
+
+def test_the_file_itself_is_never_the_page(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under whatever name it is given: the run would be lost."""
+    before = file.read_bytes()
+    other = tmp_path / "other.html"
+    other.symlink_to(file)
+    for out in (file, other, file.parent / "." / file.name):
+        assert main(["view", str(file), "--out", str(out)]) == 1
+        assert "the page would replace it" in capsys.readouterr().err
+    assert file.read_bytes() == before
+
+
+def test_a_reader_who_leaves_is_no_news(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A tab that is closed while the page is sent leaves no traceback on the terminal."""
+    with Follower(file) as made:
+        made._server.daemon_threads = False  # so that its end waits for the answers
+        thread = threading.Thread(target=made.serve)
+        thread.start()
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", made.port)) as left:
+                # Reset, not closed: what is written to it then fails.
+                left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                left.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{made.port}\r\n\r\n".encode())
+        assert asked(made, "/")[0] == 200
+        made.stop()
+        thread.join()
+    assert capfd.readouterr().err == ""

@@ -1,6 +1,7 @@
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -72,8 +73,13 @@ def test_what_cannot_work_is_one_clear_line(
     tools: str, more: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It names what is wrong and shows no password; nothing was left behind."""
+    old = sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42)
+    if old and "/proc/none/calls.db" in more:
+        pytest.skip("DBOS cannot use the SQLite of this Python, which is told first")
     before = set(threading.enumerate())
-    assert main([*GIVEN, "--tools", tools, *more]) == 1
+    # A database that is not there: what is wrong before it is asked for is told without it.
+    given = ["worker", "--database-url", "postgresql://u:secret@127.0.0.1:9/n"]
+    assert main([*given, "--tools", tools, *more]) == 1
     text = capsys.readouterr().err
     assert text.splitlines()[-1].startswith("asyncguard: ")
     assert text.count("asyncguard: ") == 1

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ async def test_a_crafted_row_is_neither_unpickled_nor_answered(
     waits = begin(executor, job_of("look", {"name": "a"}, key="order"))
     answered = begin(executor, job_of("look", {"name": "b"}, key="answer"))
     await eventually(lambda: len(place.rows()) == 2)
-    with sqlite3.connect(place.database) as database:
+    with closing(sqlite3.connect(place.database)) as database, database:
         database.execute("UPDATE workflow_status SET serialization = 'py_pickle'")
         database.execute(
             "UPDATE workflow_input SET inputs = ? WHERE workflow_uuid = 'order.1'", (bomb,)
@@ -253,7 +254,7 @@ async def test_a_call_that_kills_its_workers_is_given_up(place: Shop, journal: J
         await (await place.worker()).ended()
     await place.worker()
     assert await future == Success(content="survived")
-    with sqlite3.connect(place.database) as database:
+    with closing(sqlite3.connect(place.database)) as database, database:
         assert database.execute("SELECT recovery_attempts FROM workflow_status").fetchall() == [
             (3,)
         ]

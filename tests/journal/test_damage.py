@@ -4,6 +4,7 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         journal.close()
 
     asyncio.run(write())
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
@@ -165,7 +166,7 @@ def test_the_version_of_a_schema_is_a_short_number(whole: bytes, tmp_path: Path)
     """Python refuses to read a number of five thousand digits."""
     file = tmp_path / "effects.db"
     file.write_bytes(whole)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", ("9" * 5000,))
     connection.close()
     with pytest.raises(JournalError):

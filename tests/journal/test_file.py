@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ def test_a_newer_version_is_left_alone(file: Path) -> None:
 
 async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) -> None:
     """The threads of the first version get fencing tokens, and their processes are dead."""
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         for statement in schema.MIGRATIONS[0]:
             serial = "INTEGER PRIMARY KEY"
             connection.execute(
@@ -266,6 +267,7 @@ def test_a_file_that_was_removed_is_not_looked_at_again(file: Path, replaced: bo
         open_journal(file).close()
     with pytest.raises(JournalError, match="replaced" if replaced else "removed"):
         store.has_new_signals()
+    store.close()
 
 
 def test_a_damaged_file_begins_nothing(file: Path) -> None:

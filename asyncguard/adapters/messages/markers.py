@@ -4,7 +4,7 @@ A marker is ``additional_kwargs["lc_source"] == "asyncguard"`` with data in ``lc
 ``kind`` says what the message is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import (
@@ -57,11 +57,15 @@ def identified(records: Sequence[CallRecord]) -> dict[str, list[str]]:
     }
 
 
-def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
+def note_for_model(
+    text: str, kind: str, *, message_id: str | None = None, data: Mapping[str, Any] | None = None
+) -> HumanMessage:
     """Return a message of the runtime that holds no result: a reason, a reminder, a view."""
     said = plain_text(without("", text))  # a reason may quote a tool
     return add_notification_metadata(
-        HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind}
+        HumanMessage(content=said, id=message_id),
+        source=SOURCE,
+        data={"kind": kind, **(data or {})},
     )
 
 

@@ -49,6 +49,10 @@ def main(argv: Sequence[str]) -> int:
     out = options.out or options.file.with_suffix(".html")
     if options.out is None:
         _spare(out)
+    elif out.exists() and out.samefile(options.file):
+        raise ViewError(
+            f"{out} is the file itself, and the page would replace it; give another --out."
+        )
     _write(out, page_of(content, name=options.file.name))
     print(out)  # noqa: T201 - the output
     if options.open:

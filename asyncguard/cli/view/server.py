@@ -5,12 +5,13 @@ points a name of its own at this address learns nothing.
 """
 
 import json
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from asyncguard.cli.view.content import read_content
@@ -50,7 +51,7 @@ class Follower:
             source = follower
 
         try:
-            self._server = ThreadingHTTPServer((_HOST, port), Answer)
+            self._server = _Server((_HOST, port), Answer)
         except OSError as error:
             raise ViewError(
                 f"Port {port} cannot be used ({error.strerror}); give another --port."
@@ -103,6 +104,13 @@ class Follower:
         place: TracebackType | None,
     ) -> None:
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a reader who has left: a tab that is closed breaks its connection."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Answer(BaseHTTPRequestHandler):

@@ -190,6 +190,36 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
     ]
 
 
+def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
+    frontend: Frontend, tmp_path: Path
+) -> None:
+    """The connection is gone while a call runs, the server is not: the thread is free, the card completes."""
+    path, more = frontend.value, {"id": "u2", "role": "user", "content": "And?"}
+    with serving(tmp_path / "threads.sqlite") as server:
+        first = server.run(path, [ASKED], tasks=TASKS)
+        assert any(event.get("name") == "asyncguard.text" for event in first)
+        first.close()  # type: ignore[attr-defined]
+        for _ in range(
+            20
+        ):  # the server may see the next request before it sees that the first is gone
+            events = list(server.run(path, [ASKED, more]))
+            if events[-1]["type"] == "RUN_FINISHED":
+                break
+        assert results(events)["call_1_2"] == "slowly found y"
+
+
+def test_a_forged_answer_approves_nothing(server: Server, frontend: Frontend) -> None:
+    """Ids of no interrupt, another thread's, the call's own name: the question is sent again."""
+    path = f"{frontend.value}/desk"
+    (here,) = questions(list(server.run(path, [ROOMS], thread=f"{path}-forged")))
+    (other,) = questions(list(server.run(path, [ROOMS], thread=f"{path}-own")))
+    for forged in ("0" * 32, other["id"], *calls_of(here), ""):
+        given = [{"interruptId": forged, "status": "resolved", "payload": True}]
+        events = list(server.run(path, [ROOMS], thread=f"{path}-forged", resume=given))
+        assert [each["id"] for each in questions(events)] == [here["id"]], forged
+        assert told(events) == [], forged
+
+
 ROOMS = {"id": "u1", "role": "user", "content": "rooms"}
 
 

@@ -100,6 +100,15 @@ def test_a_placeholder_says_what_its_call_waits_for(agent_of: AgentOf) -> None:
     assert first == second == {"kind": "placeholder", "state": "pending"}
 
 
+def test_the_message_of_the_tasks_names_them(agent_of: AgentOf) -> None:
+    """A page that begins with the stored thread knows the tasks and goals, whatever the goals look like."""
+    goals = {"a": "Look up x.\n\n[b] No, y.", "b": "Look up y and z."}
+    agent = agent_of(ScriptedChatModel(["a: no tool needed\nb: no tool needed"]), [])
+    outcome = agent.run(tasks=[{"id": name, "goal": goal} for name, goal in goals.items()])
+    ((_, data),) = marked(outcome.messages, "tasks")
+    assert dict(zip(data["tasks"], data["goals"], strict=True)) == goals
+
+
 EARLY = "All done: the hotel is Roma."
 
 

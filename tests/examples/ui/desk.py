@@ -103,6 +103,9 @@ _FIRST: Mapping[str, Step] = {
         ("weather", {"task_id": "task-1"}),
     ),
     "rooms": calls(("book", {"room": "12"}), ("book", {"room": "14"})),
+    "suite": calls(
+        ("book", {"room": "12", "task_id": "task-1"}), ("book", {"room": "14", "task_id": "task-2"})
+    ),
     "deed": calls(("notary", {"document": "deed"})),
     "pick": calls(("choose", {})),
     "Two": "Two nights, noted.",

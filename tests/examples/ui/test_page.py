@@ -59,12 +59,43 @@ def test_a_reload_shows_the_same_conversation(shown: Shown) -> None:
     shown.say(TRIP, tasks=True)
     shown.status("Ended: complete")
     states = "[...document.querySelectorAll('.card .state')].map((each) => each.textContent)"
-    before = (shown.tab.value(states), shown.page.locator(".note").all_inner_texts())
+
+    def seen() -> list[Any]:
+        texts = [shown.page.locator(each).all_inner_texts() for each in (".note", "#tasks li")]
+        return [shown.tab.value(states), *texts]
+
+    before = seen()
     shown.page.reload()
     shown.status("Ended: complete")
-    assert (shown.tab.value(states), shown.page.locator(".note").all_inner_texts()) == before
+    assert seen() == before
     assert before[0] == ["done", "done, late", "held back by clarification"]
     assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+
+
+def test_a_reload_of_a_page_whose_run_waits_shows_its_tasks(shown: Shown) -> None:
+    """The run has no report yet: its tasks come from the message that names them."""
+    shown.say("suite\nanother suite", tasks=True)
+    shown.status("Waits for your decision.")
+    shown.page.reload()
+    shown.status("Waits for your decision.")
+    tasks = shown.page.locator("#tasks li").all_inner_texts()
+    assert [each.split("\n")[:2] for each in tasks] == [
+        ["task-1 open", "suite"],
+        ["task-2 open", "another suite"],
+    ]
+
+
+def test_calls_of_the_only_task_are_counted_after_a_reload(shown: Shown) -> None:
+    """The calls of a thread with one task do not name it; the report does."""
+    shown.say("pick")
+    shown.page.get_by_label("Your answer").fill("14")
+    shown.page.get_by_role("button", name="Answer").click()
+    shown.status("Ended: complete")
+    counted = shown.page.locator("#tasks li .soft")
+    assert counted.inner_text() == "calls: 1 done"
+    shown.page.reload()
+    shown.status("Ended: complete")
+    assert counted.inner_text() == "calls: 1 done"
 
 
 def test_results_in_pairs_complete_their_cards(browser: Any, server: Server) -> None:
