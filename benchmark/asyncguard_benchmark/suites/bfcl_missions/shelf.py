@@ -52,7 +52,7 @@ class Entries:
         return _read(self).problems
 
     def left_out(self) -> Sequence[DataError]:
-        """Return why entries that can be read are no dialogues of their variant."""
+        """Return the entries that can be read and cannot be played in their variant, with the reason."""
         return _read(self).left_out
 
     def __str__(self) -> str:
