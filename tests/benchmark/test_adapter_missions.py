@@ -28,7 +28,7 @@ from asyncguard_benchmark.suites.missions.played_rows import (
     read_played,
 )
 from asyncguard_benchmark.suites.missions.playing.case import Case, NotLiveError
-from asyncguard_benchmark.suites.missions.playing.foreign_shelf import foreign_shelves
+from asyncguard_benchmark.suites.missions.playing.foreign_shelf import DownloadShelves
 from asyncguard_benchmark.suites.missions.playing.grid import Cell, play
 from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 from asyncguard_benchmark.suites.missions.scorers.verdict import judge
@@ -241,7 +241,7 @@ def test_loose_types_are_repaired(said: Row, made: Row) -> None:
 
 def test_values_are_looked_for_where_the_conversation_tells_them(file: Path) -> None:
     """Message, result, history, and the reply to the question that asks for it; no plan holds what a text tells."""
-    (found,) = foreign_shelves(download(file)).values()
+    (found,) = DownloadShelves(download(file)).stands().values()
     value = {
         (k, number, leaf.at): leaf.value
         for k in range(4)
@@ -268,7 +268,7 @@ def test_values_are_looked_for_where_the_conversation_tells_them(file: Path) -> 
 
 def played(dialogue: str, source: Download, agent: str, **how: Any) -> list[PlayedRow]:
     """Play all missions of a dialogue and read them back from a file."""
-    found = foreign_shelves(source)[dialogue]
+    found = DownloadShelves(source).stands()[dialogue]
     rows = []
     for k, history in ((k, history) for k in range(4) for history in History):
         case = Case(
@@ -277,7 +277,7 @@ def played(dialogue: str, source: Download, agent: str, **how: Any) -> list[Play
             history=history,
             regime=how.get("regime", Regime.SYNC),
             observations=Observations.RECORDED,
-            download=source,
+            download=DownloadShelves(source),
         )
         made = play(
             Cell(
@@ -392,7 +392,9 @@ def test_calls_get_the_results_on_record(file: Path) -> None:
     (first, *_) = played("workshop", download(file), "oracle")
     told = [each["content"] for each in first.value["messages"] if each["role"] == "tool"]
     assert told == ["order V-310, a viola"]
-    case = Case(dialogue="workshop", mission=1, history=History.UA, download=download(file))
+    case = Case(
+        dialogue="workshop", mission=1, history=History.UA, download=DownloadShelves(download(file))
+    )
     assert "2026-02-10 10:30:00 Tuesday" in case.system()
     with pytest.raises(NotLiveError, match="play it as recorded"):
         case.begun()

@@ -229,7 +229,6 @@ def test_a_file_of_overlapping_missions_is_scored_alone_and_goes_on(
         (["--play-on"], "--play-on is for missions that are played alone"),
         (["--challenges", "c1"], "--challenges is for missions that are played alone"),
         (["--arms", "ask-hint"], "ask-hint is for missions that are played alone"),
-        (["--arms", "sham"], "not played under the arm sham"),
     ],
 )
 def test_options_of_missions_alone_are_refused(
@@ -266,6 +265,26 @@ def test_explain_is_refused_for_played_missions(
     told = capsys.readouterr()
     assert "--explain is for result files in the published shape" in told.err
     assert told.out == ""
+
+
+@pytest.mark.parametrize("player", ["graph", "middleware"])
+def test_a_sham_of_overlapping_missions_refuses_as_often_as_guards(player: str) -> None:
+    """Calls by chance, in the words of the guards; what it was to imitate is noted beside what it did."""
+    wanted, made = 0, 0
+    for dialogue in EIGHTH[:6]:
+        case = JointCase(dialogue=dialogue, overlap=1, regime=Regime.FIXED1)
+        runs = {
+            arm: JointGuardedPlayer(name=player, arm=arm_of(arm))(case, agent_of("eager", dialogue))
+            for arm in ("all", "sham")
+        }
+        guards = [each["guard"] for each in runs["all"].notes["interventions"]]
+        assert runs["sham"].notes["interventions"] == []
+        assert bool(runs["sham"].notes["refusals_wanted"]) == bool(
+            {*guards} - {"completion", "batching"}
+        )
+        wanted += runs["sham"].notes["refusals_wanted"]
+        made += runs["sham"].notes["refused"]
+    assert 0 < made <= wanted
 
 
 def test_an_ablation_of_overlapping_missions_is_read_by_the_report(

@@ -96,6 +96,7 @@ def test_a_suite_in_a_temporary_folder_is_listed_played_scored_and_reported(
     assert [each["name"] for each in suites] == [
         "asynctool",
         "bfcl",
+        "bfcl_missions",
         "hazards",
         "missions",
         "nestful",

@@ -116,7 +116,7 @@ def blind_view(found: Shelf, at: int) -> dict[str, Any]:
 def told(solution: Solution) -> Iterator[str]:
     """Yield what the tools and the user say to a solution, step by step."""
     found, at = solution.place
-    executor = found.world(at)
+    executor = found.executor(at)
     replies = iter(found.written.missions[at].replies)
     for step in solution.steps:
         if isinstance(step, Calls):
@@ -167,7 +167,7 @@ def _other_calls(found: Shelf, at: int, solution: Solution) -> str | None:
 
 
 def _outcome(found: Shelf, at: int, calls: Sequence[BlindCall]) -> tuple[list[str], dict[str, Any]]:
-    executor = found.world(at)
+    executor = found.executor(at)
     return [executor.call(each.tool, each.arguments) for each in calls], executor.public_state()
 
 

@@ -8,6 +8,7 @@ taken away before a run goes on, and the mission is played again.
 import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -22,6 +23,14 @@ from asyncguard_benchmark.suites.missions.bundled.export import official_row
 from asyncguard_benchmark.suites.missions.entries import Entry, EntryKey
 from asyncguard_benchmark.suites.missions.gold_form import graph_of, tools_of
 from asyncguard_benchmark.suites.missions.gold_graph import GoldGraph, Tool
+from asyncguard_benchmark.suites.missions.row_form import (
+    DialogueForm,
+    JointName,
+    JointRowForm,
+    RowForm,
+    RunName,
+    checked,
+)
 from asyncguard_benchmark.suites.missions.scorers.joint import Across, JointGold, Place
 from asyncguard_benchmark.suites.missions.scorers.steps import Step, ToolCall
 from asyncguard_benchmark.suites.missions.terms import letters_of, relations_of
@@ -200,85 +209,115 @@ def is_played(path: Path) -> bool:
     return any(first.startswith(b'{"' + each.encode() + b'"') for each in (_DIALOGUE, _LOST))
 
 
-def lost_in(path: Path) -> dict[RunKey | JointKey, str]:
+def lost_in(path: Path, problems: list[DataError] | None = None) -> dict[RunKey | JointKey, str]:
     """Return the runs of a file that the infrastructure ended and that were not played since, each with its error.
+
+    Args:
+        path: The file.
+        problems: Takes what is wrong with lines, which are then left out; without it the first one is raised.
 
     Raises:
         DataError: a line cannot be read.
         OSError: the file cannot be read.
     """
     lost: dict[RunKey | JointKey, str] = {}
-    for where, value in read_lines(path):
-        if isinstance(value, DataError):
-            raise value
-        if _LOST in value:
-            lost[_key(value[_LOST], where)] = value[_LOST]["error"]
-        elif _DIALOGUE not in value:
-            lost.pop(_key(value, where), None)
+    for where, value in _lines(path, problems):
+        with _told(problems):
+            if _LOST in value:
+                lost[_key(value[_LOST], where)] = str(value[_LOST].get("error"))
+            elif _DIALOGUE not in value:
+                lost.pop(_key(value, where), None)
     return lost
 
 
-def read_played(path: Path) -> Iterator[PlayedRow]:
+def read_played(path: Path, problems: list[DataError] | None = None) -> Iterator[PlayedRow]:
     """Yield the runs of missions played alone.
 
+    Args:
+        path: The file.
+        problems: As in `lost_in`.
+
     Raises:
         DataError: a line cannot be read, or names a dialogue that no line before it holds.
         OSError: the file cannot be read.
     """
-    for key, dialogue, value in _runs(path):
+    for key, dialogue, value, where in _runs(path, problems):
         if isinstance(key, RunKey):
-            yield PlayedRow(key=key, entry=dialogue.entry(key, value), value=value)
+            with _told(problems):
+                checked(RowForm, value, where)
+                yield PlayedRow(key=key, entry=dialogue.entry(key, value), value=value)
 
 
-def read_joint(path: Path) -> Iterator[JointRow]:
+def read_joint(path: Path, problems: list[DataError] | None = None) -> Iterator[JointRow]:
     """Yield the runs of missions that overlap.
 
+    Args:
+        path: The file.
+        problems: As in `lost_in`.
+
     Raises:
         DataError: a line cannot be read, or names a dialogue that no line before it holds.
         OSError: the file cannot be read.
     """
-    for key, dialogue, value in _runs(path):
+    for key, dialogue, value, where in _runs(path, problems):
         if isinstance(key, JointKey):
-            steps = tuple(
-                {int(mission): _step(each) for mission, each in step["parts"].items()}
-                for step in value["steps"]
-            )
-            yield JointRow(
-                key=key, gold=dialogue.joint, tools=dialogue.tools, steps=steps, value=value
-            )
+            with _told(problems):
+                checked(JointRowForm, value, where)
+                yield dialogue.joint_row(key, value, where)
 
 
-def _runs(path: Path) -> Iterator[tuple[RunKey | JointKey, "_Dialogue", dict[str, Any]]]:
-    dialogues: dict[str, _Dialogue] = {}
+@contextmanager
+def _told(problems: list[DataError] | None) -> Iterator[None]:
+    """Take what is wrong with a line, if there is a place for it."""
+    try:
+        yield
+    except DataError as problem:
+        if problems is None:
+            raise
+        problems.append(problem)
+
+
+def _lines(path: Path, problems: list[DataError] | None) -> Iterator[tuple[str, dict[str, Any]]]:
     for where, value in read_lines(path):
-        if isinstance(value, DataError):
-            raise value
-        if _DIALOGUE in value:
-            dialogues[digest_of(value[_DIALOGUE])] = _Dialogue(value[_DIALOGUE], where)
-            continue
-        if _LOST in value:
-            continue
-        key = _key(value, where)
-        digest = value.get("dialogue_digest")
-        if digest not in dialogues:
-            raise DataError(
-                f"{where}.dialogue_digest", f"no line before it holds the dialogue {digest!r}"
-            )
-        yield key, dialogues[digest], value
+        with _told(problems):
+            if isinstance(value, DataError):
+                raise value
+            if not isinstance(value, dict):
+                raise DataError(where, "expected an object")
+            yield where, value
 
 
-def _key(value: Mapping[str, Any], where: str) -> RunKey | JointKey:
-    said = value.get(_RUN)
-    for kind in (RunKey, JointKey):
-        if isinstance(said, dict) and said.keys() == set(kind._fields):
-            return kind(**said)
-    raise DataError(f"{where}.{_RUN}", f"expected an object with {', '.join(RunKey._fields)}")
+def _runs(
+    path: Path, problems: list[DataError] | None
+) -> Iterator[tuple[RunKey | JointKey, "_Dialogue", dict[str, Any], str]]:
+    dialogues: dict[str, _Dialogue] = {}
+    for where, value in _lines(path, problems):
+        with _told(problems):
+            if _DIALOGUE in value:
+                dialogues[digest_of(value[_DIALOGUE])] = _Dialogue(value[_DIALOGUE], where)
+            elif _LOST not in value:
+                key = _key(value, where)
+                digest = value.get("dialogue_digest")
+                if not isinstance(digest, str) or digest not in dialogues:
+                    raise DataError(
+                        f"{where} ({key.dialogue[:60]}).dialogue_digest",
+                        f"no line before it holds the dialogue {str(digest)[:60]!r}",
+                    )
+                yield key, dialogues[digest], value, where
+
+
+def _key(value: Any, where: str) -> RunKey | JointKey:
+    said = value.get(_RUN) if isinstance(value, Mapping) else None
+    if isinstance(said, Mapping) and "overlap" in said:
+        return JointKey(**dict(checked(JointName, said, f"{where}.{_RUN}")))
+    return RunKey(**dict(checked(RunName, said, f"{where}.{_RUN}")))
 
 
 class _Dialogue:
     """A dialogue of a file."""
 
     def __init__(self, value: Mapping[str, Any], where: str) -> None:
+        checked(DialogueForm, value, where)
         self._where = where
         self._across = value.get("across")
         self.tools = tools_of(value["tools"], f"{where}.tools")
@@ -287,11 +326,13 @@ class _Dialogue:
             value["turn_type"], value["turn_subtypes"], len(self._letters), where
         )
         self._graphs = [
-            _with(graph_of(each, self.tools, f"{where}.answer_list[{n}]"), beside)
-            for n, (each, beside) in enumerate(
-                zip(value["answer_list"], value["beside"], strict=True)
-            )
+            graph_of(each, self.tools, f"{where}.answer_list[{n}]")
+            for n, each in enumerate(value["answer_list"])
         ]
+        nodes = [len(graph.nodes) for graph in self._graphs]
+        if [len(each) for each in value["beside"]] != nodes:
+            raise DataError(f"{where}.beside", "must have an item for each node of answer_list")
+        self._graphs = list(map(_with, self._graphs, value["beside"]))
         # Where a mission's message is in its block; in bundled dialogues it is the first.
         self._tasks: Sequence[int] = value.get("task_ids", [0] * len(self._graphs))
         self._texts: list[list[str]] = [[]]
@@ -300,6 +341,12 @@ class _Dialogue:
                 self._texts.append([])
             else:
                 self._texts[-1].append(message["content"])
+        counts = {len(self._letters), len(self._graphs), len(self._tasks)}
+        if len(counts) > 1 or len(self._texts) < len(self._graphs):
+            raise DataError(where, "type, answer_list, task_ids and messages differ in number")
+        for number, (at, texts) in enumerate(zip(self._tasks, self._texts, strict=False)):
+            if at >= len(texts):
+                raise DataError(f"{where}.messages", f"lack the message of mission {number}")
 
     @cached_property
     def joint(self) -> JointGold:
@@ -312,7 +359,29 @@ class _Dialogue:
             )
             for each in self._across
         }
-        return JointGold(tuple(self._graphs), across)
+        nodes = [len(each.nodes) for each in self._graphs]
+        places = {*across, *(one for each in across.values() for one in (*each.needs, *each.uses))}
+        for mission, node in places:
+            if mission >= len(nodes) or node >= nodes[mission]:
+                raise DataError(f"{self._where}.across", f"there is no node {node} of {mission}")
+        try:
+            return JointGold(tuple(self._graphs), across)
+        except ValueError as problem:
+            raise DataError(f"{self._where}.across", str(problem)) from problem
+
+    def joint_row(self, key: JointKey, value: Mapping[str, Any], where: str) -> JointRow:
+        steps = tuple(
+            {int(mission): _step(each) for mission, each in step["parts"].items()}
+            for step in value["steps"]
+        )
+        tasks = {f"m{number + 1}" for number in range(len(self._graphs))}
+        if any(mission >= len(tasks) for step in steps for mission in step):
+            raise DataError(f"{where}.steps", "name a mission that the dialogue has not")
+        if any(each.get("task_id") not in tasks for each in value["calls"]):
+            raise DataError(f"{where}.calls", f"task_id is none of {', '.join(sorted(tasks))}")
+        if len(value["pending_at_end"]) != len(tasks):
+            raise DataError(f"{where}.pending_at_end", f"expected {len(tasks)} items")
+        return JointRow(key=key, gold=self.joint, tools=self.tools, steps=steps, value=value)
 
     def entry(self, key: RunKey, value: Mapping[str, Any]) -> Entry:
         at = key.mission

@@ -27,7 +27,7 @@ from asyncguard_benchmark.suites.missions.official import (
     differing_counts,
 )
 from asyncguard_benchmark.suites.missions.played_rows import is_played
-from asyncguard_benchmark.suites.missions.playing.foreign_shelf import unplayable
+from asyncguard_benchmark.suites.missions.playing.foreign_shelf import DownloadShelves, unplayable
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, Grid
 from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 
@@ -164,5 +164,5 @@ def _grid(
         observations=Observations.RECORDED,
         seeds=range(options.repeats),
         play_on=options.play_on,
-        download=download,
+        download=DownloadShelves(download),
     )

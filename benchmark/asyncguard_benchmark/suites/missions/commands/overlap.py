@@ -76,10 +76,10 @@ def joint_into(options: Namespace, arms: Sequence[str], path: Path) -> list[Join
 
 
 def plays_overlap(arm: str) -> bool:
-    """Return True if overlapping missions can be played under an arm: it refuses nothing by chance or by rule.
+    """Return True if overlapping missions can be played under an arm: one of guards of the runtime, and not a repeat.
 
     Raises:
         UnknownNameError: there is no such arm.
     """
     found = arm_of(arm)  # a mistake is told at once
-    return not (found.sham or found.rules or found.again)
+    return not (found.rules or found.again)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.errors import BenchmarkError, DataError
 from asyncguard_benchmark.harness.report.number_format import number
 from asyncguard_benchmark.suites.missions.commands.joint import say_joint
 from asyncguard_benchmark.suites.missions.played_rows import (
@@ -49,14 +49,19 @@ class Condition:
 
 def score_played(options: Namespace) -> int:
     """Score files of `bench missions run`."""
-    joint = [row for path in options.files for row in read_joint(Path(path))]
-    rows = [row for path in options.files for row in read_played(Path(path))]
+    problems: list[DataError] | None = [] if options.partial else None
+    joint = [row for path in options.files for row in read_joint(Path(path), problems)]
+    rows = [row for path in options.files for row in read_played(Path(path), problems)]
     for path in options.files:
-        if lost := lost_in(Path(path)):
+        if lost := lost_in(Path(path), problems):
             notice(
                 f"{path}: the infrastructure ended {len(lost)} more runs, which are in no figure; the command that "
                 "wrote the file plays them again"
             )
+    for each in dict.fromkeys(
+        map(str, problems or ())
+    ):  # both readers tell of lines that are neither
+        notice(f"left out: {each}")
     if not rows and not joint:
         raise NothingPlayedError(f"{options.files[0]} holds no played mission")
     if joint and rows:

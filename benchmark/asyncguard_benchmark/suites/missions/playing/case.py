@@ -13,14 +13,13 @@ from asyncguard_benchmark.harness.environment import MessageClock
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.agents.plan import Plan
 from asyncguard_benchmark.suites.missions.dialogues import History, Message
-from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.playing.chat import hint_text, opening, system_text
 from asyncguard_benchmark.suites.missions.playing.course import Course
-from asyncguard_benchmark.suites.missions.playing.shelf import Stand, prompt, stand_of
+from asyncguard_benchmark.suites.missions.playing.shelf import Shelves, Stand, prompt, stand_of
 from asyncguard_benchmark.suites.missions.playing.toolboxes import (
-    LiveTools,
     Observations,
     RecordedTools,
+    Tools,
 )
 
 TASK = "main"
@@ -45,8 +44,8 @@ class Case:
     seed: int = 0
     """Seed of delays and of what simulated agents draw."""
     play_on: bool = False
-    download: Download | None = None
-    """File of the dialogue; None for a bundled one."""
+    download: Shelves | None = None
+    """Download that the dialogue is of; None for a bundled one."""
     hint: bool = False
     """True if the system message says that missing values are to be asked for."""
 
@@ -80,14 +79,11 @@ class Case:
         """
         stand = self.stand
         graph = stand.dialogue.missions[self.mission].graph
-        tools: LiveTools | RecordedTools
+        tools: Tools | None = RecordedTools(graph, bare=not stand.declared)
         if self.observations is Observations.LIVE:
-            world = stand.world(self.mission)
-            if world is None:
-                raise NotLiveError(f"{self.dialogue}: its tools cannot run; play it as recorded")
-            tools = LiveTools(world)
-        else:
-            tools = RecordedTools(graph, bare=not stand.declared)
+            tools = stand.world(self.mission)
+        if tools is None:
+            raise NotLiveError(f"{self.dialogue}: its tools cannot run; play it as recorded")
         # Missions share the id of their task, and are to have delays of their own.
         name = f"{self.dialogue} {self.mission} {self.seed}"
         seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6])
@@ -99,7 +95,7 @@ class Case:
 class Begun:
     """A run on its way."""
 
-    tools: LiveTools | RecordedTools
+    tools: Tools
     course: Course
 
 

@@ -19,6 +19,7 @@ from asyncguard_benchmark.suites.missions.dialogues import Dialogue, History
 from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.foreign.plans import plan_of_read, result_uses
 from asyncguard_benchmark.suites.missions.foreign.schemas import repaired
+from asyncguard_benchmark.suites.missions.playing.toolboxes import Tools
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PROTOCOL = frozenset({IDLE_TOOL, UNREADABLE_TOOL, UNKNOWN_TOOL})
@@ -76,8 +77,9 @@ class ForeignShelf:
         """Return the plan of a simulated agent."""
         return plan_of_read(self.dialogue, mission, history, self._schemas)
 
-    def world(self, mission: int) -> None:
+    def world(self, mission: int) -> Tools | None:
         """Return None: the tools have no code."""
+        return None
 
     def final_state(self, mission: int) -> None:
         """Return None: there is no state."""
@@ -132,11 +134,25 @@ def _answers(graph: gold_graph.GoldGraph) -> list[dict[str, Any]]:
     ]
 
 
-@lru_cache(maxsize=2)
-def foreign_shelves(download: Download) -> Mapping[str, ForeignShelf]:
-    """Return the readable dialogues of a download by their ids, in the order of the file.
+@dataclass(frozen=True)
+class DownloadShelves:
+    """The dialogues of a download."""
 
-    Raises:
-        ChangedDownloadError: the file is not the one that the runs were asked for with.
-    """
+    download: Download
+
+    def stands(self) -> Mapping[str, ForeignShelf]:
+        """Return the readable dialogues by their ids, in the order of the file.
+
+        Raises:
+            ChangedDownloadError: the file is not the one that the runs were asked for with.
+        """
+        return _shelves(self.download)
+
+    def __str__(self) -> str:
+        """Return the path."""
+        return str(self.download.path)
+
+
+@lru_cache(maxsize=2)
+def _shelves(download: Download) -> Mapping[str, ForeignShelf]:
     return {each.id: ForeignShelf(dialogue=each) for each in download.read().found}

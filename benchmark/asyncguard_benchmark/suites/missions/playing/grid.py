@@ -14,23 +14,26 @@ from asyncguard_benchmark.harness.episode import message_to_json
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.names import PLAIN
 from asyncguard_benchmark.harness.processes import worker_pool
+from asyncguard_benchmark.harness.sandbox import SandboxError
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS
 from asyncguard_benchmark.suites.missions.dialogues import History
-from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.played_rows import (
+    LostRun,
     RunKey,
     digest_of,
     step_to_json,
 )
 from asyncguard_benchmark.suites.missions.playing.case import Case, Played, Player
 from asyncguard_benchmark.suites.missions.playing.plain import play_plain
-from asyncguard_benchmark.suites.missions.playing.shelf import Stand, stand_of
-from asyncguard_benchmark.suites.missions.playing.toolboxes import LiveTools, Observations
+from asyncguard_benchmark.suites.missions.playing.shelf import Shelves, Stand, stand_of
+from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 from asyncguard_benchmark.suites.missions.terms import Letter
 
 _C = TypeVar("_C")
 """Cells of one kind of run."""
+_R = TypeVar("_R")
+"""Rows of that kind."""
 ASK_HINT = "ask-hint"
 """Arm without guards, whose system message says that missing values are to be asked for."""
 CHALLENGES: Mapping[str, History] = {
@@ -106,8 +109,8 @@ class Grid:
     observations: Observations = Observations.LIVE
     seeds: Sequence[int] = (0,)
     play_on: bool = False
-    download: Download | None = None
-    """File of the dialogues; None for bundled ones."""
+    download: Shelves | None = None
+    """Download of the dialogues; None for bundled ones."""
     models: Sequence[ModelSpec] = ()
 
     def cells(self) -> list[Cell]:
@@ -153,8 +156,8 @@ def is_in(challenge: str, letter: Letter, mission: int) -> bool:
     return challenge == "all" or mission > 0
 
 
-def play(cell: Cell, model: BaseChatModel | None = None) -> dict[str, Any]:
-    """Play one run, and return its row.
+def play(cell: Cell, model: BaseChatModel | None = None) -> dict[str, Any] | LostRun:
+    """Play one run, and return its row, or that the process of its tools ended it.
 
     Args:
         cell: The run.
@@ -163,11 +166,16 @@ def play(cell: Cell, model: BaseChatModel | None = None) -> dict[str, Any]:
     case = cell.case
     agent = model or AGENTS[cell.agent](plan=case.plan(), seed=case.seed)
     played = _player(cell)(case, agent)
+    try:
+        beside = played.begun.tools.finish(played.begun.course.calls)
+    except SandboxError as problem:
+        return LostRun(key=cell.key, error=str(problem))
     return {
         "run": cell.key._asdict(),
         "settings": cell.settings(),
         "prompt_messages": len(case.prompt()) + 1,
         **_outcome(case, played),
+        **beside,
     }
 
 
@@ -200,7 +208,7 @@ def _outcome(case: Case, played: Played) -> dict[str, Any]:
         "messages_made": course.messages,
         "waiting_messages": course.idle,
         "ticks": course.clock.tick,
-        "final_state_is_gold": tools.state() == gold if isinstance(tools, LiveTools) else None,
+        "final_state_is_gold": None if (state := tools.state()) is None else state == gold,
         "calls": [asdict(each) for each in course.calls],
         "calls_of_the_runtime": len(course.clock.trajectory) - len(course.calls),
         "messages": [message_to_json(each) for each in played.messages],
@@ -208,9 +216,7 @@ def _outcome(case: Case, played: Played) -> dict[str, Any]:
     }
 
 
-def play_all(
-    cells: Sequence[_C], jobs: int, play: Callable[[_C], dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+def play_all(cells: Sequence[_C], jobs: int, play: Callable[[_C], _R]) -> Iterator[_R]:
     """Play runs in the order given, on so many processes, by a function of a module."""
     if jobs == 1 or len(cells) < 2:
         yield from map(play, cells)

@@ -5,10 +5,10 @@ rests with it, and goes on with the user's reply. The agent is shown the thread 
 loop, so that without guards it cannot tell the players apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, Protocol, TypeVar
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
@@ -69,21 +69,8 @@ class GuardedPlayer:
         return self._sham(case, agent) if self.arm.sham else self._play(case, agent, self.arm)[0]
 
     def _sham(self, case: Case, agent: BaseChatModel) -> Played:
-        """Refuse calls at random, as often and in the words in which guards refuse them in the same run."""
-        everything = replace(self.arm, sham=False, config=GuardConfig())
-        bare = replace(self.arm, sham=False)
-        _, guarded = self._play(case, agent, everything)
-        refused = {}
-        if guarded.refusals:
-            _, unguarded = self._play(case, agent, bare)
-            count = unguarded.proposed + len(guarded.refusals)
-            key = (case.dialogue, case.mission, case.history.value, case.regime.value, case.seed)
-            refused = drawn(guarded.refusals, count, key)
-        played, _ = self._play(case, agent, bare, Refuser(refused, guarded.reminders))
-        wanted = {
-            "refusals_wanted": len(guarded.refusals),
-            "reminders_wanted": len(guarded.reminders),
-        }
+        key = (case.dialogue, case.mission, case.history.value, case.regime.value, case.seed)
+        played, wanted = imitated(partial(self._play, case, agent), self.arm, key)
         return replace(played, notes={**played.notes, **wanted})
 
     def _play(
@@ -91,8 +78,7 @@ class GuardedPlayer:
     ) -> tuple[Played, Watcher]:
         refuser = refuser or Refuser({} if arm.drops is None else {arm.drops: NOT_MADE})
         stage = _stage(case, agent, arm, refuser)
-        build = _graph if self.name == GRAPH else _middleware
-        runnable = build(stage, case.system())
+        runnable = runnable_of(self.name, stage, case.system())
         on_own_loop(_conversation(runnable, case.opening()[1:], stage))
         notes = {
             "interventions": stage.watcher.interventions(),
@@ -135,20 +121,54 @@ class _Stage:
     tools: Sequence[Any]
 
 
-def _graph(stage: _Stage, system: str) -> Runnable[Any, Any]:
-    return build_agent(
-        stage.model,
-        stage.tools,
-        config=stage.config,
-        specs=stage.specs,
-        ports=stage.ports,
-        system_prompt=system,
-        checkpointer=InMemorySaver(),
-        journal=False,
-    )
+class Wiring(Protocol):
+    """What a front end of the runtime is made of."""
+
+    @property
+    def model(self) -> PlainChatModel:
+        """The agent as the runtime sees it."""
+        ...
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """What is told of the tools."""
+        ...
+
+    @property
+    def config(self) -> GuardConfig:
+        """The guards."""
+        ...
+
+    @property
+    def ports(self) -> Ports:
+        """Clock, executor and observers."""
+        ...
+
+    @property
+    def tools(self) -> Sequence[Any]:
+        """The tools as the front end is given them."""
+        ...
 
 
-def _middleware(stage: _Stage, system: str) -> Runnable[Any, Any]:
+def runnable_of(player: str, stage: Wiring, system: str) -> Runnable[Any, Any]:
+    """Return the runtime as the state machine of `build_agent`, or as middleware of `create_agent`.
+
+    Args:
+        player: `graph` or `middleware`.
+        stage: What it is made of.
+        system: The system message.
+    """
+    if player == GRAPH:
+        return build_agent(
+            stage.model,
+            stage.tools,
+            config=stage.config,
+            specs=stage.specs,
+            ports=stage.ports,
+            system_prompt=system,
+            checkpointer=InMemorySaver(),
+            journal=False,
+        )
     guard = AsyncGuardMiddleware(
         config=stage.config, specs=stage.specs, tools=stage.tools, ports=stage.ports, journal=False
     )
@@ -159,6 +179,37 @@ def _middleware(stage: _Stage, system: str) -> Runnable[Any, Any]:
         system_prompt=system,
         checkpointer=InMemorySaver(),
     )
+
+
+_P = TypeVar("_P")
+"""A run that is over."""
+
+
+def imitated(
+    play: Callable[[Arm, Refuser | None], tuple[_P, Watcher]], arm: Arm, key: tuple[Any, ...]
+) -> tuple[_P, dict[str, int]]:
+    """Refuse calls at random, as often and in the words in which guards refuse them in the same run.
+
+    Args:
+        play: Plays it under an arm, with refusals of its own.
+        arm: The sham.
+        key: Name of the run, for draws.
+
+    Returns:
+        The run, and how many refusals and reminders it was to have.
+    """
+    everything = replace(arm, sham=False, config=GuardConfig())
+    bare = replace(arm, sham=False)
+    _, guarded = play(everything, None)
+    refused = {}
+    if guarded.refusals:
+        _, unguarded = play(bare, None)
+        refused = drawn(guarded.refusals, unguarded.proposed + len(guarded.refusals), key)
+    played, _ = play(bare, Refuser(refused, guarded.reminders))
+    return played, {
+        "refusals_wanted": len(guarded.refusals),
+        "reminders_wanted": len(guarded.reminders),
+    }
 
 
 @lru_cache(maxsize=256)
@@ -207,12 +258,9 @@ def _stage(case: Case, agent: BaseChatModel, arm: Arm, refuser: Refuser) -> _Sta
     )
 
 
-class MissionModel(PlainChatModel):
-    """The agent as the runtime sees it."""
+class RuntimeModel(PlainChatModel):
+    """An agent as the runtime sees it."""
 
-    agent: SkipValidation[Any]
-    """The agent, with its tools bound."""
-    course: SkipValidation[Course]
     book: SkipValidation[AnswerBook]
     refuser: SkipValidation[Refuser]
     waits: bool
@@ -221,8 +269,42 @@ class MissionModel(PlainChatModel):
     """Tools that exist, if a call of another one passes to be answered by an error; None if guards see it."""
     wording: bool = True
     """True if the agent is told why a call was refused."""
-    heard: list[BaseMessage] = Field(default_factory=list)
+    heard: SkipValidation[list[BaseMessage]] = Field(default_factory=list)
     """The conversation as the agent was last sent it, and its answer."""
+
+    def answered(self, message: ToolMessage, tool: str) -> list[BaseMessage]:
+        """Return the answer to a call as the agent is told it, in the words of the plain loop."""
+        name, text = message.tool_call_id, str(message.text)
+        record = self.book.told(name)
+        if tool == IDLE_TOOL:
+            return []
+        if tool == UNREADABLE_TOOL or (message.status == "error" and record is None):
+            said = text if self.wording or tool == UNREADABLE_TOOL else NOT_MADE
+            content = entries.error_content(said)
+            return [ToolMessage(content, tool_call_id=name, status="error")]
+        mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
+        if mark == "placeholder" or record is None:
+            words = entries.executing(text) if self.book.made(name) else text
+            return [ToolMessage(entries.wait_content(words), tool_call_id=name)]
+        return [chat.answer(name, record, waits=False)]
+
+
+def said_before(message: AIMessage) -> list[BaseMessage]:
+    """Return what the agent said in a message of its own, and the reminder that a sham answered it with."""
+    found: list[BaseMessage] = [AIMessage(**message.additional_kwargs[SAID])]
+    return found + [
+        HumanMessage(each["args"]["reminder"], additional_kwargs={"lc_source": "sham"})
+        for each in message.tool_calls
+        if "reminder" in each["args"]
+    ]
+
+
+class MissionModel(RuntimeModel):
+    """The agent of one mission."""
+
+    agent: SkipValidation[Any]
+    """The agent, with its tools bound."""
+    course: SkipValidation[Course]
     last_text: str | None = None
     """What the agent said last, if it was a text."""
 
@@ -280,35 +362,15 @@ class MissionModel(PlainChatModel):
         for message in messages:
             if isinstance(message, AIMessage) and SAID in message.additional_kwargs:
                 own = {str(each["id"]): each["name"] for each in message.tool_calls}
-                found.append(AIMessage(**message.additional_kwargs[SAID]))
-                found += [
-                    HumanMessage(each["args"]["reminder"], additional_kwargs={"lc_source": "sham"})
-                    for each in message.tool_calls
-                    if "reminder" in each["args"]
-                ]
+                found += said_before(message)
             elif isinstance(message, ToolMessage) and message.tool_call_id in own:
-                found += self._answered(message, own[message.tool_call_id])
+                found += self.answered(message, own[message.tool_call_id])
             elif calls_told(message):
                 found.append(self._late(message))
             else:
                 found.append(message)
         # A message that only waited and was told nothing is told so, as in the plain loop.
         return [*found, HumanMessage(chat.NO_NEWS)] if isinstance(found[-1], AIMessage) else found
-
-    def _answered(self, message: ToolMessage, tool: str) -> list[BaseMessage]:
-        name, text = message.tool_call_id, str(message.text)
-        record = self.book.told(name)
-        if tool == IDLE_TOOL:
-            return []
-        if tool == UNREADABLE_TOOL or (message.status == "error" and record is None):
-            said = text if self.wording or tool == UNREADABLE_TOOL else NOT_MADE
-            content = entries.error_content(said)
-            return [ToolMessage(content, tool_call_id=name, status="error")]
-        mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
-        if mark == "placeholder" or record is None:
-            words = entries.executing(text) if self.book.made(name) else text
-            return [ToolMessage(entries.wait_content(words), tool_call_id=name)]
-        return [chat.answer(name, record, waits=False)]
 
     def _late(self, message: BaseMessage) -> BaseMessage:
         records = [self.book.told(key) for key in calls_told(message)]

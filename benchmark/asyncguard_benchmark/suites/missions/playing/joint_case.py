@@ -19,9 +19,9 @@ from asyncguard_benchmark.suites.missions.playing.chat import system_text
 from asyncguard_benchmark.suites.missions.playing.joint_course import JointCourse
 from asyncguard_benchmark.suites.missions.playing.shelf import shelf
 from asyncguard_benchmark.suites.missions.playing.toolboxes import (
-    LiveTools,
     Observations,
     RecordedTools,
+    Tools,
 )
 from asyncguard_benchmark.suites.missions.scorers.joint import Across, JointGold, Place, qualified
 
@@ -66,7 +66,7 @@ class JointCase:
         """Return the world and the user, ready for the first message."""
         found, gold = shelf(self.dialogue), joint_gold(self.dialogue)
         recorded = self.observations is Observations.RECORDED
-        tools = RecordedTools(gold.graph) if recorded else LiveTools(shelf(self.dialogue).world(0))
+        tools: Tools = RecordedTools(gold.graph) if recorded else found.world(0)
         pending: dict[int, tuple[int, ...]] = {}
         boxes = {
             task_name(mission): _Box(mission=mission, tools=tools, pending=pending)
@@ -91,7 +91,7 @@ class _Box:
     """The tools of a dialogue as one mission has them: all share one world."""
 
     mission: int
-    tools: LiveTools | RecordedTools
+    tools: Tools
     pending: dict[int, tuple[int, ...]]
     clock: MessageClock = field(init=False)
 
@@ -106,7 +106,7 @@ class _Box:
 class JointBegun:
     """A run on its way."""
 
-    tools: LiveTools | RecordedTools
+    tools: Tools
     course: JointCourse
 
 

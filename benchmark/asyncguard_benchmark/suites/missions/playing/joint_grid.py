@@ -22,7 +22,7 @@ from asyncguard_benchmark.suites.missions.playing.grid import line_of
 from asyncguard_benchmark.suites.missions.playing.joint_case import JointCase, JointPlayed, joint
 from asyncguard_benchmark.suites.missions.playing.joint_plain import play_joint_plain
 from asyncguard_benchmark.suites.missions.playing.shelf import shelf
-from asyncguard_benchmark.suites.missions.playing.toolboxes import LiveTools, Observations
+from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 
 Axes = tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str], Sequence[int]]
 """Agents, players, arms, regimes and seeds."""
@@ -123,7 +123,7 @@ def _outcome(case: JointCase, played: JointPlayed) -> dict[str, Any]:
         "messages_made": course.messages,
         "waiting_messages": course.idle,
         "ticks": course.clock.tick,
-        "final_state_is_gold": tools.state() == gold if isinstance(tools, LiveTools) else None,
+        "final_state_is_gold": None if (state := tools.state()) is None else state == gold,
         "calls": [
             {**asdict(each), "pending_of_all": course.pending[each.number]} for each in course.calls
         ],

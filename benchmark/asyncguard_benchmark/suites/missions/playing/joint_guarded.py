@@ -10,29 +10,24 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable
-from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import Field, SkipValidation
+from pydantic import SkipValidation
 from typing_extensions import override
 
 from asyncguard import (
-    AsyncGuardMiddleware,
     Details,
     GuardConfig,
     Mode,
     Ports,
     ToolSpec,
-    build_agent,
 )
 from asyncguard.core import events as ev
 from asyncguard_benchmark.harness.arms import Arm
-from asyncguard_benchmark.harness.chat_model import PlainChatModel
 from asyncguard_benchmark.harness.players.answers import AnswerBook
 from asyncguard_benchmark.harness.players.declarations import (
     OWN_TOOLS,
@@ -58,12 +53,15 @@ from asyncguard_benchmark.suites.missions.agents.together import (
 )
 from asyncguard_benchmark.suites.missions.playing import chat
 from asyncguard_benchmark.suites.missions.playing.guarded import (
-    GRAPH,
     KEPT,
     NOT_MADE,
     SAID,
+    RuntimeModel,
     calls_told,
+    imitated,
     own_call,
+    runnable_of,
+    said_before,
 )
 from asyncguard_benchmark.suites.missions.playing.joint_case import (
     JointBegun,
@@ -87,18 +85,31 @@ class JointGuardedPlayer:
     arm: Arm
 
     def __call__(self, case: JointCase, agent: Together) -> JointPlayed:
-        """Play the missions of a dialogue."""
-        stage = _stage(case, agent, self.arm)
-        build = _graph if self.name == GRAPH else _middleware
-        on_own_loop(_conversation(build(stage, case.system()), stage))
+        """Play the missions of a dialogue; a sham plays them three times, to see what it is to imitate."""
+        play = partial(self._play, case, agent)
+        if not self.arm.sham:
+            return play(self.arm, None)[0]
+        key = (case.dialogue, case.overlap, case.regime.value, case.seed)
+        played, wanted = imitated(play, self.arm, key)
+        return replace(played, notes={**played.notes, **wanted})
+
+    def _play(
+        self, case: JointCase, agent: Together, arm: Arm, refuser: Refuser | None
+    ) -> tuple[JointPlayed, Watcher]:
+        shammed = refuser is not None
+        refuser = refuser or Refuser({} if arm.drops is None else {arm.drops: NOT_MADE})
+        stage = _stage(case, agent, arm, refuser)
+        on_own_loop(_conversation(runnable_of(self.name, stage, case.system()), stage))
         notes = {
             "interventions": stage.watcher.interventions(),
             "involved": stage.watcher.involved(),
-            "refused": stage.model.refuser.made,
+            "refused": refuser.made,
+            **({"reminded": refuser.reminded} if shammed else {}),
             "broken_off": stage.breaker.count,
             **stage.watcher.faults(),
         }
-        return JointPlayed(begun=stage.begun, messages=stage.model.heard[1:], notes=notes)
+        played = JointPlayed(begun=stage.begun, messages=stage.model.heard[1:], notes=notes)
+        return played, stage.watcher
 
 
 @dataclass(kw_only=True)
@@ -163,32 +174,6 @@ async def _conversation(runnable: Runnable[Any, Any], stage: _Stage) -> None:
             breaker.broken = False
 
 
-def _graph(stage: _Stage, system: str) -> Runnable[Any, Any]:
-    return build_agent(
-        stage.model,
-        stage.tools,
-        config=stage.config,
-        specs=stage.specs,
-        ports=stage.ports,
-        system_prompt=system,
-        checkpointer=InMemorySaver(),
-        journal=False,
-    )
-
-
-def _middleware(stage: _Stage, system: str) -> Runnable[Any, Any]:
-    guard = AsyncGuardMiddleware(
-        config=stage.config, specs=stage.specs, tools=stage.tools, ports=stage.ports, journal=False
-    )
-    return create_agent(
-        stage.model,
-        list(stage.tools),
-        middleware=[guard],
-        system_prompt=system,
-        checkpointer=InMemorySaver(),
-    )
-
-
 @lru_cache(maxsize=256)
 def _specs(dialogue: str) -> tuple[ToolSpec, ...]:
     mode, names = Mode.BACKGROUND, map(task_name, range(len(joint_gold(dialogue).missions)))
@@ -207,7 +192,7 @@ def _shared(resources: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(each.replace("{task_id}", "world") for each in resources)
 
 
-def _stage(case: JointCase, agent: Together, arm: Arm) -> _Stage:
+def _stage(case: JointCase, agent: Together, arm: Arm, refuser: Refuser) -> _Stage:
     begun, breaker = case.begun(), _Breaker()
     course = begun.course
     limits = replace(arm.config.limits, max_model_turns=8 * course.cap, max_rejections=10_000)
@@ -221,7 +206,7 @@ def _stage(case: JointCase, agent: Together, arm: Arm) -> _Stage:
         agent=agent,
         course=course,
         book=book,
-        refuser=Refuser({} if arm.drops is None else {arm.drops: NOT_MADE}),
+        refuser=refuser,
         break_off=breaker,
         waits=config.completion and config.waiting and config.ledger and not config.shadow,
         known=frozenset(tools) if not config.arguments or config.shadow else None,
@@ -269,22 +254,12 @@ class _JointClock(TickClock):
         return event.is_set()
 
 
-class _JointModel(PlainChatModel):
-    """The agent as the runtime sees it."""
+class _JointModel(RuntimeModel):
+    """The agents of all missions; any of their texts may reach a runtime that waits."""
 
     agent: SkipValidation[Together]
     course: SkipValidation[JointCourse]
-    book: SkipValidation[AnswerBook]
-    refuser: SkipValidation[Refuser]
     break_off: SkipValidation[_Breaker]
-    waits: bool
-    """True if a text may reach the runtime while calls run, which waits on it."""
-    known: frozenset[str] | None
-    """Tools that exist, if a call of another one passes to be answered by an error; None if guards see it."""
-    wording: bool
-    """True if the agent is told why a call was refused."""
-    heard: SkipValidation[list[BaseMessage]] = Field(default_factory=list)
-    """The conversation as the agent was last sent it, and its answer."""
     unjudged: SkipValidation[AIMessage | None] = None
     """A text that the runtime has not judged yet."""
 
@@ -326,6 +301,9 @@ class _JointModel(PlainChatModel):
             names = {task_name(each): each for each in range(self.course.put)}
             tasks = (each["args"].get(TASK_ARGUMENT) for each in said.tool_calls)
             self.course.tell(said, {names[each] for each in tasks if each in names})
+        elif not waits and (words := self.refuser.remind()) is not None:
+            # An idle call keeps the run going; its words stand in the reply to it, and the user is not told the text.
+            calls = [self._addressed(own_call(IDLE_TOOL, number, reminder=words))]
         elif self.waits:
             self.unjudged = said
         else:
@@ -365,9 +343,9 @@ class _JointModel(PlainChatModel):
             data = message.additional_kwargs.get("lc_data") or {}
             if isinstance(message, AIMessage) and SAID in message.additional_kwargs:
                 own |= {str(each["id"]): each["name"] for each in message.tool_calls}
-                found.append(AIMessage(**message.additional_kwargs[SAID]))
+                found += said_before(message)
             elif isinstance(message, ToolMessage) and message.tool_call_id in own:
-                found += self._answered(message, own[message.tool_call_id])
+                found += self.answered(message, own[message.tool_call_id])
             elif calls_told(message):
                 found += self._late(message, data)
             elif data.get("kind") == "tasks":
@@ -377,21 +355,6 @@ class _JointModel(PlainChatModel):
                 found.append(message)
         # A message that only waited and was told nothing is told so, as in the plain loop.
         return [*found, HumanMessage(chat.NO_NEWS)] if isinstance(found[-1], AIMessage) else found
-
-    def _answered(self, message: ToolMessage, tool: str) -> list[BaseMessage]:
-        name, text = message.tool_call_id, str(message.text)
-        record = self.book.told(name)
-        if tool == IDLE_TOOL:
-            return []
-        if tool == UNREADABLE_TOOL or (message.status == "error" and record is None):
-            said = text if self.wording or tool == UNREADABLE_TOOL else NOT_MADE
-            content = entries.error_content(said)
-            return [ToolMessage(content, tool_call_id=name, status="error")]
-        mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
-        if mark == "placeholder" or record is None:
-            words = entries.executing(text) if self.book.made(name) else text
-            return [ToolMessage(entries.wait_content(words), tool_call_id=name)]
-        return [chat.answer(name, record, waits=False)]
 
     def _late(self, message: BaseMessage, data: dict[str, Any]) -> list[BaseMessage]:
         told: list[entries.Entry] = []

@@ -10,6 +10,7 @@ from asyncguard_benchmark.harness.models.estimate import Estimate, priced, usage
 from asyncguard_benchmark.harness.models.metered import InfrastructureError
 from asyncguard_benchmark.harness.models.play import Asking, at_once
 from asyncguard_benchmark.harness.models.usage import Price, Usage, tokens_in
+from asyncguard_benchmark.harness.sandbox import SandboxError
 from asyncguard_benchmark.suites.missions.played_rows import LostRun
 from asyncguard_benchmark.suites.missions.playing.grid import Cell, play
 from asyncguard_benchmark.suites.missions.playing.plain import schemas_of
@@ -48,6 +49,8 @@ def _play(cell: Cell, asking: Asking) -> dict[str, Any] | LostRun:
         row = play(cell, model)
     except InfrastructureError as problem:
         return LostRun(key=cell.key, error=str(problem))
+    if isinstance(row, LostRun):
+        return row
     return {**row, "model": dict(cell.model.settings), "usage": asking.usage(model)}
 
 
@@ -68,6 +71,8 @@ def _estimate(cells: Iterable[Cell], price: Price | None, agent: str) -> Estimat
         before = tokens_in(json.dumps(schemas_of(cell.case.stand)))
         before += sum(tokens_in(each["content"]) + _calls(each) for each in said)
         row = play(replace(cell, agent=agent, model=None))
+        if isinstance(row, LostRun):
+            raise SandboxError(f"{row.key.dialogue}: {row.error}")
         usage += usage_in(row["messages"], before)
     return priced(agent, usage, price)
 

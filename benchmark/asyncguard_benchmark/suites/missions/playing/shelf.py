@@ -15,9 +15,8 @@ from asyncguard_benchmark.suites.missions.bundled.bundle import (
     bundles,
 )
 from asyncguard_benchmark.suites.missions.dialogues import Dialogue, History, Message
-from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.played_rows import dialogue_line
-from asyncguard_benchmark.suites.missions.playing.foreign_shelf import foreign_shelves
+from asyncguard_benchmark.suites.missions.playing.toolboxes import LiveTools, Tools
 
 
 class Stand(Hashable, Protocol):
@@ -46,7 +45,7 @@ class Stand(Hashable, Protocol):
         """Return the plan of a simulated agent."""
         ...
 
-    def world(self, mission: int) -> Executor | None:
+    def world(self, mission: int) -> Tools | None:
         """Return the world in which a mission begins; None if its tools cannot run."""
         ...
 
@@ -56,6 +55,14 @@ class Stand(Hashable, Protocol):
 
     def line(self) -> dict[str, Any]:
         """Return the dialogue as it stands in a file of runs."""
+        ...
+
+
+class Shelves(Hashable, Protocol):
+    """Dialogues of a download; small, as each run names it and goes to other processes. Its text is its path."""
+
+    def stands(self) -> Mapping[str, Stand]:
+        """Return the dialogues by their ids, in the order of the file; the same ones in one process."""
         ...
 
 
@@ -86,8 +93,12 @@ class Shelf:
         """Return the plan of a simulated agent; both histories hold the same texts."""
         return plan(self.written.id, mission)
 
-    def world(self, mission: int) -> Executor:
+    def world(self, mission: int) -> LiveTools:
         """Return the world in which a mission begins."""
+        return LiveTools(self.executor(mission))
+
+    def executor(self, mission: int) -> Executor:
+        """Return what runs the tools in the state in which a mission begins."""
         return Executor(self.tools, _states(self.written.id)[mission])
 
     def final_state(self, mission: int) -> str:
@@ -135,18 +146,18 @@ def prompt(stand: Stand, mission: int, history: History) -> tuple[Message, ...]:
     return tuple(stand.dialogue.prompt(mission, history))
 
 
-def stand_of(dialogue: str, download: Download | None) -> Stand:
+def stand_of(dialogue: str, download: Shelves | None) -> Stand:
     """Return a dialogue of a download, or a bundled one.
 
     Raises:
         UnknownNameError: there is none of this id.
-        ChangedDownloadError: the file is not the one that the runs were asked for with.
+        BenchmarkError: the download is not the one that the runs were asked for with.
     """
     if download is None:
         return shelf(dialogue)
-    found = foreign_shelves(download).get(dialogue)
+    found = download.stands().get(dialogue)
     if found is None:
-        raise UnknownNameError(f"{download.path} holds no dialogue {dialogue!r}")
+        raise UnknownNameError(f"{download} holds no dialogue {dialogue!r}")
     return found
 
 

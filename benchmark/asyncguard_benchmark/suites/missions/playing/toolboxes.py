@@ -1,9 +1,10 @@
 """Tools of a mission under the clock: the real ones, or the results that the gold has on record."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
+from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.fault_pipeline import Outcome
 from asyncguard_benchmark.services.service import Executor, error, serialise
 from asyncguard_benchmark.suites.missions.bundled.compiler import state_digest
@@ -20,6 +21,26 @@ class Observations(StrEnum):
     """The result of the gold's call, whatever the arguments."""
 
 
+class Tools(Protocol):
+    """The tools of one run."""
+
+    def call(self, number: int, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Make one call; never raise for what an agent wrote."""
+        ...
+
+    def state(self) -> str | None:
+        """Return the digest of the state; None if there is none."""
+        ...
+
+    def finish(self, calls: Sequence[CallRecord]) -> Mapping[str, Any]:
+        """End, and return what a row says of the calls by rules of their own.
+
+        Raises:
+            SandboxError: they run in a process that ended, so that the run says nothing of the agent.
+        """
+        ...
+
+
 class LiveTools:
     """Tools that run."""
 
@@ -33,6 +54,10 @@ class LiveTools:
     def state(self) -> str:
         """Return the digest of the state."""
         return state_digest(self._executor)
+
+    def finish(self, calls: Sequence[CallRecord]) -> Mapping[str, Any]:
+        """Return nothing: a row has the state."""
+        return {}
 
 
 class RecordedTools:
@@ -57,3 +82,10 @@ class RecordedTools:
         node = next((each for each in ready if nodes[each].arguments == arguments), ready[0])
         self._done |= 1 << node
         return Outcome(text=self._told(nodes[node].observation))
+
+    def state(self) -> None:
+        """Return None: nothing runs."""
+
+    def finish(self, calls: Sequence[CallRecord]) -> Mapping[str, Any]:
+        """Return nothing."""
+        return {}
