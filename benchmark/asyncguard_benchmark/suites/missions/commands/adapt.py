@@ -12,12 +12,13 @@ from asyncguard_benchmark.harness.json_lines import Reading
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.missions.commands.ablate import compare
 from asyncguard_benchmark.suites.missions.commands.played import say, scored
-from asyncguard_benchmark.suites.missions.commands.run import NothingToPlayError, played_into
+from asyncguard_benchmark.suites.missions.commands.run import played_into
 from asyncguard_benchmark.suites.missions.commands.score import (
     MOST_TOLD,
     UnscorableError,
     score_published,
 )
+from asyncguard_benchmark.suites.missions.commands.selection import NothingToPlayError
 from asyncguard_benchmark.suites.missions.dialogues import Dialogue, History
 from asyncguard_benchmark.suites.missions.foreign.download import Download
 from asyncguard_benchmark.suites.missions.foreign.golds import results_of

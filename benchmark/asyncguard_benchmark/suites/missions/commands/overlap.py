@@ -8,7 +8,7 @@ from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.suites.missions.commands.options import CHALLENGES
-from asyncguard_benchmark.suites.missions.commands.run import check_settings, dialogues_of
+from asyncguard_benchmark.suites.missions.commands.selection import check_settings, dialogues_of
 from asyncguard_benchmark.suites.missions.played_rows import JointRow, MissionFile, read_joint
 from asyncguard_benchmark.suites.missions.playing.grid import ASK_HINT, play_all
 from asyncguard_benchmark.suites.missions.playing.joint_grid import (

@@ -1,7 +1,7 @@
 """``bench missions run``: play the bundled missions into a file, and go on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,17 @@ from asyncguard_benchmark.commands.model_options import (
 )
 from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.commands.run import say_estimates
-from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.scenario import Regime
-from asyncguard_benchmark.suites.missions.bundled.bundle import Split
-from asyncguard_benchmark.suites.missions.bundled.census import QUICK
 from asyncguard_benchmark.suites.missions.commands.joint import say_joint
+from asyncguard_benchmark.suites.missions.commands.overlap import joint_into
 from asyncguard_benchmark.suites.missions.commands.played import say, scored
+from asyncguard_benchmark.suites.missions.commands.selection import check_settings, dialogues_of
 from asyncguard_benchmark.suites.missions.dialogues import History
 from asyncguard_benchmark.suites.missions.played_rows import (
-    JointKey,
     LostRun,
     MissionFile,
-    OtherSettingsError,
     PlayedRow,
-    RunKey,
     read_played,
 )
 from asyncguard_benchmark.suites.missions.playing.grid import (
@@ -40,8 +36,6 @@ from asyncguard_benchmark.suites.missions.playing.grid import (
     play,
     play_all,
 )
-from asyncguard_benchmark.suites.missions.playing.joint_grid import JointCell
-from asyncguard_benchmark.suites.missions.playing.shelf import shelves
 from asyncguard_benchmark.suites.missions.playing.toolboxes import Observations
 
 if TYPE_CHECKING:
@@ -50,15 +44,9 @@ if TYPE_CHECKING:
 _BY = ("agent", "player", "arm", "regime")
 
 
-class NothingToPlayError(BenchmarkError):
-    """No bundled dialogue is of the part and the patterns that were asked for; see `bench missions list`."""
-
-
 def execute(options: Namespace) -> int:
     """Run the command."""
     if options.overlap is not None:
-        from asyncguard_benchmark.suites.missions.commands.overlap import joint_into  # noqa: PLC0415 - it needs this module
-
         say_joint(joint_into(options, options.arms, options.out), options, _BY)
         return 0
     cells = asked(options, options.arms).cells()
@@ -174,39 +162,3 @@ def asked(options: Namespace, arms: Sequence[str]) -> Grid:
         seeds=range(options.repeats),
         play_on=options.play_on,
     )
-
-
-def dialogues_of(options: Namespace) -> list[str]:
-    """Return the bundled dialogues that a command line asks for.
-
-    Raises:
-        NothingToPlayError: none is of the part and the patterns.
-    """
-    split = Split.HELD_OUT if options.held_out else Split.DEVELOPMENT
-    patterns = options.patterns or (QUICK if options.quick else ())
-    dialogues = [
-        name
-        for name, each in shelves().items()
-        if each.bundle.split is split and (not patterns or each.written.pattern in patterns)
-    ]
-    if not dialogues:
-        raise NothingToPlayError(NothingToPlayError.__doc__)
-    return dialogues
-
-
-def check_settings(
-    cells: Sequence[Cell] | Sequence[JointCell], known: Mapping[RunKey | JointKey, str], path: Path
-) -> None:
-    """Refuse to add to a file that was played under other settings.
-
-    Raises:
-        OtherSettingsError: it holds such runs under other guards or missions.
-    """
-    others = {
-        cell.arm for cell in cells if cell.key in known and known[cell.key] != cell.settings()
-    }
-    if others:
-        raise OtherSettingsError(
-            f"{path} was played under other guards or missions than those of this release (arms: "
-            f"{', '.join(sorted(others))}); it can be scored, but not added to: play into another file with --out"
-        )
