@@ -198,6 +198,24 @@ def asked_to_drain(config: RunnableConfig) -> bool:
     return control is not None and control.drain_requested
 
 
+def place_of(node: str, step: int) -> dict[str, Any]:
+    """Return the place of a node's execution, as LangGraph writes it into the metadata.
+
+    Why: a node that is run within the super-step of another one has no task of its own. With other
+    keys or values the code in such a node finds the place of the first node.
+
+    Args:
+        node: Name of the node.
+        step: Number of its super-step.
+    """
+    return {
+        "langgraph_node": node,
+        "langgraph_step": step,
+        "langgraph_triggers": (f"branch:to:{node}",),
+        "langgraph_path": ("__pregel_pull", node),
+    }
+
+
 def input_of(config: RunnableConfig) -> Any:
     """Return the input of a run as the caller wrote it; ``None`` if it is not known.
 

@@ -146,10 +146,10 @@ def run_by_steps(graph: CompiledStateGraph[Any, Any, Any, Any], *, several: bool
         graph: The compiled graph.
         several: True if a node may be run within the super-step of another one.
     """
-    nodes = {name: each for name, each in graph.nodes.items() if isinstance(each.bound, Node)}
-    following = {name: each.bound for name, each in nodes.items()} if several else {}
-    for each in nodes.values():
-        each.node = Step(each.bound, each.flat_writers, each.node, following)
+    nodes = {name: each.bound for name, each in graph.nodes.items() if isinstance(each.bound, Node)}
+    for name, node in nodes.items():
+        whole = graph.nodes[name]
+        whole.node = Step(node, whole.flat_writers, whole.node, nodes if several else {})
 
 
 async def _run(node: Node, state: Any, config: RunnableConfig) -> Any:

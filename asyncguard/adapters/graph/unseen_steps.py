@@ -20,7 +20,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Command
 
-from asyncguard.adapters.langgraph_internals import asked_to_drain, passes_unseen, run_of
+from asyncguard.adapters.langgraph_internals import (
+    asked_to_drain,
+    passes_unseen,
+    place_of,
+    run_of,
+)
 from asyncguard.adapters.state import fold_events, fold_messages
 
 _KEY = "__asyncguard_unseen"
@@ -160,10 +165,4 @@ class _Written:
 
 def _config_of(name: str, step: int, config: RunnableConfig) -> RunnableConfig:
     """Return the configuration of a node that is run within the super-step of another one."""
-    place = {
-        "langgraph_node": name,
-        "langgraph_step": step,
-        "langgraph_triggers": (f"branch:to:{name}",),
-        "langgraph_path": ("__pregel_pull", name),
-    }
-    return {**config, "metadata": {**config["metadata"], **place}}
+    return {**config, "metadata": {**config["metadata"], **place_of(name, step)}}
