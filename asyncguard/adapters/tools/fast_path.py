@@ -1,7 +1,8 @@
 """Prepared forms of async tools, which cost less per call."""
 
 import inspect
-from typing import Any, no_type_check
+from collections.abc import Callable
+from typing import Any, TypeVar, no_type_check
 
 from langchain_core.tools import BaseTool, StructuredTool
 from typing_extensions import override
@@ -9,12 +10,21 @@ from typing_extensions import override
 from asyncguard.adapters.langchain_internals import FUNCTION_CALLERS, sync_body
 from asyncguard.adapters.tools.system_exit import contained
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
 FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
 """Parameters that LangChain fills in by itself whenever a tool is called."""
 
 
 _UNTOLD = FROM_LANGCHAIN - {"config"}
 """Names that LangChain keeps from handlers among the arguments of any call."""
+
+
+def _known(method: _Method) -> _Method:
+    """Keep the signature of a method with it, and say that its annotations tell nothing."""
+    kept: Any = no_type_check(method)
+    kept.__signature__ = inspect.signature(method)
+    return kept  # type: ignore[no-any-return]
 
 
 class _PreparedTool(StructuredTool):
@@ -32,7 +42,7 @@ class _PreparedTool(StructuredTool):
         return {name: tool_input[name] for name in tool_input if name not in _UNTOLD}
 
     @override
-    @no_type_check
+    @_known
     async def _arun(self, *args: Any, **kwargs: Any) -> Any:
         assert self.coroutine is not None  # prepared() makes no other ones
         return await self.coroutine(*args, **kwargs)
