@@ -410,3 +410,25 @@ def test_other_tasks_of_the_loop_get_their_turn_at_each_node() -> None:
 
     asyncio.run(main())
     assert set(range(1, 5)) <= set(ticks)
+
+
+def _counted() -> tuple[Any, list[int]]:
+    steps: list[int] = []
+
+    async def look(key: str) -> Command[Any]:
+        """Look a key up, and write into a channel of the user's own."""
+        steps.append(get_config()["metadata"]["langgraph_step"])
+        return Command(update={"count": len(steps)})
+
+    model = model_of(looks("a"), looks("b"), looks("c"), "done")
+    return build_agent(model, [look], journal=False, state_schema=Counting), steps
+
+
+def test_super_steps_within_others_are_counted_to_the_end() -> None:
+    """Number and limit go on rising after a tool's command, with which LangGraph takes over."""
+    (unseen, steps), (streamed, shown) = _counted(), _counted()
+    asyncio.run(unseen.ainvoke(ASKED))
+    asyncio.run(listed(streamed.astream(ASKED)))
+    assert steps == shown == [3, 5, 7]
+    with pytest.raises(GraphRecursionError):
+        asyncio.run(_counted()[0].ainvoke(ASKED, {"recursion_limit": 6}))
