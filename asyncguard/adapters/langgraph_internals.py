@@ -53,8 +53,11 @@ Why: no public value tells. Without the key a resumed run looks for an input of 
 newest checkpoints, and may be compared with the wrong one.
 """
 _CALL = "__pregel_call"
+_NODE_FINISHED = "__pregel_node_finished"
 _READ = "__pregel_read"
+_RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
+_STREAM = "__pregel_stream"
 
 
 def saver_of(config: RunnableConfig) -> Any:
@@ -163,6 +166,54 @@ def streams(config: RunnableConfig, mode: str) -> bool:
     """
     run = run_of(config)
     return run is None or run.stream is None or mode in run.stream.modes
+
+
+def passes_unseen(run: Run) -> bool:
+    """Return True if a run stores nothing, stops nowhere, and streams into no graph around it.
+
+    Why: no public value of a node says so. Without one of the attributes an ``AttributeError`` ends
+    the first run; without one of the keys a graph around the agent, or a server, is not told of
+    each node.
+    """
+    configurable = run.config["configurable"]
+    return (
+        run.checkpointer is None
+        and not run.interrupt_before
+        and not run.interrupt_after
+        and _STREAM not in configurable
+        and _NODE_FINISHED not in configurable
+    )
+
+
+def asked_to_drain(config: RunnableConfig) -> bool:
+    """Return True if a run was asked to end before its next super-step.
+
+    Why: the public ``get_runtime`` looks the same value up through a context variable, which costs
+    more. Without the key a run that was asked to drain goes on.
+
+    Args:
+        config: Of its node.
+    """
+    control = getattr(config["configurable"].get(_RUNTIME), "control", None)
+    return control is not None and control.drain_requested
+
+
+def place_of(node: str, step: int) -> dict[str, Any]:
+    """Return the place of a node's execution, as LangGraph writes it into the metadata.
+
+    Why: a node that is run within the super-step of another one has no task of its own. With other
+    keys or values the code in such a node finds the place of the first node.
+
+    Args:
+        node: Name of the node.
+        step: Number of its super-step.
+    """
+    return {
+        "langgraph_node": node,
+        "langgraph_step": step,
+        "langgraph_triggers": (f"branch:to:{node}",),
+        "langgraph_path": ("__pregel_pull", node),
+    }
 
 
 def input_of(config: RunnableConfig) -> Any:

@@ -137,7 +137,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     nodes = replace(made, stateless=checkpointer is False)
     graph = _graph(nodes, portal, state_schema, context_schema)
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
-    run_by_steps(compiled)
+    run_by_steps(compiled, several=not nodes.runner.reads_state)
     compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
     # compile() chooses the class itself; copies with other settings keep this one.
     compiled.__class__ = GuardedGraph

@@ -3,6 +3,8 @@
 The nodes choose their successors by commands. So LangGraph would treat ``update_state`` without a
 command as the end of the run, and a call that a person approves afterwards would never be made.
 
+A run of ``ainvoke`` is marked as one of which the caller sees the last state alone.
+
 The graph also refuses a ``Command`` that a resume cannot apply, before LangGraph stores the answer
 in it, which would be lost with the run.
 """
@@ -15,6 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
+from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
 
 
@@ -35,6 +38,27 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """See :meth:`stream`."""
         check_command(input)
         return super().astream(input, *args, **options)
+
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> Any:
+        """See LangGraph."""
+        if not self._shows_steps(options):
+            config = marked(config)
+        return await super().ainvoke(input, config, **options)
+
+    def _shows_steps(self, options: Mapping[str, Any]) -> bool:
+        """Return True if the super-steps of a run are returned, printed or timed."""
+        return bool(
+            options.get("stream_mode", "values") != "values"
+            or options.get("print_mode")
+            or options.get("debug")
+            or self.debug
+            or self.step_timeout
+        )
 
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]

@@ -3,7 +3,8 @@
 LangGraph runs a node and its writers as one traced sequence: with a run for callback handlers,
 three configurations and three tasks of asyncio, which together cost more than the guards.
 :class:`Step` does without them while nothing listens; with a handler, a tracer or a stream of
-tokens it is that very sequence.
+tokens it is that very sequence. If nothing can see the super-steps either, it runs the nodes that
+follow, too.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.graph.nodes import NodeFunction
+from asyncguard.adapters.graph.unseen_steps import run_on, unseen_run
 from asyncguard.runtime.portal import Portal
 
 T = TypeVar("T")
@@ -60,16 +62,24 @@ class Node(Runnable[Any, Any]):
 class Step(Runnable[Any, Any]):
     """Node and its writers, which the graph runs one after the other."""
 
-    def __init__(self, node: Node, writers: Sequence[Runnable[Any, Any]], traced: Any) -> None:
+    def __init__(
+        self,
+        node: Node,
+        writers: Sequence[Runnable[Any, Any]],
+        traced: Any,
+        following: Mapping[str, Node],
+    ) -> None:
         """Store the parts.
 
         Args:
             node: The node.
-            writers: Write the node's update into the channels.
+            writers: Write the update of a node into the channels; those of all nodes are alike.
             traced: LangGraph's own sequence of the node and the writers.
+            following: Nodes that may be run within the super-step of this one.
         """
         self.name = node.name
         self._node = node
+        self._following = following
         self._writers = writers
         self._traced: Runnable[Any, Any] = traced
 
@@ -85,12 +95,21 @@ class Step(Runnable[Any, Any]):
             return await self._traced.ainvoke(input, config, **kwargs)
         # Both name the node's own run, and would name the model's.
         own: Any = {key: config[key] for key in config if key not in ("run_name", "run_id")}  # type: ignore[literal-required]
-        # A run of instant models and tools would otherwise never let another task begin.
-        await asyncio.sleep(0)
-        update = await _in_own_context(self._node.ainvoke(input, own), own)
+        mark = unseen_run(own)
+        if mark is not None and (error := mark.raising) is not None:
+            mark.raising = None
+            raise error
+        update = await _run(self._node, input, own)
+        if mark is not None:
+            update = await run_on(
+                mark, self._run_next, self._following, state=input, update=update, config=own
+            )
         for writer in self._writers:
             await writer.ainvoke(update, own)
         return update
+
+    async def _run_next(self, name: str, state: Any, config: RunnableConfig) -> Any:
+        return await _run(self._following[name], state, config)
 
     def invoke(
         self,
@@ -120,11 +139,23 @@ class Step(Runnable[Any, Any]):
         return self._traced.astream(input, config, **kwargs)
 
 
-def run_by_steps(graph: CompiledStateGraph[Any, Any, Any, Any]) -> None:
-    """Make a graph run each :class:`Node` as a :class:`Step`; the nodes stay as they are."""
-    for each in graph.nodes.values():
-        if isinstance(each.bound, Node):
-            each.node = Step(each.bound, each.flat_writers, each.node)
+def run_by_steps(graph: CompiledStateGraph[Any, Any, Any, Any], *, several: bool) -> None:
+    """Make a graph run each :class:`Node` as a :class:`Step`; the nodes stay as they are.
+
+    Args:
+        graph: The compiled graph.
+        several: True if a node may be run within the super-step of another one.
+    """
+    nodes = {name: each.bound for name, each in graph.nodes.items() if isinstance(each.bound, Node)}
+    for name, node in nodes.items():
+        whole = graph.nodes[name]
+        whole.node = Step(node, whole.flat_writers, whole.node, nodes if several else {})
+
+
+async def _run(node: Node, state: Any, config: RunnableConfig) -> Any:
+    # A run of instant models and tools would otherwise never let another task begin.
+    await asyncio.sleep(0)
+    return await _in_own_context(node.ainvoke(state, config), config)
 
 
 def _is_followed(config: Mapping[str, Any]) -> bool:

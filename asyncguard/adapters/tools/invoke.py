@@ -110,6 +110,8 @@ class ToolRunner:
             pool: Runs sync tools; LangChain's own pool is too small for many slow tools.
         """
         injected = {tool.name for tool in tools if needs_injection(tool)}
+        self.reads_state = bool(injected)
+        """True if a tool is given values of the graph, which are those of the last super-step."""
         self._node = ToolNode(
             [contained(tool) for tool in tools if tool.name in injected],
             wrap_tool_call=lambda request, handler: handler(_watched(request)),
