@@ -50,7 +50,7 @@ from asyncguard.adapters.messages.run_messages import (
 from asyncguard.adapters.middleware.handlers import GuardedThreads
 from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHandlers
-from asyncguard.adapters.middleware.placement import GuardName
+from asyncguard.adapters.middleware.placement import GuardName, report_early_place
 from asyncguard.adapters.middleware.reconcile import (
     changed_outside,
     drop_answered,
@@ -156,6 +156,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         )
         weakref.finalize(self, self._pool.shutdown, wait=False)
         self._name = GuardName(type(self).__name__)
+        self._placed = False
         if tools:
             self._tools.learn(as_tools(tools))
 
@@ -173,6 +174,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Apply the input, and reconcile the calls that an earlier run has left."""
         config = get_config()
+        if not self._placed:
+            self._placed = True
+            report_early_place(config, self._name)
         await refuse_answers(state, config)
         run, handlers = await self._threads.joined(
             self._threads.identified(state), config, begins=True

@@ -1,11 +1,23 @@
-"""A second guard in the list of middleware, the one mistake there that a guard can see from inside."""
+"""Mistakes in the list of middleware that the guard can see from inside it.
 
+``guard_middleware`` puts the guard in its place. A caller who writes the list by hand gets no such
+help from ``create_agent``, which shows a middleware nothing of its neighbours.
+"""
+
+import logging
+
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.runnables import RunnableConfig
+
+from asyncguard.adapters.langgraph_internals import nodes_of
 from asyncguard.errors import CallerError
 
 ONE_GUARD = (
     "middleware must hold at most one AsyncGuardMiddleware, as one guards all tools; "
     "remove the others."
 )
+_log = logging.getLogger("asyncguard")
+_APPROVAL = f"{HumanInTheLoopMiddleware.__name__}.after_model"
 
 
 class GuardName(str):
@@ -29,3 +41,20 @@ class GuardName(str):
         return str.__eq__(self, other)
 
     __hash__ = str.__hash__
+
+
+def report_early_place(config: RunnableConfig, name: str) -> None:
+    """Log a warning if human approval stands after the guard in the agent's list of middleware.
+
+    Args:
+        config: Of a hook of the guard.
+        name: Name of the guard.
+    """
+    # The nodes of an agent are in the order of its middleware.
+    nodes = nodes_of(config)
+    own = f"{name}.after_agent"
+    if own in nodes and _APPROVAL in nodes[nodes.index(own) :]:
+        _log.warning(
+            "The guard stands before HumanInTheLoopMiddleware, so people are asked about calls "
+            "that it rejects; pass the list through guard_middleware(...), which puts it after."
+        )
