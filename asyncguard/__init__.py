@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from asyncguard.adapters.ag_ui import AgUiAgent
     from asyncguard.adapters.graph.builder import build_agent
     from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
+    from asyncguard.adapters.middleware.older_threads import acontinue_older, continue_older
     from asyncguard.adapters.middleware.order import guard_middleware
     from asyncguard.adapters.middleware.state_schema import AgentInput
     from asyncguard.adapters.state import GuardedState
@@ -83,6 +84,7 @@ _HOMES = {
     "adapters.graph.builder": ("build_agent",),
     "adapters.tools.declare": ("guarded", "mcp_spec"),
     "adapters.middleware.middleware": ("AsyncGuardMiddleware",),
+    "adapters.middleware.older_threads": ("acontinue_older", "continue_older"),
     "adapters.middleware.order": ("guard_middleware",),
     "adapters.middleware.state_schema": ("AgentInput",),
     "adapters.tools.worker_tools": ("application_version",),
@@ -161,9 +163,11 @@ __all__ = [
     "UnknownTokenError",
     "Verdict",
     "__version__",
+    "acontinue_older",
     "application_version",
     "build_agent",
     "console_logger",
+    "continue_older",
     "guard_middleware",
     "guarded",
     "log_events",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Command
@@ -58,6 +58,7 @@ _READ = "__pregel_read"
 _RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
 _STREAM = "__pregel_stream"
+_NEXT = "branch:to:"
 
 
 def saver_of(config: RunnableConfig) -> Any:
@@ -81,6 +82,19 @@ def channels_of(config: RunnableConfig) -> Callable[[str], Any] | None:
     """
     read: Callable[[str], Any] | None = config.get("configurable", {}).get(_READ)
     return read
+
+
+def next_nodes(stored: CheckpointTuple | None) -> list[str]:
+    """Return the nodes that a stored thread continues with, also those that its graph has no more.
+
+    Why: the public ``next`` of a thread names nodes of the present graph only. Without the prefix a
+    thread that an older release left in a former hook is not found, and continues with nothing.
+
+    Args:
+        stored: The newest checkpoint of the thread, ``None`` without one.
+    """
+    values = {} if stored is None else stored.checkpoint["channel_values"]
+    return [name.removeprefix(_NEXT) for name in values if name.startswith(_NEXT)]
 
 
 # -- the answers for a node --------------------------------------------------

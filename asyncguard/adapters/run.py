@@ -439,13 +439,26 @@ class Run:
         Args:
             message: With usable ids.
             task_argument: Name of the task argument.
+            structured: See :meth:`judge_end`.
+        """
+        if self.propose(message, task_argument):
+            return Turn(messages=[message], verdict=None)
+        return self.judge_end(message, structured=structured)
+
+    def propose(self, message: AIMessage, task_argument: str) -> bool:
+        """Count the turn of a model message and judge its calls; return False if it has none."""
+        calls = parse_calls(message, self.board, task_argument)
+        proposals.propose_calls(self._session, str(message.id), calls)
+        return bool(calls)
+
+    def judge_end(self, message: AIMessage, *, structured: bool = False) -> Turn:
+        """Judge whether the run may end with a message that has no calls.
+
+        Args:
+            message: Of the newest turn.
             structured: True if the message held a structured answer, which counts for its caller:
                 a premature one is taken out, while a text stays and is marked.
         """
-        calls = parse_calls(message, self.board, task_argument)
-        proposals.propose_calls(self._session, str(message.id), calls)
-        if calls:
-            return Turn(messages=[message], verdict=None)
         completion = proposals.judge_end(self._session, text_of(message.content))
         if self.board.config.shadow:
             return Turn(messages=[message], verdict=ev.CompletionVerdict.END)

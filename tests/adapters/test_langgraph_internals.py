@@ -31,6 +31,7 @@ from asyncguard.adapters.langgraph_internals import (
     input_of,
     namespace_of_run,
     newest_of,
+    next_nodes,
     nodes_of,
     run_of,
     saver_of,
@@ -223,6 +224,19 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
     graph.invoke({"value": 2}, THREAD)
     assert inputs == [given, {"value": 2}]
     assert bases == ["", first]
+
+
+def test_the_next_node_of_a_stored_thread_is_found_in_a_graph_without_it() -> None:
+    """The public `next` is empty there."""
+    saver = InMemorySaver()
+    stopped = graph_of(lambda _: None, saver)
+    stopped.invoke({"value": 1}, THREAD, interrupt_before=["after"])
+    assert next_nodes(saver.get_tuple(THREAD)) == ["after"]
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: state)
+    builder.add_edge(START, "node")
+    assert builder.compile(checkpointer=saver).get_state(THREAD).next == ()
+    assert next_nodes(None) == []
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asyncguard import open_journal
+from asyncguard import acontinue_older, open_journal
 from tests.stored_state.agents import EFFECTS, THREAD, TOKEN, agent
 from tests.stored_state.dumps import SCHEMA, load
 from tests.stored_state.play import open_saver
@@ -67,6 +67,8 @@ class Opened:
         """
         async with self.saver() as saver:
             made = agent(self.front, self.case, self.folder, saver, die=False)
+            if self.front == "middleware":
+                await acontinue_older(made, THREAD)
             for each in inputs:
                 result = await made.ainvoke(
                     each() if callable(each) else each, THREAD, durability="sync"

@@ -1,14 +1,19 @@
 """Threads that an earlier release stored are continued: nothing is lost, and no effect happens that must not."""
 
+from pathlib import Path
+
 import psycopg
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import UnknownTokenError
-from tests.stored_state.agents import CASES, FRONT_ENDS, TOKEN, cases_of
+from asyncguard import UnknownTokenError, acontinue_older, continue_older
+from tests.stored_state.agents import CASES, FRONT_ENDS, THREAD, TOKEN, agent, cases_of
 from tests.stored_state.dumps import SCHEMA
 from tests.stored_state.stores import ON_SERVER, RELEASE, Open, Opened
 
+IN_FORMER_HOOKS = {"parked", "parked_pure", "said"}
+"""Cases of the middleware that stand in a hook which the guard has no more."""
 ANOTHER = {"messages": [("user", "Now another one: order 18.")]}
 YES: Command[bool] = Command(resume=True)
 
@@ -18,6 +23,29 @@ def test_every_case_is_stored() -> None:
     wanted = {f"{front}-{case}" for front in FRONT_ENDS for case in cases_of(front)}
     assert {each.name.removesuffix(".tar.gz") for each in RELEASE.glob("*-*.tar.gz")} == wanted
     assert {each.stem for each in ON_SERVER.glob("*.sql")} == wanted | {SCHEMA.removesuffix(".sql")}
+
+
+@pytest.mark.parametrize("case", cases_of("middleware"))
+async def test_only_a_thread_in_a_former_hook_is_moved_and_once(opened: Open, case: str) -> None:
+    """It would continue with nothing; all others keep their next node, and so does a moved one."""
+    thread = opened("middleware", case)
+    async with thread.saver() as saver:
+        made = agent("middleware", case, thread.folder, saver, die=False)
+        before = (await made.aget_state(THREAD)).next
+        moved = await acontinue_older(made, THREAD)
+        after = (await made.aget_state(THREAD)).next
+        assert moved == (case in IN_FORMER_HOOKS)
+        assert (before, after) == ((), ("model",)) if moved else before == after
+        assert not await acontinue_older(made, THREAD)
+    assert len(thread.effects) == len(opened("middleware", case).effects)
+
+
+def test_a_thread_that_no_older_release_stored_is_not_moved() -> None:
+    """Neither one without a checkpoint nor one that has ended, by the sync entry."""
+    made = agent("middleware", "pure", Path(), InMemorySaver(), die=False)
+    assert not continue_older(made, THREAD)
+    made.invoke({"messages": [("user", "Hello: order 1.")]}, THREAD)
+    assert not continue_older(made, THREAD)
 
 
 @pytest.mark.parametrize("front", FRONT_ENDS)

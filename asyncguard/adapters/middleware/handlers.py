@@ -51,7 +51,7 @@ class GuardedThreads(Threads):
             handlers = self._of(run)
             note_answers(run)
             # Wrappers of one message arrive together; the first one reconciles the calls of all.
-            handlers.rests = run.reconcile(
+            waits = run.reconcile(
                 issuing=True,
                 hands=handlers,
                 answers=answers_of_others(run),
@@ -60,7 +60,7 @@ class GuardedThreads(Threads):
             )
             handlers.after_loss = True
             handlers.question = None  # it was asked on another branch
-            return handlers.rests
+            return waits
 
         # Updates that wait to be written belong to the ledger that is discarded: they go with it.
         await run.join(reconcile, begins=begins, folded=partial(self.take_updates, run))

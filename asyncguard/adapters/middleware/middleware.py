@@ -1,9 +1,10 @@
 """``AsyncGuardMiddleware``: the same core and runtime inside LangChain's ``create_agent``.
 
-Hooks: ``before_agent`` applies the input, ``before_model`` waits and delivers late results,
-``wrap_model_call`` shows the tools and the state of the tasks, ``after_model`` proposes the calls
-or judges the end, ``wrap_tool_call`` issues a call. The steps that are nodes of the state machine,
-retry and fallback among them, run inside the wrappers here.
+Hooks: ``before_agent`` applies the input, ``wrap_model_call`` waits, shows late results, the tools
+and the state of the tasks, and proposes the calls of the answer, ``wrap_tool_call`` issues a call,
+``after_agent`` judges the end. The steps that are nodes of the state machine, retry and fallback
+among them, run inside the wrappers here. There is no ``before_model`` and no ``after_model``: each
+hook of a turn is a super-step, in which LangGraph stores the whole history again.
 
 Each hook has an async method with the logic and a sync method that runs it on the portal's event
 loop. A handler that LangChain gives to a sync wrapper must stay on the caller's OS thread, so
@@ -20,12 +21,13 @@ from typing import Any
 
 from langchain.agents.middleware import (
     AgentMiddleware,
+    ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
     hook_config,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -36,7 +38,6 @@ from pydantic import ValidationError
 from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
-from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import CachedHistory
 from asyncguard.adapters.messages.markers import is_withheld, withheld
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
@@ -53,10 +54,14 @@ from asyncguard.adapters.middleware.placement import GuardName, report_early_pla
 from asyncguard.adapters.middleware.reconcile import (
     changed_outside,
     drop_answered,
+    ends_with,
+    is_judged,
+    is_over,
     last_said,
     note_answers,
     take_answers,
     undone,
+    unjudged,
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
@@ -177,140 +182,112 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self._threads.identified(state), config, begins=True
         )
         # A new input: what an earlier run asked will not be answered any more.
-        handlers.question = None
+        handlers.question, handlers.turn_after = None, ""
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run)
                 run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
-                return run.begin()
-
-    # -- waiting and late results --------------------------------------------------
-
-    def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """See :meth:`abefore_model`."""
-        return self._portal.run(self.abefore_model(state, runtime))
-
-    async def abefore_model(
-        self, state: GuardState, runtime: Runtime[Any]
-    ) -> dict[str, Any] | None:
-        """Wait until the model is due a turn, and deliver late results to it.
-
-        Without such results nothing is written: the events of the calls are stored with the next
-        update of ``after_model``.
-        """
-        run, handlers = await self._threads.joined(state, get_config())
-        drop_answered(run)
-        take_answers(run)
-        note_answers(run)
-        # Calls of a lost process wait for the tools, which only the model call shows.
-        handlers.postponed = handlers.rests
-        if not handlers.rests:
-            await self._rest(run, handlers)
-        delivery = run.teller.news()
-        identity = run.identity_update()
-        put_in_place(run.board, run.messages, delivery)
-        if not delivery.messages:
-            return identity or None  # the events wait for the next update
-        update: dict[str, Any] = {
-            "messages": delivery.messages,
-            "ledger": run.drain_events(),
-            **identity,
-        }
-        for command in delivery.updates:
-            # Messages of a tool's command come before the notifications.
-            extra = dict(command.update)
-            update["messages"] = [*extra.pop("messages", []), *update["messages"]]
-            update |= extra
-        return update
-
-    async def _rest(self, run: Run, handlers: PendingHandlers) -> None:
-        """Wait until the model is due a turn, unless that is decided already."""
-        run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
-        decided = handlers.take_turn_after() == run.ledger.last_message
-        # Before the first turn of a thread only signals that have arrived are applied.
-        due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
-        if due and run.ledger.ended is None and not decided:
-            with run.leaving_on_error(), run.inside():
-                async with run.keeping():
-                    await rest(run, handlers)
+                update = run.begin()
+        # Told to a model that gave no answer: they are stored together with their events.
+        update["messages"] = [*update["messages"], *handlers.untold(run.messages)]
+        return update | self._threads.take_updates(run)
 
     # -- the model's turn --------------------------------------------------
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: ModelHandler
-    ) -> ModelResponse[Any]:
-        """Show the model its tools and tasks; at a limit, return the closing message instead."""
-        run, news = self._portal.run(self._met(request))
-        if reason := exhausted(run.board):
-            return ModelResponse(result=[*news, closing_message(run.board, reason)])
-        prepared, conversation = self._prepared(run, request, news)
-        try:
-            with run.leaving_on_error(), run.inside():
-                self._portal.run(run.ensure_written())
-                with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
-                    response = handler(prepared)
-                    asked.answer = response.result[0]
-                self._portal.run(run.keep())
-        except ValidationError as error:
-            response = ModelResponse(result=[unreadable_message(error)])
-        return self._with_ids(response, conversation, news, hold=run.holds_text)
+    ) -> ExtendedModelResponse[Any]:
+        """See :meth:`awrap_model_call`."""
+        run, handlers = self._portal.run(self._due(request))
+        if (response := self._without_asking(run)) is None:
+            prepared, conversation = self._prepared(run, request, handlers)
+            try:
+                with run.leaving_on_error(), run.inside():
+                    self._portal.run(run.ensure_written())
+                    with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
+                        response = handler(prepared)
+                        asked.answer = response.result[0]
+                    self._portal.run(run.keep())
+            except ValidationError as error:
+                response = ModelResponse(result=[unreadable_message(error)])
+            self._identify(run, response, conversation)
+        return self._portal.run(self._admitted(run, handlers, response))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncModelHandler
-    ) -> ModelResponse[Any]:
-        """See :meth:`wrap_model_call`."""
-        run, news = await self._met(request)
-        if reason := exhausted(run.board):
-            return ModelResponse(result=[*news, closing_message(run.board, reason)])
-        prepared, conversation = self._prepared(run, request, news)
-        try:
-            with run.leaving_on_error(), run.inside():
-                await run.ensure_written()
-                with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
-                    response = await handler(prepared)
-                    asked.answer = response.result[0]
-                await run.keep()
-        except ValidationError as error:
-            response = ModelResponse(result=[unreadable_message(error)])
-        return self._with_ids(response, conversation, news, hold=run.holds_text)
+    ) -> ExtendedModelResponse[Any]:
+        """Wait until the model is due a turn, ask it, and judge the calls of its message.
 
-    def _asking(self, run: Run, request: ModelRequest[Any]) -> AbstractContextManager[Asked]:
-        sent = [request.system_message] if request.system_message else []
-        return run.asking(request.model, self._provider[1], [*sent, *request.messages])
+        The response holds late results before the message, and the answers to rejected calls after
+        it. What was decided is stored with the message, in one step.
+        """
+        run, handlers = await self._due(request)
+        if (response := self._without_asking(run)) is None:
+            prepared, conversation = self._prepared(run, request, handlers)
+            try:
+                with run.leaving_on_error(), run.inside():
+                    await run.ensure_written()
+                    with self._asking(run, prepared) as asked, holding(hold=run.holds_text):
+                        response = await handler(prepared)
+                        asked.answer = response.result[0]
+                    await run.keep()
+            except ValidationError as error:
+                response = ModelResponse(result=[unreadable_message(error)])
+            self._identify(run, response, conversation)
+        return await self._admitted(run, handlers, response)
 
-    async def _met(self, request: ModelRequest[Any]) -> tuple[Run, list[AnyMessage]]:
-        """Register the tools, then make up the wait that had to be postponed without them.
+    async def _due(self, request: ModelRequest[Any]) -> tuple[Run, PendingHandlers]:
+        """Register the tools, wait until the model is due a turn, and render the late results.
 
-        Returns:
-            The run, and the messages that deliver the results of that wait.
+        They stay with the handlers until the model has answered: a call of it that fails is
+        repeated with them.
         """
         self._tools.learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
         state: Any = request.state
         run, handlers = await self._threads.joined(state, get_config())
         # Only here does LangChain show the prompt.
         run.read_prompt(request.system_message)
-        if handlers.postponed:
-            await self._rest(run, handlers)
-            delivery = run.teller.news()
-            for command in delivery.updates:
-                extra = dict(command.update)
-                handlers.news += extra.pop("messages", [])
-                handlers.updates |= extra
-            handlers.news += delivery.messages
-            handlers.postponed = False
-        return run, list(handlers.news)
+        drop_answered(run)
+        take_answers(run)
+        note_answers(run)
+        if unjudged(run) is not None:
+            return run, handlers
+        await self._rest(run, handlers)
+        handlers.add_news(run.board, run.messages, run.teller.news())
+        return run, handlers
+
+    async def _rest(self, run: Run, handlers: PendingHandlers) -> None:
+        """Wait until the model is due a turn, unless that is decided already."""
+        run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
+        # Before the first turn of a thread only signals that have arrived are applied.
+        due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
+        if due and run.ledger.ended is None and not handlers.turn_is_decided(run.ledger):
+            with run.leaving_on_error(), run.inside():
+                async with run.keeping():
+                    await rest(run, handlers)
+
+    def _without_asking(self, run: Run) -> ModelResponse[Any] | None:
+        """Return the response if the model is not asked, ``None`` if it is."""
+        if reason := exhausted(run.board):
+            return ModelResponse(result=[closing_message(run.board, reason)])
+        left = unjudged(run)
+        return None if left is None else ModelResponse(result=[left])
+
+    def _asking(self, run: Run, request: ModelRequest[Any]) -> AbstractContextManager[Asked]:
+        sent = [request.system_message] if request.system_message else []
+        return run.asking(request.model, self._provider[1], [*sent, *request.messages])
 
     def _prepared(
-        self, run: Run, request: ModelRequest[Any], news: Sequence[AnyMessage]
+        self, run: Run, request: ModelRequest[Any], handlers: PendingHandlers
     ) -> tuple[ModelRequest[Any], CachedHistory]:
         known, provider = self._provider
         if known is not request.model:  # the detection reads many attributes of the model
             provider = provider_of(request.model)
             self._provider = (request.model, provider)
         conversation = run.conversation
-        conversation.read([*request.messages, *news], provider)
+        conversation.read(handlers.with_news(request.messages), provider)
         messages = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
         tools = self._tools.shown(request.tools, tasks, request.model_settings.get("strict"))
@@ -319,89 +296,91 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return request, conversation
         return request.override(messages=messages, tools=tools), conversation
 
-    def _with_ids(
-        self,
-        response: ModelResponse[Any],
-        conversation: CachedHistory,
-        news: Sequence[AnyMessage],
-        *,
-        hold: bool,
-    ) -> ModelResponse[Any]:
-        new_id = self.engine.ports.new_id
-        said = all_with_usable_ids(response.result, new_id, conversation.ids)
-        response.result = [*news, *(map(withheld, said) if hold else said)]
-        return response
+    def _identify(
+        self, run: Run, response: ModelResponse[Any], conversation: CachedHistory
+    ) -> None:
+        """Give the messages of a response usable ids; take out a text that is held back."""
+        said = all_with_usable_ids(response.result, self.engine.ports.new_id, conversation.ids)
+        response.result = [*(map(withheld, said) if run.holds_text else said)]
+
+    async def _admitted(
+        self, run: Run, handlers: PendingHandlers, response: ModelResponse[Any]
+    ) -> ExtendedModelResponse[Any]:
+        """Judge the calls of the model's message, and return it with all that is stored with it.
+
+        The message and the decisions are in one checkpoint, so before any call is issued.
+        """
+        update: dict[str, Any] = {}
+        if not exhausted(run.board):
+            said, _, _ = last_said(response.result)
+            made = run.propose(said, self._tools.task_argument)
+            # The model has spoken since the loss.
+            heard_before, handlers.after_loss = handlers.after_loss, False
+            if heard_before:
+                await run.ask_journal_again()
+            # create_agent would treat a message with unreadable calls only as the final answer.
+            handlers.asked_again = str(said.id) if made and not said.tool_calls else ""
+            rejected = [
+                record for record in run.ledger.unanswered() if record.state is CallState.REJECTED
+            ]
+            if rejected:
+                update["messages"] = [run.teller.answer(record)[0] for record in rejected]
+        response.result = [*handlers.news, *response.result]
+        update |= run.identity_update() | {"ledger": run.drain_events()}
+        update |= self._threads.take_updates(run)
+        return ExtendedModelResponse(model_response=response, command=Command(update=update))
+
+    # -- the end --------------------------------------------------
 
     @hook_config(can_jump_to=["model"])
-    def after_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """See :meth:`aafter_model`."""
-        return self._portal.run(self.aafter_model(state, runtime))
+    def after_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """See :meth:`aafter_agent`."""
+        return self._portal.run(self.aafter_agent(state, runtime))
 
     @hook_config(can_jump_to=["model"])
-    async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Propose the calls of the model's message, or judge whether the run may end with it."""
+    async def aafter_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Judge whether the run may end with the model's message.
+
+        A run that a tool or other middleware ends is not judged.
+        """
+        if not state.get("asyncguard") or is_over(state):
+            return None
         run, handlers = await self._threads.joined(state, get_config())
-        # The model has spoken since the loss.
-        heard_before, handlers.after_loss = handlers.after_loss, False
-        if reason := exhausted(run.board):
-            report = run.end(reason)
-            return await self._stored(run, {"report": report, **run.identity_update()}, ends=True)
+        newest = run.ledger.last_message
+        if not ends_with(state["messages"], newest):
+            reason = exhausted(run.board)
+            return await self._ended(run, {"report": run.end(reason)}) if reason else None
         said, place, answered = last_said(state["messages"])
-        if not self.engine.all_met and any(
-            call["name"] not in self.engine.specs for call in said.tool_calls
-        ):
-            # The process that called the model has ended, and this one does not know the tools yet;
-            # only another model call shows them.
-            return {
-                "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
-                "jump_to": "model",
-            }
-        turn = run.on_model_message(said, self._tools.task_argument, structured=bool(answered))
-        if heard_before:
-            await run.ask_journal_again()
+        if said.tool_calls or is_judged(state):  # other middleware ends the run
+            return None
+        if run.ledger.of_message(newest):  # unreadable calls, which were refused
+            again, handlers.asked_again = handlers.asked_again == newest, ""
+            return {"jump_to": "model"} if again or handlers.after_loss else None
+        turn = run.judge_end(said, structured=bool(answered))
         emit(turn.event)
         if is_withheld(said):
             # Also if nothing is open any more, as after a crash: the model is asked for its answer.
-            gone = {"messages": [RemoveMessage(id=str(said.id))], "jump_to": "model"}
-            return await self._stored(run, {**gone, **run.identity_update()}, ends=False)
-        update: dict[str, Any] = {}
-        identity = run.identity_update()
-        match turn.verdict:
-            case None:
-                update = self._refusals(run, said)
-            case ev.CompletionVerdict.END:
-                update["report"] = run.end("complete", asks=turn.asks)
-                if turn.asks:
-                    update["messages"] = list(turn.messages)  # the same id: marked in its place
-            case ev.CompletionVerdict.WAIT | ev.CompletionVerdict.NUDGE:
-                update = undone(state["messages"], place, answered, turn.messages) | {
-                    "jump_to": "model"
-                }
-        ends = turn.verdict is ev.CompletionVerdict.END
-        return await self._stored(run, {**update, **identity}, ends=ends)
+            gone = {"messages": [RemoveMessage(id=newest)], "jump_to": "model"}
+            return await self._stored(run, gone)
+        if turn.verdict is not ev.CompletionVerdict.END:
+            update = undone(state["messages"], place, answered, turn.messages)
+            return await self._stored(run, update | {"jump_to": "model"})
+        update = {"report": run.end("complete", asks=turn.asks)}
+        if turn.asks:
+            update["messages"] = list(turn.messages)  # the same id: marked in its place
+        return await self._ended(run, update)
 
-    async def _stored(self, run: Run, update: dict[str, Any], *, ends: bool) -> dict[str, Any]:
-        """Complete the update of ``after_model`` if the lease is held; release it at the end."""
+    async def _ended(self, run: Run, update: dict[str, Any]) -> dict[str, Any]:
+        """Complete the last update of a run, and release its thread."""
+        stored = await self._stored(run, update)
+        self._threads.leave(run)
+        return stored
+
+    async def _stored(self, run: Run, update: dict[str, Any]) -> dict[str, Any]:
+        """Complete the update of a hook if the lease is held."""
         with run.leaving_on_error():
             await run.keep()
-        update["ledger"] = run.drain_events()
-        update |= self._threads.take_updates(run)
-        if ends:
-            self._threads.leave(run)
-        return update
-
-    def _refusals(self, run: Run, said: AIMessage) -> dict[str, Any]:
-        """Return the update with the answers to rejected calls; wrappers answer the others."""
-        rejected = [
-            record for record in run.ledger.unanswered() if record.state is CallState.REJECTED
-        ]
-        update: dict[str, Any] = {}
-        if rejected:
-            update["messages"] = [run.teller.answer(record)[0] for record in rejected]
-        if not said.tool_calls:
-            # Unreadable calls only: create_agent would treat the message as the final answer.
-            update["jump_to"] = "model"
-        return update
+        return update | run.identity_update() | {"ledger": run.drain_events()}
 
     # -- calls --------------------------------------------------
 

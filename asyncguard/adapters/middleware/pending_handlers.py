@@ -1,6 +1,6 @@
 """Handlers of the calls of one thread inside ``create_agent``, kept until their turn comes."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -8,10 +8,14 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.approvals import Answered
+from asyncguard.adapters.messages.history import put_in_place
+from asyncguard.adapters.messages.render import Delivery
 from asyncguard.adapters.run import Run, Runner
+from asyncguard.adapters.state import fold_messages
 from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
 from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
 from asyncguard.adapters.tools.watched_tools import WatchedRequest
@@ -19,8 +23,10 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
+from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Result
+from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.runtime.attempts import Attempt
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
@@ -60,12 +66,10 @@ class PendingHandlers:
     """Number of answers that each hook and wrapper has received."""
     after_loss: bool = False
     """True from the loss of a process, whose calls may be open, until the model's next message."""
-    rests: bool = False
-    """True if calls of a lost process wait, undecided, until this process knows the tools."""
-    postponed: bool = False
-    """True if the wait before the model's turn was put off for that until the model call."""
+    asked_again: str = ""
+    """Id of a message whose calls are all unreadable, after which the model is asked once more."""
     news: list[AnyMessage] = field(default_factory=list)
-    """Messages of that wait; they are written with the model's message, even if it is retried."""
+    """Late results of the coming turn; they are written with the model's message."""
     updates: dict[str, Any] = field(default_factory=dict)
     """State updates of tools that came with them, for the next update of a hook."""
     orphans: set[str] = field(default_factory=set)
@@ -99,10 +103,46 @@ class PendingHandlers:
         """Return True if another wrapper of the same message has found a turn due."""
         return own is not None and self.turn_after == own.call.message_id
 
-    def take_turn_after(self) -> str:
-        """Return and forget the id of the message after which a turn is due."""
-        taken, self.turn_after = self.turn_after, ""
-        return taken
+    def turn_is_decided(self, ledger: Ledger) -> bool:
+        """Return True if a turn was found due after the newest message."""
+        return bool(self.turn_after) and self.turn_after == ledger.last_message
+
+    def add_news(
+        self, board: Scoreboard, history: Sequence[AnyMessage], delivery: Delivery
+    ) -> None:
+        """Add late results, which are written after a history and with the model's message.
+
+        The news is the whole history in order, if a message stands between calls and answers.
+        """
+        known = fold_messages(history, [self.news]) if self.news else history
+        put_in_place(board, known, delivery)
+        if not delivery.messages and not delivery.updates:
+            return
+        if delivery.messages and delivery.messages[0].id == REMOVE_ALL_MESSAGES:
+            self.news, known = [delivery.messages.pop(0)], []
+        written: list[Any] = []
+        for command in delivery.updates:
+            # Messages of a tool's command come before the notifications.
+            extra = dict(command.update)
+            written += extra.pop("messages", [])
+            self.updates |= extra
+        # With the ids that the state will give them: what is read of them now is not read again.
+        self.news += fold_messages(known, [[*written, *delivery.messages]])[len(known) :]
+
+    def with_news(self, history: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Return a history with the late results that the model is shown with it."""
+        if self.news and self.news[0].id == REMOVE_ALL_MESSAGES:
+            return self.news[1:]
+        return [*history, *self.news]
+
+    def untold(self, history: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Return the late results that a history does not hold."""
+        known = {message.id for message in history} if self.news else set()
+        return [
+            message
+            for message in self.news
+            if message.id not in known and message.id != REMOVE_ALL_MESSAGES
+        ]
 
     def runnable(self, run: Run) -> list[CallRecord]:
         """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""

@@ -52,7 +52,7 @@ def report_early_place(config: RunnableConfig, name: str) -> None:
     """
     # The nodes of an agent are in the order of its middleware.
     nodes = nodes_of(config)
-    own = f"{name}.after_model"
+    own = f"{name}.after_agent"
     if own in nodes and _APPROVAL in nodes[nodes.index(own) :]:
         _log.warning(
             "The guard stands before HumanInTheLoopMiddleware, so people are asked about calls "

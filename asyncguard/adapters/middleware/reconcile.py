@@ -5,12 +5,19 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.run import Run
+from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
@@ -126,7 +133,7 @@ def note_answers(run: Run) -> None:
             run.teller.answered_elsewhere(record, text_of(message.content))
 
 
-def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
+def last_said(messages: Sequence[BaseMessage]) -> tuple[AIMessage, int, set[str]]:
     """Return the model's last message reduced to its unanswered calls.
 
     Returns:
@@ -148,6 +155,39 @@ def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]
             update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]}
         )
     return said, place, answered
+
+
+def unjudged(run: Run) -> AIMessage | None:
+    """Return the message at the end of the history if its calls were not proposed.
+
+    Older releases stored a message before its calls were judged; the process may have ended then.
+    """
+    last = run.messages[-1] if run.messages else None
+    if isinstance(last, AIMessage) and last.tool_calls and last.id != run.ledger.last_message:
+        return last
+    return None
+
+
+def ends_with(messages: Sequence[AnyMessage], message_id: str) -> bool:
+    """Return True if the newest message of a model has an id."""
+    last = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    return last is not None and last.id == message_id
+
+
+def is_over(state: Mapping[str, Any]) -> bool:
+    """Return True if the newest run of a state has ended; its thread is released then."""
+    return _newest_of(state, ev.RunEnded, ev.RunStarted) is ev.RunEnded
+
+
+def is_judged(state: Mapping[str, Any]) -> bool:
+    """Return True if it was judged whether the run may end with its newest message."""
+    return _newest_of(state, ev.CompletionJudged, ev.TurnTaken) is ev.CompletionJudged
+
+
+def _newest_of(state: Mapping[str, Any], *types: type[ev.Event]) -> type[ev.Event] | None:
+    kinds = {each.kind: each for each in types}
+    stored = reversed(state.get("ledger") or ())
+    return next((kinds[event["kind"]] for event in stored if event["kind"] in kinds), None)
 
 
 def undone(

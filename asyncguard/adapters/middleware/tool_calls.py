@@ -121,7 +121,9 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
             case _:
                 if step is Step.MODEL:
                     # Recorded before the others wake, so that they return for the same turn.
-                    handlers.turn_after = own.call.message_id if own is not None else ""
+                    handlers.turn_after = (
+                        run.ledger.last_message if own is None else own.call.message_id
+                    )
                     run.wake()
                 return step
 

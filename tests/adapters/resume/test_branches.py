@@ -63,11 +63,10 @@ def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await asyncio.sleep(20.0)
-        node = "model" if frontend is Frontend.GRAPH else "AsyncGuardMiddleware.before_model"
         earlier = [
             s
             for s in await checkpoints(agent)
-            if s.next == (node,) and "is running" in str(s.values)
+            if s.next == ("model",) and "is running" in str(s.values)
         ]
         state = await agent.graph.ainvoke(None, earlier[-1].config)
         return str(state["messages"])

@@ -231,7 +231,7 @@ async def test_news_outlive_a_model_that_fails(machine: Machine) -> None:
 
 
 async def test_a_message_that_was_made_before_the_tools_were_met() -> None:
-    """The process ended between model and admission: the calls are not refused as calls of unknown tools."""
+    """The process ended after the model's message: its call is made once, though no model call has shown the tools."""
     saver, place = InMemorySaver(), {"configurable": {"thread_id": "t"}}
     agent_of = partial(build, Frontend.MIDDLEWARE)
     bank = Bank()
@@ -244,7 +244,7 @@ async def test_a_message_that_was_made_before_the_tools_were_met() -> None:
         interrupt_after=["model"],
     )
     await first.graph.ainvoke(first.input("Look at x.", None), place, durability="sync")
-    model = ScriptedChatModel(script(wanted), id_prefix="later")
+    model = ScriptedChatModel(script(), id_prefix="later")
     outcome = await agent_of(model, [bank.look()], checkpointer=saver).go(None, "t")
     assert "found x" in outcome.text
     assert outcome.states("main") == {"done": 1}

@@ -10,8 +10,10 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
+    hook_config,
 )
 from langchain.agents.structured_output import ToolStrategy
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -259,6 +261,134 @@ def test_a_guard_outside_human_approval_is_reported_once(caplog: pytest.LogCaptu
     caplog.clear()
     agent_with(ScriptedChatModel(["hello"]), [], approval).invoke({"messages": [("user", "Hi.")]})
     assert caplog.records == []
+
+
+class Watch(AgentMiddleware[Any, Any, Any]):
+    """Notes what its hooks see of the history, and asks a model again once."""
+
+    def __init__(self, *, again: bool = False) -> None:
+        """Begin with nothing seen."""
+        super().__init__()
+        self.again = again
+        self.before: list[str] = []
+        self.after: list[str] = []
+
+    async def abefore_model(self, state: Any, runtime: Any) -> None:
+        """Note the last message before a turn."""
+        self.before.append(str(state["messages"][-1].content))
+
+    async def aafter_model(self, state: Any, runtime: Any) -> None:
+        """Note the last message after a turn."""
+        self.after.append(str(state["messages"][-1].content))
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Ask twice the first time, as middleware does that does not like an answer."""
+        response = await handler(request)
+        if self.again:
+            self.again = False
+            response = await handler(request)
+        return response
+
+
+def test_a_message_that_outer_middleware_drops_leaves_no_call() -> None:
+    """It asks the model again inside the same step: what was decided on the first answer is undone."""
+    tool = book()
+    model = ScriptedChatModel([calls(("book", {"q": "x"})), calls(("book", {"q": "y"})), "ok"])
+    state = run_virtual(
+        agent_with(model, [tool], Watch(again=True), checkpointer=InMemorySaver()).ainvoke(
+            {"messages": [("user", "Book y.")]}, THREAD
+        )
+    ).result
+    assert [call.args for call in tool.calls] == [{"q": "y"}]
+    assert state["report"]["tasks"][0]["calls"] == {"done": 1}
+    assert state["report"]["turns"] == 2
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+def test_others_see_an_interim_text_before_the_run_goes_on() -> None:
+    """A text said too early does not end the run, also if other middleware has hooks after the model."""
+    watch = Watch()
+    first = calls(("look", {"q": "x", "task_id": "a"}), ("quick", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel(script(first, "Nearly there."))
+    quick = scripted_tool("quick", lambda a: "quick", args={"q": str})
+    ran = run_virtual(
+        agent_with(model, [look(5.0), quick], watch).ainvoke({"messages": [], "tasks": TASKS})
+    )
+    assert "Nearly there." in watch.after
+    assert "Nearly there." in watch.before
+    assert ran.elapsed == pytest.approx(5.0)
+    assert "found x" in text(ran.result)
+    assert ran.result["report"]["reason"] == "complete"
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+class End(AgentMiddleware[Any, Any, Any]):
+    """Ends the run before the second turn, without a word."""
+
+    turns = 0
+
+    @hook_config(can_jump_to=["end"])
+    async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Jump to the end."""
+        self.turns += 1
+        return {"jump_to": "end"} if self.turns > 1 else None
+
+
+@pytest.mark.parametrize("said", ["calls", "unreadable", "interim"])
+def test_a_run_that_other_middleware_ends_is_over(said: str) -> None:
+    """The guard does not judge such an end, and does not send the run back to the model."""
+    made: dict[str, Any] = {
+        "calls": calls(("quick", {"q": "y"})),
+        "unreadable": AIMessage(
+            "", invalid_tool_calls=[{"name": "quick", "args": "{", "id": "c", "error": "cut"}]
+        ),
+        "interim": "I am done.",
+    }
+    model = ScriptedChatModel([made[said]])
+    quick = scripted_tool("quick", lambda a: "quick", args={"q": str})
+    given = {"messages": [], "tasks": TASKS}
+    run_virtual(agent_with(model, [quick], End()).ainvoke(given))
+    assert len(model.requests) == 1
+
+
+def test_late_results_of_a_failed_turn_reach_the_next_run() -> None:
+    """The model raised when they were told: they are stored with the next input, told once, and no call is repeated."""
+    slow, quick = look(5.0), scripted_tool("quick", lambda a: "quick", args={"q": str})
+    first = calls(("look", {"q": "x", "task_id": "a"}), ("quick", {"q": "y", "task_id": "b"}))
+
+    failed: list[bool] = []
+    turns = iter([first])
+
+    def speak(messages: Any, tools: Any) -> Any:
+        made = next(turns, None)
+        if made is not None:
+            return made
+        if _told(messages) and not failed:
+            failed.append(True)
+            raise ConnectionError("the provider is down")
+        return "ok"
+
+    model = ScriptedChatModel(speak)
+    agent = agent_with(model, [slow, quick], checkpointer=InMemorySaver())
+
+    async def main() -> Any:
+        with pytest.raises(ConnectionError):
+            await agent.ainvoke({"messages": [], "tasks": TASKS}, THREAD)
+        return await agent.ainvoke({"messages": [("user", "Well?")]}, THREAD)
+
+    state = run_virtual(main()).result
+    assert failed
+    assert len(slow.calls) == 1
+    assert text(state).count("found x") == 1
+    assert "found x" in "".join(str(m.content) for m in model.requests[-1].messages)
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+def _told(messages: Any) -> bool:
+    return any("found x" in str(message.content) for message in messages)
 
 
 def test_two_guards_in_one_agent_are_an_error_of_the_caller() -> None:

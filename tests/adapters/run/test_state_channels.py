@@ -67,9 +67,7 @@ async def test_the_middlewares_state_stores_only_what_is_new() -> None:
     ("frontend", "first", "goto"),
     [
         pytest.param("graph", "prepare", "model", id="build_agent"),
-        pytest.param(
-            "middleware", f"{_GUARD}.before_agent", f"{_GUARD}.before_model", id="create_agent"
-        ),
+        pytest.param("middleware", f"{_GUARD}.before_agent", "model", id="create_agent"),
     ],
 )
 async def test_a_thread_that_no_input_began_is_refused(

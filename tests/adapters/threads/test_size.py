@@ -123,5 +123,5 @@ def test_a_step_behind_two_thousand_stores_no_more_than_one_behind_a_hundred(
     frontend: Frontend, store: Store
 ) -> None:
     """Room for a few more digits; the history itself is in the snapshots, one in two thousand writes."""
-    few, many = bytes_per_step(store, frontend, 100, 1_980)
+    few, many = bytes_per_step(store, frontend, 100, 1_960)
     assert many < few * 1.02
