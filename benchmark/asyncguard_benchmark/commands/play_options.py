@@ -34,11 +34,11 @@ def agent_names(text: str) -> tuple[str, ...]:
     unknown = [
         name
         for name in words(text)
-        if name not in (*registry().agents, *registry().personas)
+        if name not in (*registry().agents, *registry().personas, *registry().trained)
         and (":" not in name or name.startswith("persona:"))
     ]
     if unknown or not words(text):
-        known = ", ".join((*registry().agents, *registry().personas))
+        known = ", ".join((*registry().agents, *registry().personas, *registry().trained))
         raise argparse.ArgumentTypeError(
             f"{', '.join(unknown) or text!r}: choose from {known}, or package.module:Class"
         )
@@ -59,7 +59,7 @@ def add_agents(made: Any, text: str) -> None:
         made: A parser or a group of one.
         text: Stands before their names in the help.
     """
-    known = ", ".join(registry().agents)
+    known = ", ".join((*registry().agents, *registry().trained))
     made.add_argument(
         "--agents", type=agent_names, metavar="A,B", help=f"{text}{known}, {_OTHER_AGENTS}"
     )

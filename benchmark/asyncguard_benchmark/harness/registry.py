@@ -65,7 +65,7 @@ def agent_class(kind: str) -> type[SpeakingAgent]:
     module, colon, name = kind.partition(":")
     suite = registry().all_agents.get(kind)
     if suite is not None:
-        found = suite.load({**suite.agents, **suite.personas}[kind])
+        found = suite.load({**suite.agents, **suite.personas, **suite.trained}[kind])
     elif colon:
         try:
             found = getattr(import_module(module), name)

@@ -40,6 +40,8 @@ class BenchmarkSuite:
     """Name -> subclass of `SpeakingAgent`."""
     personas: Mapping[str, str] = field(default_factory=dict)
     """The same of agents that have a `member` and a `compliance`; they play when they are named, and not by default."""
+    trained: Mapping[str, str] = field(default_factory=dict)
+    """The same of agents with a trained model, which needs an extra; they play only when they are named."""
     persona_note: str = ""
     """``() -> str``: what stands at every table that names one of its personas; say what of the model was run."""
     sets: tuple[str, ...] = ()
@@ -148,6 +150,11 @@ class Registry:
         return tuple(name for suite in self.suites.values() for name in suite.personas)
 
     @cached_property
+    def trained(self) -> tuple[str, ...]:
+        """Return the names of all agents with a trained model."""
+        return tuple(name for suite in self.suites.values() for name in suite.trained)
+
+    @cached_property
     def published(self) -> Mapping[str, tuple[BenchmarkSuite, str]]:
         """Return the commands whose findings can be tables of the published results, each with its suite."""
         return {
@@ -168,8 +175,8 @@ class Registry:
 
     @cached_property
     def all_agents(self) -> Mapping[str, BenchmarkSuite]:
-        """Return every agent and persona under its name, with the suite that has it."""
-        return self._owners("agent", lambda suite: (*suite.agents, *suite.personas))
+        """Return every agent, persona and trained agent under its name, with the suite that has it."""
+        return self._owners("agent", lambda suite: (*suite.agents, *suite.personas, *suite.trained))
 
     @cached_property
     def fault_modes(self) -> Mapping[str, Any]:

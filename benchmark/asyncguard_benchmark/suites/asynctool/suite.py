@@ -61,6 +61,7 @@ SUITE = BenchmarkSuite(
     },
     agents=AGENTS,
     personas=dict.fromkeys(PERSONA_NAMES, ".agents.personas.agent:PersonaAgent"),
+    trained={"learned": "asyncguard_benchmark.learned.agent:LearnedAgent"},
     persona_note=".calibration.claims:persona_note",
     sets=("main", "four", "lite", "independent", "plain", "wide"),
     compositions=".dataset:compositions",

@@ -1,0 +1,1 @@
+"""An agent whose language model was trained from scratch on synchronous traces; needs the extra `learned`."""

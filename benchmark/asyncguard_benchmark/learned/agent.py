@@ -1,0 +1,54 @@
+"""The learned agent: a chat model whose every word is the trained model's own."""
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from pydantic import PrivateAttr
+from typing_extensions import override
+
+import asyncguard_benchmark
+from asyncguard_benchmark.harness.agents.simulated import Decision
+from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
+from asyncguard_benchmark.learned.serialisation import conversation, decision
+from asyncguard_benchmark.learned.speech import Speaker
+from asyncguard_benchmark.learned.store import Trained, load_trained
+
+FOLDER_VARIABLE = "ASYNCGUARD_LEARNED_MODEL"
+"""Environment variable with the folder of the model that plays, if not the one in the checkout."""
+
+
+def model_folder() -> Path:
+    """Return the folder of the model that plays."""
+    package = Path(asyncguard_benchmark.__file__).resolve().parent
+    return Path(os.environ.get(FOLDER_VARIABLE) or package.parent / "learned" / "model")
+
+
+@cache
+def _trained(folder: Path) -> Trained:
+    return load_trained(folder)
+
+
+class LearnedAgent(SpeakingAgent):
+    """Says what a small model says that was trained on synchronous traces; it has no plan and no rules."""
+
+    folder: Path | None = None
+    """Folder of its model; `model_folder()` unless given."""
+    _speaker: Speaker | None = PrivateAttr(default=None)
+
+    @override
+    def model_post_init(self, context: Any) -> None:
+        """Read the model, so that one that is not there is told before an episode begins."""
+        super().model_post_init(context)
+        self._speaker = Speaker(_trained(self.folder or model_folder()))
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Return what the model says next; what cannot be read is passed on as it is."""
+        assert self._speaker is not None  # set when the agent was made
+        segments, task_ids = conversation(messages)
+        marks, text = self._speaker.say(segments)
+        return decision(marks, text, task_ids)

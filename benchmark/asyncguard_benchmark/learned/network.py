@@ -1,0 +1,173 @@
+"""The model: a small causal decoder with a pointer that copies, of standard torch modules.
+
+Each layer mixes neighbours (a depthwise causal convolution), attends to everything before (rotary positions) and
+transforms. The next piece is drawn from a mixture: of all pieces, and of the pieces of the context, each weighted by
+how well what stood before it fits what stands before now. The second part lets so small a model copy values that it
+never saw: what is learnt is where to point.
+"""
+
+from dataclasses import asdict, dataclass
+
+from typing_extensions import override
+
+from asyncguard_benchmark.learned.absent import needed
+
+with needed():
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+
+_REACH = 4
+"""Pieces that a convolution sees, the present one among them."""
+_POINTER = 64
+_TINY = 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Size of a model."""
+
+    pieces: int
+    width: int = 192
+    layers: int = 4
+    heads: int = 6
+
+    def to_json(self) -> dict[str, int]:
+        """Return the sizes by name."""
+        return asdict(self)
+
+
+@dataclass(kw_only=True)
+class Memory:
+    """State of a layer after the pieces so far, for going on piece by piece."""
+
+    recent: Tensor
+    """Last inputs of the convolution."""
+    keys: Tensor
+    values: Tensor
+
+
+class _Layer(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.width
+        self._heads = shape.heads
+        self.mix_norm = nn.RMSNorm(width)
+        self.mix = nn.Conv1d(width, width, _REACH, groups=width)
+        self.attention_norm = nn.RMSNorm(width)
+        self.into = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.inner_norm = nn.RMSNorm(width)
+        self.inner = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(
+        self, x: Tensor, turn: tuple[Tensor, Tensor], memory: Memory | None
+    ) -> tuple[Tensor, Memory]:
+        """Return the outputs, and the state for what comes next."""
+        normed = self.mix_norm(x)
+        before = normed.new_zeros(x.shape[0], _REACH - 1, x.shape[2])
+        padded = torch.cat((before if memory is None else memory.recent, normed), 1)
+        x = x + self.mix(padded.transpose(1, 2)).transpose(1, 2)
+        batch, length, width = x.shape
+        parts = self.into(self.attention_norm(x)).view(batch, length, 3, self._heads, -1)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        query, key = _turned(query, turn), _turned(key, turn)
+        if memory is not None:
+            key, value = torch.cat((memory.keys, key), 2), torch.cat((memory.values, value), 2)
+        seen = None
+        if memory is not None and length > 1:
+            seen = torch.ones(length, key.shape[2], dtype=torch.bool).tril(key.shape[2] - length)
+        attended = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=seen, is_causal=memory is None
+        )
+        x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
+        kept = Memory(recent=padded[:, 1 - _REACH :], keys=key, values=value)
+        return x + self.inner(self.inner_norm(x)), kept
+
+
+class Decoder(nn.Module):
+    """The model."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embedding = nn.Embedding(shape.pieces, shape.width)
+        self.layers = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
+        self.norm = nn.RMSNorm(shape.width)
+        self.point_from = nn.Linear(shape.width, _POINTER, bias=False)
+        self.point_to = nn.Linear(shape.width, _POINTER, bias=False)
+        self.gate = nn.Linear(shape.width, 1)
+        nn.init.normal_(self.embedding.weight, std=0.05)
+
+    def hidden(
+        self, pieces: Tensor, start: int = 0, memories: list[Memory] | None = None
+    ) -> tuple[Tensor, list[Memory]]:
+        """Return the last hidden states, shape (texts, length, width), and the state to go on from.
+
+        Args:
+            pieces: Numbers of the pieces, shape (texts, length).
+            start: Position of the first one.
+            memories: State after the pieces before; these are the next.
+        """
+        head = self.shape.width // self.shape.heads
+        turn = _turns(start, pieces.shape[1], head)
+        x = self.embedding(pieces)
+        kept = []
+        for number, layer in enumerate(self.layers):
+            x, memory = layer(x, turn, None if memories is None else memories[number])
+            kept.append(memory)
+        return self.norm(x), kept
+
+    @override
+    def forward(self, pieces: Tensor, wanted: Tensor) -> Tensor:
+        """Return the negative log-likelihood of each next piece, shape (wanted pieces,).
+
+        Args:
+            pieces: Numbers of the pieces, shape (texts, length); padding is 0 and at the end.
+            wanted: True where the next piece counts, shape (texts, length - 1).
+        """
+        states, _ = self.hidden(pieces[:, :-1])
+        rows, columns = wanted.nonzero(as_tuple=True)
+        now, target = states[rows, columns], pieces[rows, columns + 1]
+        chosen = functional.log_softmax(now @ self.embedding.weight.T, -1)
+        chosen = chosen.gather(1, target[:, None])[:, 0]
+        # The state at j - 1 is the key of the piece at j: it is what stood before that piece.
+        scores = torch.einsum("np,nlp->nl", self.point_from(now), self.point_to(states)[rows])
+        places = torch.arange(states.shape[1])[None, :]
+        scores = (scores / _POINTER**0.5).masked_fill(places >= columns[:, None], float("-inf"))
+        weights = functional.softmax(scores, -1).nan_to_num()
+        copied = (weights * (pieces[rows, 1:] == target[:, None])).sum(-1)
+        gate = self.gate(now)[:, 0]
+        return -torch.logaddexp(
+            functional.logsigmoid(-gate) + chosen,
+            functional.logsigmoid(gate) + (copied + _TINY).log(),
+        )
+
+    def next_shares(self, now: Tensor, keys: Tensor, pieces: Tensor) -> Tensor:
+        """Return the probability of every piece to come next, shape (pieces of the vocabulary,).
+
+        Args:
+            now: Last hidden state of one text, shape (width,).
+            keys: `point_to` of all its hidden states, shape (length, pointer).
+            pieces: Its pieces, shape (length,).
+        """
+        chosen = functional.softmax(self.embedding.weight @ now, -1)
+        scores = keys[:-1] @ self.point_from(now) / _POINTER**0.5
+        copied = torch.zeros_like(chosen).index_add(0, pieces[1:], functional.softmax(scores, -1))
+        gate = torch.sigmoid(self.gate(now))
+        return (1 - gate) * chosen + gate * copied
+
+
+def _turns(start: int, length: int, head: int) -> tuple[Tensor, Tensor]:
+    """Return cosines and sines of rotary positions, shape (length, head / 2)."""
+    speeds = 10000.0 ** (-torch.arange(0, head, 2) / head)
+    angles = torch.arange(start, start + length)[:, None] * speeds[None, :]
+    return angles.cos(), angles.sin()
+
+
+def _turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+    cosines, sines = turn
+    left, right = x.chunk(2, -1)
+    return torch.cat((left * cosines - right * sines, left * sines + right * cosines), -1)

@@ -1,0 +1,125 @@
+"""The study: a trained model with results at once and late, unguarded and guarded; killed, it goes on where it stopped.
+
+Compositions are taken in an order by hash, and each is played under every condition before the next, so that what
+there is at any time is paired. Nothing is tuned on what is played here.
+"""
+
+import hashlib
+import os
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from asyncguard_benchmark.commands.output import notice
+from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM
+from asyncguard_benchmark.harness.campaign import Cell, Condition, key_of, play
+from asyncguard_benchmark.harness.episode import Episode
+from asyncguard_benchmark.harness.episode_key import key_of_episode
+from asyncguard_benchmark.harness.journal import Journal, read_lines
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.registry import AgentSpec
+from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
+from asyncguard_benchmark.learned import splits
+from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, model_folder
+from asyncguard_benchmark.learned.results import written_results
+from asyncguard_benchmark.learned.store import MODEL, VOCABULARY, WEIGHTS, load_trained
+
+CONDITIONS = (
+    (Regime.SYNC, NONE),
+    (Regime.FIXED1, NONE),
+    (Regime.FIXED1, SHAM),
+    (Regime.FIXED1, ALL),
+    (Regime.FIXED1, FEATURES),
+    (Regime.FIXED2, NONE),
+    (Regime.RANDOM12, NONE),
+)
+"""Conditions of every composition."""
+WHOLE = (
+    *(
+        (regime, arm)
+        for regime in (Regime.FIXED2, Regime.RANDOM12)
+        for arm in (SHAM, ALL, FEATURES)
+    ),
+    *((Regime.FIXED1, arm) for arm in LEAVE_ONE_OUT),
+)
+"""Further conditions of the whole study."""
+_SECONDS = 3.0
+"""CPU time of an episode, about; a sham is three."""
+_AGENT = "learned"
+
+
+def execute(options: Namespace) -> None:
+    """Play what is missing, and write the results of what there is."""
+    folder = options.model or model_folder()
+    trained = load_trained(folder)
+    os.environ[FOLDER_VARIABLE] = str(folder.resolve())
+    path = options.work / f"{digest_of_model(folder)[:12]}.jsonl"
+    cells = asked(options)
+    with Journal(path) as journal:
+        missing = [cell for cell in cells if key_of(cell) not in journal.keys]
+        weight = sum(3 if cell.condition.arm == SHAM else 1 for cell in missing)
+        notice(
+            f"{len(missing)} of {len(cells)} episodes to play, about {weight * _SECONDS / 60:.0f} minutes of one core"
+        )
+        ends = None if options.minutes is None else time.monotonic() + 60 * options.minutes
+        for cell in missing:
+            if ends is not None and time.monotonic() > ends:
+                break
+            journal.add(play(cell, keep_messages=False).episode)
+    names = {key_of(cell) for cell in cells}
+    episodes = [episode for episode in played(path) if key_of_episode(episode) in names]
+    text = written_results(episodes, trained.record, digest_of_model(folder), len(cells))
+    if options.out is None:
+        sys.stdout.write(text)
+    else:
+        options.out.write_text(text, "utf-8")
+
+
+def asked(options: Namespace) -> list[Cell]:
+    """Return the episodes of the study: single tasks first, then composition by composition."""
+    compositions = in_hash_order(splits.sets_of(shipped_compositions()))[: options.compositions]
+    singles = [
+        *in_hash_order([alone(task) for task in splits.training_tasks()])[: options.single],
+        *in_hash_order([alone(task) for task in splits.unseen_tasks()])[: options.single],
+    ]
+    conditions = (*CONDITIONS, *WHOLE) if options.whole else CONDITIONS
+    return [
+        *(_cell(each, Regime.SYNC, NONE) for each in singles),
+        *(_cell(each, regime, arm) for each in compositions for regime, arm in conditions),
+    ]
+
+
+def _cell(composition: Composition, regime: Regime, arm: str) -> Cell:
+    condition = Condition(
+        agent=AgentSpec(kind=_AGENT),
+        player="graph",
+        arm=arm,
+        regime=regime,
+        surface=Surface.NATIVE,
+    )
+    return Cell(composition=composition, condition=condition)
+
+
+def alone(task: SubTask) -> Composition:
+    """Return a bundled task as a composition of its own."""
+    return Composition(id=task.id, kind=Kind.S1, sub_tasks=(task,))
+
+
+def in_hash_order(compositions: Sequence[Composition]) -> list[Composition]:
+    """Return compositions in an order that the hash of their ids gives: a beginning of it is a sample."""
+    return sorted(compositions, key=lambda each: hashlib.sha256(each.id.encode()).hexdigest())
+
+
+def played(path: Path) -> Iterator[Episode]:
+    """Yield the episodes of a file."""
+    return (line.episode for line in read_lines(path) if line.episode is not None)
+
+
+def digest_of_model(folder: Path) -> str:
+    """Return the digest of a model's files."""
+    found = hashlib.sha256()
+    for name in (VOCABULARY, MODEL, WEIGHTS):
+        found.update((folder / name).read_bytes())
+    return found.hexdigest()

@@ -1,0 +1,118 @@
+"""Synchronous traces of an agent that makes no mistake, in tasks drawn again: all that the model is trained on.
+
+Every trace is an episode of the harness under the regime `sync`, on either surface. Number n of a seed is always the
+same trace, so a run that goes on after an interruption sees what it would have seen.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import Field
+from typing_extensions import override
+
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.agents.plan import plan_of
+from asyncguard_benchmark.harness.agents.progress import TaskProgress
+from asyncguard_benchmark.harness.agents.schedulers import CarefulAgent
+from asyncguard_benchmark.harness.agents.simulated import Decision
+from asyncguard_benchmark.harness.loading import shipped_sub_tasks
+from asyncguard_benchmark.harness.protocol.actions import ALL_COMPLETED, Completed, Idle
+from asyncguard_benchmark.harness.runner import run_episode
+from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
+from asyncguard_benchmark.learned.redraw import Redrawer, lexicon_of
+from asyncguard_benchmark.learned.serialisation import Segment, conversation
+from asyncguard_benchmark.learned.splits import held_out_sets, training_tasks
+
+SIZE_SHARES = (7, 2, 1)
+"""Shares of traces with one, two and three tasks."""
+_STAY = 0.6
+"""Probability that a task which was begun goes on."""
+
+
+class DrawnOrderAgent(CarefulAgent):
+    """Oracle that draws which of the tasks goes on, and remembers what it was sent."""
+
+    seed: int = 0
+    heard: list[list[BaseMessage]] = Field(default_factory=list)
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decide, and keep the conversation."""
+        self.heard[:] = [list(messages)]
+        return super().answer(messages)
+
+    @override
+    def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
+        """Return the next call of a task, of one that was begun more often than of another."""
+        open_tasks = [task for task in tasks if not self._finished(task)]
+        if not open_tasks:
+            return Completed()
+        made = sum(len(task.plan.steps) - task.remaining for task in tasks)
+        random = Random(f"{self.seed}:{made}")
+        # A task that was begun comes before those that were not; of several, by name.
+        order = sorted(open_tasks, key=lambda task: (-task.begun, task.plan.task_id))
+        chosen = order[0] if random.random() < _STAY else random.choice(open_tasks)
+        call = self._next_call(chosen)
+        return Idle() if call is None else (call,)
+
+
+class Traces:
+    """Training traces under their numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._tasks = training_tasks()
+        self._redrawer = Redrawer(lexicon_of(self._tasks, shipped_sub_tasks()))
+        self._barred = held_out_sets()
+
+    def sources(self, number: int) -> tuple[str, ...]:
+        """Return the ids of the bundled tasks that a trace is drawn from."""
+        return tuple(task.id for task in self._drawn(number)[0])
+
+    def composition(self, number: int) -> Composition:
+        """Return the drawn composition of a trace."""
+        return composed(f"drawn-{number}", self._drawn(number)[1])
+
+    def _drawn(self, number: int) -> tuple[list[SubTask], list[SubTask]]:
+        """Return bundled tasks, and the same drawn again."""
+        random = Random(f"{self._seed}:{number}")
+        size = random.choices(range(1, len(SIZE_SHARES) + 1), weights=SIZE_SHARES)[0]
+        while True:
+            bundled = random.sample(self._tasks, size)
+            if size > 1 and frozenset(task.id for task in bundled) in self._barred:
+                continue
+            drawn = [self._redrawer.draw(task, random) for task in bundled]
+            tasks = [task for task in drawn if task is not None]
+            if len({task.id for task in tasks}) == size:
+                return bundled, tasks
+
+    def segments(self, number: int) -> tuple[Segment, ...]:
+        """Return the statements of a trace."""
+        random = Random(f"surface:{self._seed}:{number}")
+        surface = random.choice((Surface.TEXT, Surface.NATIVE))
+        return traced(self.composition(number), surface, random.getrandbits(32))
+
+
+def composed(name: str, tasks: Sequence[SubTask]) -> Composition:
+    """Return tasks as a composition, of a kind that fits."""
+    cross = len({task.category for task in tasks}) > 1
+    kind = Kind(f"{'C' if cross else 'S'}{len(tasks)}")
+    return Composition(id=name, kind=kind, sub_tasks=tuple(tasks))
+
+
+def traced(composition: Composition, surface: Surface, seed: int) -> tuple[Segment, ...]:
+    """Return the statements of a synchronous episode without a mistake.
+
+    Raises:
+        BenchmarkError: the episode did not end by itself.
+    """
+    agent = DrawnOrderAgent(plan=plan_of(composition), seed=seed)
+    episode = run_episode(composition, agent, Regime.SYNC, surface, seed=0)
+    if episode.messages[-1]["role"] != "assistant" or not agent.heard:
+        raise BenchmarkError(f"the trace of {composition.id} was cut off")
+    segments, _ = conversation([*agent.heard[0], AIMessage(ALL_COMPLETED)])
+    return segments
+
+
+__all__ = ["DrawnOrderAgent", "Traces", "composed", "traced"]

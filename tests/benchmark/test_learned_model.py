@@ -1,0 +1,211 @@
+import json
+import os
+from argparse import Namespace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+if not all(map(find_spec, ("torch", "safetensors", "tokenizers"))):
+    if os.environ.get("ASYNCGUARD_LEARNED") == "required":
+        raise ModuleNotFoundError("torch is not installed, and ASYNCGUARD_LEARNED=required")
+    pytest.skip(
+        "torch, safetensors or tokenizers is not installed: pip install -e '.[dev,learned]'",
+        allow_module_level=True,
+    )
+
+from dataclasses import replace
+
+import torch
+
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.harness.loading import shipped_compositions
+from asyncguard_benchmark.harness.registry import AgentSpec, player_of
+from asyncguard_benchmark.harness.runner import run_episode
+from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
+from asyncguard_benchmark.learned import speech
+from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent
+from asyncguard_benchmark.learned.network import Decoder, Shape
+from asyncguard_benchmark.learned.results import ValueOrigin, origins
+from asyncguard_benchmark.learned.serialisation import Segment
+from asyncguard_benchmark.learned.speech import Speaker
+from asyncguard_benchmark.learned.store import WEIGHTS, NoModelError, Trained, load_trained
+from asyncguard_benchmark.learned.study import execute
+from asyncguard_benchmark.learned.training import LOG, TINY, Training
+from asyncguard_benchmark.learned.vocabulary import Vocabulary
+
+VOCABULARY = Vocabulary.trained(["the quay of the harbour", "Lyon's quay: 12 tonnes"] * 8, 420)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a tiny model."""
+    folder = tmp_path_factory.mktemp("tiny")
+    Training(TINY, folder).run()
+    return folder
+
+
+@pytest.fixture
+def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut the babble of an untrained model short."""
+    monkeypatch.setattr(speech, "LONGEST_SPEECH", 6)
+
+
+@given(st.text())
+def test_word_pieces_round_trip(text: str) -> None:
+    """Every text comes back from its pieces, also with characters that no training text had."""
+    assert VOCABULARY.text(VOCABULARY.numbers(text)) == text
+
+
+def test_a_value_has_the_same_pieces_wherever_it_stands() -> None:
+    """What is copied from a question into a call is the same pieces in both."""
+    value = VOCABULARY.numbers("harbour 12")
+    for text in ("for harbour 12, now", "'harbour 12'", "{name:harbour 12}"):
+        found = VOCABULARY.numbers(text)
+        assert any(found[n : n + len(value)] == value for n in range(len(found)))
+
+
+def test_a_run_of_a_seed_is_the_same_again(model: Path, tmp_path: Path) -> None:
+    """The same seed and steps give the same weights, to the bit."""
+    Training(TINY, tmp_path).run()
+    assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
+
+
+def test_an_interrupted_run_ends_like_an_uninterrupted_one(model: Path, tmp_path: Path) -> None:
+    """A run that stops and goes on in a new process gives the same weights and the same log."""
+    Training(TINY, tmp_path).run(until=2)
+    assert not (tmp_path / WEIGHTS).exists()
+    Training(TINY, tmp_path).run()
+    assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
+    lines = [
+        [json.loads(each)["loss"] for each in (folder / LOG).read_text("utf-8").splitlines()]
+        for folder in (tmp_path, model)
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_another_plan_does_not_go_on_with_a_run(model: Path) -> None:
+    """A folder with a run of another seed is refused, and says what differs."""
+    with pytest.raises(BenchmarkError, match="another seed"):
+        Training(replace(TINY, seed=1), model)
+
+
+def test_training_lowers_the_loss(tmp_path: Path) -> None:
+    """The optimizer moves the model: after some steps the agent's words are likelier than at first."""
+    Training(replace(TINY, steps=16, every=8, rate=5e-3), tmp_path).run()
+    losses = [
+        json.loads(each)["validation"] for each in (tmp_path / LOG).read_text("utf-8").splitlines()
+    ]
+    assert losses[1] < losses[0] - 0.2
+
+
+def test_speech_is_the_likeliest_of_what_training_judges() -> None:
+    """Piece by piece, with a kept state, the model gives each next piece the probability that training gives it."""
+    torch.manual_seed(1)
+    decoder = Decoder(Shape(pieces=len(VOCABULARY), width=16, layers=2, heads=2)).eval()
+    pieces = torch.tensor([VOCABULARY.numbers("the quay of the harbour of the quay, 12 tonnes")])
+    with torch.inference_mode():
+        judged = decoder(pieces, torch.ones(1, pieces.shape[1] - 1, dtype=torch.bool))
+        states, memories = decoder.hidden(pieces[:, :3])
+        later, memories = decoder.hidden(pieces[:, 3:5], 3, memories)
+        states = torch.cat((states, later), 1)
+        for at in range(5, pieces.shape[1]):
+            keys = decoder.point_to(states[0])
+            shares = decoder.next_shares(states[0, -1], keys, pieces[0, :at])
+            assert float(shares.sum()) == pytest.approx(1, abs=1e-4)
+            assert float(-shares[pieces[0, at]].log()) == pytest.approx(
+                float(judged[at - 1]), abs=1e-3
+            )
+            state, memories = decoder.hidden(pieces[:, at : at + 1], at, memories)
+            states = torch.cat((states, state), 1)
+
+
+def test_a_speaker_goes_on_from_what_it_has_read(model: Path) -> None:
+    """A conversation that grows is answered as one that is read at once."""
+    trained = load_trained(model)
+    begun = [Segment(marks=("<task>", "<A>"), text="Which quay is the largest?")]
+    grown = [*begun, Segment(marks=("<note>", "<A>"), text="Be patient.")]
+    speaker = Speaker(trained)
+    speaker.say(begun)
+    assert speaker.say(grown) == Speaker(trained).say(grown)
+
+
+@pytest.mark.usefixtures("_brief")
+@pytest.mark.parametrize("surface", [Surface.TEXT, Surface.NATIVE])
+@pytest.mark.parametrize(
+    ("player", "arm"), [("plain", "none"), ("graph", "all"), ("middleware", "all")]
+)
+def test_the_agent_plays(
+    model: Path, player: str, arm: str, surface: Surface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name the agent plays a composition on each surface and front end, twice the same."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(model))
+    composition = shipped_compositions(Suite.LITE)[0]
+    episodes = [
+        run_episode(
+            composition,
+            AgentSpec(kind="learned").make(composition, 0),
+            Regime.FIXED1,
+            surface,
+            player=player_of(player, arm, declared=True),
+        )
+        for _ in range(2)
+    ]
+    assert episodes[0].counters.rounds > 0
+    assert episodes[0].messages == episodes[1].messages
+
+
+def test_a_folder_without_a_model_says_how_to_train_one(tmp_path: Path) -> None:
+    """The error names the folder and the command."""
+    with pytest.raises(NoModelError, match="learned train --out"):
+        LearnedAgent(folder=tmp_path)
+
+
+@pytest.mark.usefixtures("_brief")
+def test_the_study_goes_on_and_counts_what_is_missing(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study that is stopped writes what there is; the same command plays the rest and nothing twice."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(model))
+    asked = Namespace(
+        model=model,
+        work=tmp_path,
+        compositions=1,
+        single=1,
+        whole=False,
+        minutes=0.0,
+        out=tmp_path / "r.md",
+    )
+    execute(asked)
+    assert "9 episodes of this study are not played" in asked.out.read_text("utf-8")
+    asked.minutes = None
+    execute(asked)
+    first = asked.out.read_text("utf-8")
+    assert "are not played." not in first.partition("## Not done")[2].splitlines()[2]
+    assert "all - sham, fixed1" in first
+    size = next(tmp_path.glob("*.jsonl")).stat().st_size
+    execute(asked)
+    assert asked.out.read_text("utf-8") == first
+    assert next(tmp_path.glob("*.jsonl")).stat().st_size == size
+
+
+def test_origins_of_early_values() -> None:
+    """A scripted guess of an early call is invented; a call that is right is counted nowhere."""
+    composition = shipped_compositions(Suite.LITE)[40]
+    eager = AgentSpec(kind="eager", settings={"distractor_rate": 0.0, "lucky_rate": 0.0})
+    late = run_episode(composition, eager.make(composition, 0), Regime.FIXED1, Surface.NATIVE)
+    found = list(origins(late))
+    assert found
+    assert {*found} == {ValueOrigin.INVENTED}
+    oracle = AgentSpec(kind="oracle").make(composition, 0)
+    assert not list(origins(run_episode(composition, oracle, Regime.FIXED1, Surface.NATIVE)))
+
+
+def test_a_trained_model_is_what_its_file_says(model: Path) -> None:
+    """Weights are kept in half precision, with the plan of the run beside them."""
+    trained = load_trained(model)
+    assert isinstance(trained, Trained)
+    assert trained.record["training"]["steps"] == TINY.steps
+    assert len(trained.vocabulary) == trained.decoder.shape.pieces
