@@ -17,7 +17,7 @@ from asyncguard.journal.sql import leases
 from asyncguard.runtime import proposals
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.testing import calls, scripted_tool
-from tests.adapters.harness import AgentOf, Frontend, Outcome
+from tests.adapters.harness import AgentOf, Outcome
 from tests.adapters.processes import HANG, Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
@@ -346,7 +346,7 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
         machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
         for _ in range(3)
     )
-    saver.left = 7 if first.agent.frontend is Frontend.GRAPH else 13
+    saver.left = 7  # the last of eight checkpoints
     first.begin("Pay x and z, then y.", durability="sync")
     await saver.reached.wait()
     next_one = first if same else second
