@@ -12,9 +12,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from asyncguard_benchmark.commands.output import notice
+from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM
-from asyncguard_benchmark.harness.campaign import Cell, Condition, key_of, play
+from asyncguard_benchmark.harness.campaign import Cell, Condition, key_of, play_all
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
@@ -64,10 +64,11 @@ def execute(options: Namespace) -> None:
             f"{len(missing)} of {len(cells)} episodes to play, about {weight * _SECONDS / 60:.0f} minutes of one core"
         )
         ends = None if options.minutes is None else time.monotonic() + 60 * options.minutes
-        for cell in missing:
+        playing = play_all(missing, options.jobs, keep_messages=False)
+        for each in with_progress(playing, len(missing)):
+            journal.add(each.episode)
             if ends is not None and time.monotonic() > ends:
                 break
-            journal.add(play(cell, keep_messages=False).episode)
     names = {key_of(cell) for cell in cells}
     episodes = [episode for episode in played(path) if key_of_episode(episode) in names]
     text = written_results(episodes, trained.record, digest_of_model(folder), len(cells))
