@@ -36,7 +36,7 @@ class Played:
 
 @cache
 def _tasks_of(domain: Domain) -> tuple[Mapping[str, Any], ...]:
-    path = files("asyncguard_benchmark") / "data" / "hazards" / f"{domain.name.lower()}.json"
+    path = files("asyncguard_benchmark.suites.hazards") / "data" / f"{domain.name.lower()}.json"
     return tuple(json.loads(path.read_text(encoding="utf-8")))
 
 

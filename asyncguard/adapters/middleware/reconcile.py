@@ -176,18 +176,18 @@ def ends_with(messages: Sequence[AnyMessage], message_id: str) -> bool:
 
 def is_over(state: Mapping[str, Any]) -> bool:
     """Return True if the newest run of a state has ended; its thread is released then."""
-    return _newest_of(state, ev.RunEnded, ev.RunStarted) is ev.RunEnded
+    return _newest_of(state, ev.RunEnded.kind, ev.RunStarted.kind) == ev.RunEnded.kind
 
 
 def is_judged(state: Mapping[str, Any]) -> bool:
     """Return True if it was judged whether the run may end with its newest message."""
-    return _newest_of(state, ev.CompletionJudged, ev.TurnTaken) is ev.CompletionJudged
+    judged = ev.CompletionJudged.kind
+    return _newest_of(state, judged, ev.TurnTaken.kind) == judged
 
 
-def _newest_of(state: Mapping[str, Any], *types: type[ev.Event]) -> type[ev.Event] | None:
-    kinds = {each.kind: each for each in types}
+def _newest_of(state: Mapping[str, Any], *kinds: str) -> str | None:
     stored = reversed(state.get("ledger") or ())
-    return next((kinds[event["kind"]] for event in stored if event["kind"] in kinds), None)
+    return next((event["kind"] for event in stored if event["kind"] in kinds), None)
 
 
 def undone(

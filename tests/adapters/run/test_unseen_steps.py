@@ -82,7 +82,7 @@ def test_nodes_that_nothing_sees_share_a_super_step() -> None:
 
 @pytest.mark.parametrize("mode", ["updates", "values", "tasks", "debug"])
 def test_a_stream_shows_each_node(mode: Any) -> None:
-    """Whoever reads steps gets each node by itself, and both messages before their tools ran."""
+    """A reader of steps gets each node by itself, and both messages before their tools ran."""
     desk = Desk()
     chunks = asyncio.run(listed(desk.agent.astream(ASKED, stream_mode=mode)))
     assert len(set(desk.super_steps)) == 5
