@@ -40,9 +40,9 @@ async def test_only_a_thread_in_a_former_hook_is_moved_and_once(opened: Open, ca
     assert len(thread.effects) == len(opened("middleware", case).effects)
 
 
-def test_a_thread_that_no_older_release_stored_is_not_moved() -> None:
+def test_a_thread_that_no_older_release_stored_is_not_moved(tmp_path: Path) -> None:
     """Neither one without a checkpoint nor one that has ended, by the sync entry."""
-    made = agent("middleware", "pure", Path(), InMemorySaver(), die=False)
+    made = agent("middleware", "pure", tmp_path, InMemorySaver(), die=False)
     assert not continue_older(made, THREAD)
     made.invoke({"messages": [("user", "Hello: order 1.")]}, THREAD)
     assert not continue_older(made, THREAD)
