@@ -1,9 +1,9 @@
 """Threads that an older release left in a hook which the guard has no more.
 
-Up to 0.2.0rc1 the guard had the hooks ``before_model`` and ``after_model``, and each was a node of the
-graph. A thread that rested or died there has no next node now: LangGraph would continue it without
-doing anything, and without an error. Its next node becomes the model's, which waits, and judges a
-message whose calls were not judged yet.
+Up to 0.2.0rc1 the guard had the hooks ``before_model`` and ``after_model``, and each was a node of
+the graph. A thread that rested or died there has no next node now: LangGraph would continue it
+without doing anything, and without an error. Its next node becomes the model's, which waits, and
+judges a message whose calls were not judged yet.
 """
 
 from typing import Any
