@@ -12,7 +12,7 @@ from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.pointers import leaves
 from asyncguard_benchmark.harness.scenario import Regime, SubTask
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
-from asyncguard_benchmark.harness.scoring.summary import Rate, rate
+from asyncguard_benchmark.harness.scoring.summary import Rate, summarise
 from asyncguard_benchmark.harness.scoring.verdict import Score, score
 from asyncguard_benchmark.harness.statistics.paired import Pair, paired_difference
 from asyncguard_benchmark.learned.splits import is_held_out
@@ -118,12 +118,8 @@ def _novelties(singles: Sequence[Episode], played: _Played) -> str:
 
 
 def _shares(scores: Sequence[Score]) -> tuple[str, str, str]:
-    tasks = [task for each in scores for task in each.sub_tasks]
-    return (
-        _share(rate(each.overall for each in scores)),
-        _share(rate(task.accurate for task in tasks)),
-        _share(rate(task.trajectory for task in tasks)),
-    )
+    found = summarise(scores)
+    return _share(found.overall), _share(found.accuracy), _share(found.trajectory)
 
 
 def _conditions(played: _Played) -> str:
