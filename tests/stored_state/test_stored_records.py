@@ -80,6 +80,17 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def without_intervals(said: Any) -> Any:
+    """Return what was said without the ends of its intervals; values and counts stay."""
+    match said:
+        case dict():
+            ends = {"low", "high"} if "value" in said else set[str]()
+            return {name: without_intervals(said[name]) for name in said.keys() - ends}
+        case list():
+            return [without_intervals(each) for each in said]
+    return said
+
+
 def bench(*arguments: str) -> int:
     """Run a command of the benchmark."""
     return main(["bench", *arguments])
@@ -102,11 +113,11 @@ class TestResults:
     def test_stored_episodes_have_the_same_figures(
         self, results: Path, command: list[str], name: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """They are executed again, and scored."""
+        """They are executed again, and scored; only intervals count shared tasks now, as they did not then."""
         assert bench(*command, f"{name}.jsonl", "--json") == 0
         then = json.loads((results / f"{name}.said.json").read_text("utf-8"))
         then.get("settings", {}).pop("version", None)  # of the release that scores
-        assert holds(json.loads(capsys.readouterr().out), then)
+        assert holds(json.loads(capsys.readouterr().out), without_intervals(then))
 
     def test_a_whole_run_is_left_as_it_is(
         self, results: Path, capsys: pytest.CaptureFixture[str]

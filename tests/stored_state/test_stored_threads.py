@@ -29,6 +29,7 @@ def test_every_case_is_stored() -> None:
 async def test_only_a_thread_in_a_former_hook_is_moved_and_once(opened: Open, case: str) -> None:
     """It would continue with nothing; all others keep their next node, and so does a moved one."""
     thread = opened("middleware", case)
+    effects = len(thread.effects)
     async with thread.saver() as saver:
         made = agent("middleware", case, thread.folder, saver, die=False)
         before = (await made.aget_state(THREAD)).next
@@ -37,7 +38,7 @@ async def test_only_a_thread_in_a_former_hook_is_moved_and_once(opened: Open, ca
         assert moved == (case in IN_FORMER_HOOKS)
         assert (before, after) == ((), ("model",)) if moved else before == after
         assert not await acontinue_older(made, THREAD)
-    assert len(thread.effects) == len(opened("middleware", case).effects)
+    assert len(thread.effects) == effects
 
 
 def test_a_thread_that_no_older_release_stored_is_not_moved(tmp_path: Path) -> None:
