@@ -75,7 +75,11 @@ def _add_study(commands: Any) -> None:
         help="each guard left out, too, and fixed2 and random12 guarded",
     )
     made.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that play")
-    made.add_argument("--minutes", type=float, help="stop after so long, and write what there is")
+    made.add_argument(
+        "--minutes",
+        type=float,
+        help="stop with the first episode that ends later, and write what there is",
+    )
     made.add_argument("--out", type=Path, metavar="FILE.md", help="write the results there")
 
 
