@@ -112,7 +112,7 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
         "sets": len(registry().sets),
         "tasks": 358,
         "compositions": 712,
-        "agents": len(AGENTS) + len(PERSONA_NAMES),
+        "agents": len(AGENTS) + len(PERSONA_NAMES) + len(registry().trained),
         "players": 3,
         "arms": len(ARMS),
     }

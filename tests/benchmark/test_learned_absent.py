@@ -32,6 +32,7 @@ def test_nothing_loads_pytorch_by_itself() -> None:
     """The library, the suites, the command line and the training data work without the extra."""
     done = subprocess.run([sys.executable, "-c", _LOADED], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "learned  " in done.stdout  # listed all the same
 
 
 def test_the_agent_says_which_extra_it_needs(tmp_path: object) -> None:

@@ -8,7 +8,7 @@ from asyncguard_benchmark.harness.protocol import entries
 from asyncguard_benchmark.harness.scenario import SubTask, Surface
 from asyncguard_benchmark.harness.task_quality import problems, run_gold
 from asyncguard_benchmark.learned import splits
-from asyncguard_benchmark.learned.redraw import Redrawer
+from asyncguard_benchmark.learned.redraw import Redrawer, substituted
 from asyncguard_benchmark.learned.serialisation import CALL, DONE, RESULT, TASK
 from asyncguard_benchmark.learned.substitution import Substitution
 from asyncguard_benchmark.learned.traces import Traces, traced
@@ -65,6 +65,15 @@ def test_a_substitution_keeps_what_was_equal_equal() -> None:
     assert found.value({"jonas": [820, 820.0, True, None, "820 t"]}) == {
         "tavik": [517, 517.0, True, None, "517 t"]
     }
+
+
+def test_a_draw_that_moves_another_record_into_the_meant_place_is_refused() -> None:
+    """The first file by name stays the one that was meant: its name may change, and the order may not."""
+    (task,) = [each for each in splits.training_tasks() if each.id == "fs-10"]
+    same_order = substituted(task, Substitution(pieces={"101": "100"}))
+    assert same_order is not None
+    assert same_order.gold[2].arguments["source"] == "100-invoice.txt"
+    assert substituted(task, Substitution(pieces={"101": "204"})) is None  # now 102-reminder.txt is first
 
 
 def test_the_held_out_parts_are_those_that_were_written_down() -> None:

@@ -16,6 +16,8 @@ from asyncguard_benchmark.harness.suites import BenchmarkSuite, registry
 
 Rows = list[dict[str, Any]]
 
+TRAINED_AGENT = "Says what a trained model says; needs an extra, see benchmark/README.md."
+
 
 def execute(options: Namespace) -> int:
     """Run the command."""
@@ -130,7 +132,10 @@ def _first_line(thing: Any) -> str:
 
 def _agents() -> Rows:
     names = (*registry().agents, *registry().personas)
-    return [{"name": name, "what it does": _first_line(agent_class(name))} for name in names]
+    simulated = [(name, _first_line(agent_class(name))) for name in names]
+    # The class of a trained agent loads what only its extra installs.
+    trained = [(name, TRAINED_AGENT) for name in registry().trained]
+    return [{"name": name, "what it does": does} for name, does in (*simulated, *trained)]
 
 
 def _players() -> Rows:
