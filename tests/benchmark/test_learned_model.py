@@ -1,6 +1,7 @@
 import json
 import os
 from argparse import Namespace
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned import speech
 from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent
-from asyncguard_benchmark.learned.network import Decoder, Shape
+from asyncguard_benchmark.learned.network import Decoder, Memory, Shape
 from asyncguard_benchmark.learned.results import ValueOrigin, origins
 from asyncguard_benchmark.learned.serialisation import Segment
 from asyncguard_benchmark.learned.speech import Speaker
@@ -108,8 +109,9 @@ def test_speech_is_the_likeliest_of_what_training_judges() -> None:
     pieces = torch.tensor([VOCABULARY.numbers("the quay of the harbour of the quay, 12 tonnes")])
     with torch.inference_mode():
         judged = decoder(pieces, torch.ones(1, pieces.shape[1] - 1, dtype=torch.bool))
-        states, memories = decoder.hidden(pieces[:, :3])
-        later, memories = decoder.hidden(pieces[:, 3:5], 3, memories)
+        memories = [Memory(decoder.shape) for _ in decoder.layers]
+        states = decoder.hidden(pieces[:, :3], 0, memories)
+        later = decoder.hidden(pieces[:, 3:5], 3, memories)
         states = torch.cat((states, later), 1)
         for at in range(5, pieces.shape[1]):
             keys = decoder.point_to(states[0])
@@ -118,18 +120,32 @@ def test_speech_is_the_likeliest_of_what_training_judges() -> None:
             assert float(-shares[pieces[0, at]].log()) == pytest.approx(
                 float(judged[at - 1]), abs=1e-3
             )
-            state, memories = decoder.hidden(pieces[:, at : at + 1], at, memories)
+            state = decoder.hidden(pieces[:, at : at + 1], at, memories)
             states = torch.cat((states, state), 1)
 
 
-def test_a_speaker_goes_on_from_what_it_has_read(model: Path) -> None:
-    """A conversation that grows is answered as one that is read at once."""
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param(
+            (("<task>", "Which quay is the largest?"), ("<note>", "Be patient.")), id="grown"
+        ),
+        pytest.param((("<task>", "Which quay is the oldest of the harbour?"),), id="another end"),
+        pytest.param((("<task>", "Which quay"),), id="its beginning"),
+        pytest.param((("<task>", "Which quay is the largest?"),), id="the same"),
+        pytest.param((("<note>", "12 tonnes"),), id="nothing alike"),
+    ],
+)
+def test_a_speaker_goes_on_from_where_a_conversation_differs(
+    model: Path, later: Sequence[tuple[str, str]]
+) -> None:
+    """Whatever a speaker has read before, it answers as one that reads the conversation at once."""
     trained = load_trained(model)
     begun = [Segment(marks=("<task>", "<A>"), text="Which quay is the largest?")]
-    grown = [*begun, Segment(marks=("<note>", "<A>"), text="Be patient.")]
     speaker = Speaker(trained)
     speaker.say(begun)
-    assert speaker.say(grown) == Speaker(trained).say(grown)
+    segments = [Segment(marks=(mark, "<A>"), text=text) for mark, text in later]
+    assert speaker.say(segments) == Speaker(trained).say(segments)
 
 
 @pytest.mark.usefixtures("_brief")

@@ -6,6 +6,7 @@ how well what stood before it fits what stands before now. The second part lets 
 never saw: what is learnt is where to point.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from typing_extensions import override
@@ -37,14 +38,24 @@ class Shape:
         return asdict(self)
 
 
-@dataclass(kw_only=True)
 class Memory:
-    """State of a layer after the pieces so far, for going on piece by piece."""
+    """State of a layer at each piece so far: a text that begins alike goes on from where it differs."""
 
-    recent: Tensor
-    """Last inputs of the convolution."""
-    keys: Tensor
-    values: Tensor
+    def __init__(self, shape: Shape) -> None:
+        head = shape.width // shape.heads
+        self.inputs = torch.zeros(1, _REACH - 1, shape.width)
+        """Inputs of the convolution, shape (1, pieces, width), after zeros where the text has not begun."""
+        self.keys = torch.zeros(1, shape.heads, 0, head)
+        self.values = torch.zeros(1, shape.heads, 0, head)
+
+    def make_room(self, end: int) -> None:
+        """Bring the buffers to hold a number of pieces; they double, so that a piece costs the same at any length."""
+        missing = end - self.keys.shape[2]
+        if missing > 0:
+            more = max(missing, self.keys.shape[2])
+            self.inputs = functional.pad(self.inputs, (0, 0, 0, more))
+            self.keys = functional.pad(self.keys, (0, 0, 0, more))
+            self.values = functional.pad(self.values, (0, 0, 0, more))
 
 
 class _Layer(nn.Module):
@@ -63,28 +74,33 @@ class _Layer(nn.Module):
         )
 
     def forward(
-        self, x: Tensor, turn: tuple[Tensor, Tensor], memory: Memory | None
-    ) -> tuple[Tensor, Memory]:
-        """Return the outputs, and the state for what comes next."""
-        normed = self.mix_norm(x)
-        before = normed.new_zeros(x.shape[0], _REACH - 1, x.shape[2])
-        padded = torch.cat((before if memory is None else memory.recent, normed), 1)
-        x = x + self.mix(padded.transpose(1, 2)).transpose(1, 2)
+        self, x: Tensor, turn: tuple[Tensor, Tensor], start: int, memory: Memory | None
+    ) -> Tensor:
+        """Return the outputs; a memory is read before `start`, and written from there on."""
         batch, length, width = x.shape
+        end = start + length
+        normed = self.mix_norm(x)
+        if memory is None:
+            mixed = functional.pad(normed, (0, 0, _REACH - 1, 0))
+        else:
+            memory.make_room(end)
+            memory.inputs[:, start + _REACH - 1 : end + _REACH - 1] = normed
+            mixed = memory.inputs[:, start : end + _REACH - 1]
+        x = x + self.mix(mixed.transpose(1, 2)).transpose(1, 2)
         parts = self.into(self.attention_norm(x)).view(batch, length, 3, self._heads, -1)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         query, key = _turned(query, turn), _turned(key, turn)
         if memory is not None:
-            key, value = torch.cat((memory.keys, key), 2), torch.cat((memory.values, value), 2)
+            memory.keys[:, :, start:end], memory.values[:, :, start:end] = key, value
+            key, value = memory.keys[:, :, :end], memory.values[:, :, :end]
         seen = None
-        if memory is not None and length > 1:
-            seen = torch.ones(length, key.shape[2], dtype=torch.bool).tril(key.shape[2] - length)
+        if start and length > 1:
+            seen = torch.ones(length, end, dtype=torch.bool).tril(start)
         attended = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=seen, is_causal=memory is None
+            query, key, value, attn_mask=seen, is_causal=not start
         )
         x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
-        kept = Memory(recent=padded[:, 1 - _REACH :], keys=key, values=value)
-        return x + self.inner(self.inner_norm(x)), kept
+        return x + self.inner(self.inner_norm(x))
 
 
 class Decoder(nn.Module):
@@ -102,23 +118,23 @@ class Decoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.05)
 
     def hidden(
-        self, pieces: Tensor, start: int = 0, memories: list[Memory] | None = None
-    ) -> tuple[Tensor, list[Memory]]:
-        """Return the last hidden states, shape (texts, length, width), and the state to go on from.
+        self, pieces: Tensor, start: int = 0, memories: Sequence[Memory] | None = None
+    ) -> Tensor:
+        """Return the last hidden states, shape (texts, length, width).
 
         Args:
             pieces: Numbers of the pieces, shape (texts, length).
             start: Position of the first one.
-            memories: State after the pieces before; these are the next.
+            memories: One of each layer, if what comes next is to be asked piece by piece; they hold the pieces
+                before `start` of one text. Later ones are overwritten.
         """
         head = self.shape.width // self.shape.heads
         turn = _turns(start, pieces.shape[1], head)
         x = self.embedding(pieces)
-        kept = []
         for number, layer in enumerate(self.layers):
-            x, memory = layer(x, turn, None if memories is None else memories[number])
-            kept.append(memory)
-        return self.norm(x), kept
+            x = layer(x, turn, start, None if memories is None else memories[number])
+        states: Tensor = self.norm(x)
+        return states
 
     @override
     def forward(self, pieces: Tensor, wanted: Tensor) -> Tensor:
@@ -128,7 +144,7 @@ class Decoder(nn.Module):
             pieces: Numbers of the pieces, shape (texts, length); padding is 0 and at the end.
             wanted: True where the next piece counts, shape (texts, length - 1).
         """
-        states, _ = self.hidden(pieces[:, :-1])
+        states = self.hidden(pieces[:, :-1])
         rows, columns = wanted.nonzero(as_tuple=True)
         now, target = states[rows, columns], pieces[rows, columns + 1]
         chosen = functional.log_softmax(now @ self.embedding.weight.T, -1)

@@ -9,7 +9,6 @@ from asyncguard_benchmark.learned.store import Trained
 
 with needed():
     import torch
-    from torch import Tensor
 
 LONGEST_SPEECH = 400
 """Pieces after which a statement is cut off."""
@@ -25,8 +24,8 @@ class Speaker:
         self._decoder = trained.decoder
         self.vocabulary = trained.vocabulary
         self._pieces: list[int] = []
-        self._now = self._keys = torch.zeros(0)
-        self._memories: list[Memory] = []
+        self._memories = [Memory(trained.decoder.shape) for _ in trained.decoder.layers]
+        self._states = torch.zeros(0, trained.decoder.shape.width)
 
     @torch.inference_mode()
     def say(self, segments: Sequence[Segment]) -> tuple[list[str], str]:
@@ -36,35 +35,29 @@ class Speaker:
             half = LONGEST_CONTEXT // 2
             context = context[:half] + context[-half:]
         self._read(context)
+        keys = self._decoder.point_to(self._states)
         said: list[int] = []
         while len(said) < LONGEST_SPEECH:
-            number = self._next()
+            shares = self._decoder.next_shares(self._states[-1], keys, torch.tensor(self._pieces))
+            number = int(shares.argmax())
             if number == self.vocabulary.end:
                 break
             said.append(number)
             self._add([number])
+            keys = torch.cat((keys, self._decoder.point_to(self._states[-1:])))
         marks = [self.vocabulary.mark_of[each] for each in said if each in self.vocabulary.mark_of]
         return marks, self.vocabulary.text(said)
 
     def _read(self, context: list[int]) -> None:
-        """Bring the state to the end of a context, from where it has been read before."""
-        known = len(self._pieces)
-        if not known or context[:known] != self._pieces or known == len(context):
-            states, self._memories = self._decoder.hidden(torch.tensor([context]))
-            self._now, self._keys = states[0, -1], self._decoder.point_to(states[0])
-            self._pieces = list(context)
-            return
-        self._add(context[known:])
+        """Bring the state to the end of a context, from where it differs from what was read before."""
+        pairs = zip(context, self._pieces, strict=False)
+        same = next((at for at, (new, old) in enumerate(pairs) if new != old), len(self._pieces))
+        kept = min(same, len(context) - 1)  # the state of the last piece is needed, so one is read
+        del self._pieces[kept:]
+        self._states = self._states[:kept]
+        self._add(context[kept:])
 
     def _add(self, numbers: list[int]) -> None:
-        states, self._memories = self._decoder.hidden(
-            torch.tensor([numbers]), len(self._pieces), self._memories
-        )
-        self._now = states[0, -1]
-        self._keys = torch.cat((self._keys, self._decoder.point_to(states[0])))
+        states = self._decoder.hidden(torch.tensor([numbers]), len(self._pieces), self._memories)
+        self._states = torch.cat((self._states, states[0]))
         self._pieces += numbers
-
-    def _next(self) -> int:
-        pieces = torch.tensor(self._pieces)
-        shares: Tensor = self._decoder.next_shares(self._now, self._keys, pieces)
-        return int(shares.argmax())
