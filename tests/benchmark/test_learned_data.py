@@ -2,6 +2,7 @@ from random import Random
 
 import pytest
 
+from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.pointers import leaves
 from asyncguard_benchmark.harness.protocol import entries
@@ -9,9 +10,9 @@ from asyncguard_benchmark.harness.scenario import SubTask, Surface
 from asyncguard_benchmark.harness.task_quality import problems, run_gold
 from asyncguard_benchmark.learned import splits
 from asyncguard_benchmark.learned.redraw import Redrawer, substituted
-from asyncguard_benchmark.learned.serialisation import CALL, DONE, RESULT, TASK
+from asyncguard_benchmark.learned.serialisation import CALL, DONE, NOTE, RESULT, TASK
 from asyncguard_benchmark.learned.substitution import Substitution
-from asyncguard_benchmark.learned.traces import Traces, traced
+from asyncguard_benchmark.learned.traces import LATE, Traces, traced
 
 SAMPLE = splits.training_tasks()[::16]
 TRACES = Traces(seed=5)
@@ -73,7 +74,9 @@ def test_a_draw_that_moves_another_record_into_the_meant_place_is_refused() -> N
     same_order = substituted(task, Substitution(pieces={"101": "100"}))
     assert same_order is not None
     assert same_order.gold[2].arguments["source"] == "100-invoice.txt"
-    assert substituted(task, Substitution(pieces={"101": "204"})) is None  # now 102-reminder.txt is first
+    assert (
+        substituted(task, Substitution(pieces={"101": "204"})) is None
+    )  # now 102-reminder.txt is first
 
 
 def test_the_held_out_parts_are_those_that_were_written_down() -> None:
@@ -114,3 +117,27 @@ def test_a_trace_depends_on_its_number_alone() -> None:
     """A fresh source of traces gives the same trace for the same seed and number, another for another seed."""
     assert Traces(seed=5).segments(7) == TRACES.segments(7)
     assert Traces(seed=6).segments(7) != TRACES.segments(7)
+
+
+def test_a_share_of_late_traces_leaves_the_others_as_they_were() -> None:
+    """A late trace waits for its results and makes no call of a task whose result is out; the others are the same."""
+    mixed = Traces(seed=5, late=0.3)
+    late = [number for number in range(30) if mixed.regime(number) in LATE]
+    assert 4 <= len(late) <= 14
+    for number in range(30):
+        segments = mixed.segments(number)
+        if number not in late:
+            assert segments == TRACES.segments(number)
+            continue
+        open_tasks: set[str] = set()
+        for segment in segments:
+            kind, *task = segment.marks
+            if kind == CALL:
+                assert not open_tasks & {*task}
+                open_tasks |= {*task}
+            elif kind == RESULT:
+                open_tasks -= {*task}
+        assert not open_tasks
+        assert [each for each in segments if each.marks[0] == NOTE]
+    with pytest.raises(BenchmarkError, match="from 0 to 1"):
+        Traces(seed=5, late=1.5)

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=0)
     made.add_argument(
         "--steps", type=int, default=2000, help="an hour on one quiet core; about 1.6 s each"
+    )
+    made.add_argument(
+        "--late-share",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="share of traces with late results; 0: the model has seen synchronous ones only",
     )
     made.add_argument("--until", type=int, help="stop at this step, as an interruption would")
     made.add_argument(
@@ -86,7 +94,8 @@ def _add_study(commands: Any) -> None:
 def _train(options: Any) -> None:
     from asyncguard_benchmark.learned.training import TINY, Plan, Training  # noqa: PLC0415 - PyTorch
 
-    plan = TINY if options.tiny else Plan(seed=options.seed, steps=options.steps)
+    plan = TINY if options.tiny else Plan(steps=options.steps)
+    plan = replace(plan, seed=options.seed, late=options.late_share)
     training = Training(plan, options.out, threads=options.threads)
     training.run(lambda line: _say(line), until=options.until)
 

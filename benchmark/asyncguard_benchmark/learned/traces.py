@@ -1,7 +1,8 @@
-"""Synchronous traces of an agent that makes no mistake, in tasks drawn again: all that the model is trained on.
+"""Traces of an agent that makes no mistake, in tasks drawn again: all that the model is trained on.
 
-Every trace is an episode of the harness under the regime `sync`, on either surface. Number n of a seed is always the
-same trace, so a run that goes on after an interruption sees what it would have seen.
+Every trace is an episode of the harness on either surface, under the regime `sync` unless a share of late ones is asked
+for; the others are the same with and without that share. Number n of a seed is always the same trace, so a run that
+goes on after an interruption sees what it would have seen.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from asyncguard_benchmark.learned.splits import held_out_sets, training_tasks
 
 SIZE_SHARES = (7, 2, 1)
 """Shares of traces with one, two and three tasks."""
+LATE = (Regime.FIXED1, Regime.FIXED2, Regime.RANDOM12)
+"""Regimes of late traces, drawn alike."""
 _STAY = 0.6
 """Probability that a task which was begun goes on."""
 
@@ -53,15 +56,30 @@ class DrawnOrderAgent(CarefulAgent):
         # A task that was begun comes before those that were not; of several, by name.
         order = sorted(open_tasks, key=lambda task: (-task.begun, task.plan.task_id))
         chosen = order[0] if random.random() < _STAY else random.choice(open_tasks)
-        call = self._next_call(chosen)
-        return Idle() if call is None else (call,)
+        for task in (chosen, *(each for each in order if each is not chosen)):
+            # A task whose result is out rests, and another one goes on; at once, none is.
+            call = None if task.waiting else self._next_call(task)
+            if call is not None:
+                return (call,)
+        return Idle()
 
 
 class Traces:
     """Training traces under their numbers."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, late: float = 0.0) -> None:
+        """Begin without a trace.
+
+        Args:
+            seed: Of everything that is drawn.
+            late: Share of traces with late results, from 0 to 1.
+
+        Raises:
+            BenchmarkError: the share is none.
+        """
+        if not 0 <= late <= 1:
+            raise BenchmarkError(f"the share of late traces is from 0 to 1, not {late}")
+        self._seed, self._late = seed, late
         self._tasks = training_tasks()
         self._redrawer = Redrawer(lexicon_of(self._tasks, shipped_sub_tasks()))
         self._barred = held_out_sets()
@@ -91,7 +109,14 @@ class Traces:
         """Return the statements of a trace."""
         random = Random(f"surface:{self._seed}:{number}")
         surface = random.choice((Surface.TEXT, Surface.NATIVE))
-        return traced(self.composition(number), surface, random.getrandbits(32))
+        return traced(
+            self.composition(number), surface, random.getrandbits(32), self.regime(number)
+        )
+
+    def regime(self, number: int) -> Regime:
+        """Return the regime of a trace."""
+        random = Random(f"late:{self._seed}:{number}")
+        return random.choice(LATE) if random.random() < self._late else Regime.SYNC
 
 
 def composed(name: str, tasks: Sequence[SubTask]) -> Composition:
@@ -101,18 +126,20 @@ def composed(name: str, tasks: Sequence[SubTask]) -> Composition:
     return Composition(id=name, kind=kind, sub_tasks=tuple(tasks))
 
 
-def traced(composition: Composition, surface: Surface, seed: int) -> tuple[Segment, ...]:
-    """Return the statements of a synchronous episode without a mistake.
+def traced(
+    composition: Composition, surface: Surface, seed: int, regime: Regime = Regime.SYNC
+) -> tuple[Segment, ...]:
+    """Return the statements of an episode without a mistake.
 
     Raises:
         BenchmarkError: the episode did not end by itself.
     """
     agent = DrawnOrderAgent(plan=plan_of(composition), seed=seed)
-    episode = run_episode(composition, agent, Regime.SYNC, surface, seed=0)
+    episode = run_episode(composition, agent, regime, surface, seed=0)
     if episode.messages[-1]["role"] != "assistant" or not agent.heard:
         raise BenchmarkError(f"the trace of {composition.id} was cut off")
     segments, _ = conversation([*agent.heard[0], AIMessage(ALL_COMPLETED)])
     return segments
 
 
-__all__ = ["DrawnOrderAgent", "Traces", "composed", "traced"]
+__all__ = ["LATE", "DrawnOrderAgent", "Traces", "composed", "traced"]

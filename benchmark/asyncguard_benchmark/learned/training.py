@@ -43,6 +43,8 @@ class Plan:
     steps: int = 4000
     traces: int = 8
     """Traces of a step."""
+    late: float = 0.0
+    """Share of traces with late results."""
     longest: int = 1100
     """Pieces of the longest trace that is taken; longer ones are passed over."""
     rate: float = 2e-3
@@ -97,7 +99,7 @@ class Training:
         torch.manual_seed(plan.seed)
         folder.mkdir(parents=True, exist_ok=True)
         self._plan, self._folder = plan, folder
-        self._traces = Traces(plan.seed)
+        self._traces = Traces(plan.seed, plan.late)
         self.vocabulary = self._pieces()
         self._examples = self._stream(self._traces)
         self.decoder = Decoder(
@@ -192,7 +194,7 @@ class Training:
         return total
 
     def _validation(self) -> list[Example]:
-        stream = self._stream(Traces(self._plan.seed + _VALIDATION_SEED))
+        stream = self._stream(Traces(self._plan.seed + _VALIDATION_SEED, self._plan.late))
         return [next(stream)[1] for _ in range(self._plan.validation)]
 
     @torch.no_grad()
