@@ -29,7 +29,12 @@ from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned import speech
 from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent
 from asyncguard_benchmark.learned.network import Decoder, Memory, Shape
-from asyncguard_benchmark.learned.results import ValueOrigin, origins
+from asyncguard_benchmark.learned.results import (
+    ModelRun,
+    ValueOrigin,
+    origins,
+    written_results,
+)
 from asyncguard_benchmark.learned.serialisation import Segment
 from asyncguard_benchmark.learned.speech import Speaker
 from asyncguard_benchmark.learned.store import WEIGHTS, NoModelError, Trained, load_trained
@@ -186,7 +191,7 @@ def test_the_study_goes_on_and_counts_what_is_missing(
     """A study that is stopped writes what there is; the same command plays the rest and nothing twice."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(model))
     asked = Namespace(
-        model=model,
+        model=[model],
         work=tmp_path,
         compositions=1,
         single=1,
@@ -202,10 +207,35 @@ def test_the_study_goes_on_and_counts_what_is_missing(
     first = asked.out.read_text("utf-8")
     assert "are not played." not in first.partition("## Not done")[2].splitlines()[2]
     assert "all - sham, fixed1" in first
+    assert "## Differences, all seeds" not in first
     size = next(tmp_path.glob("*.jsonl")).stat().st_size
     execute(asked)
     assert asked.out.read_text("utf-8") == first
     assert next(tmp_path.glob("*.jsonl")).stat().st_size == size
+
+
+def test_models_of_several_seeds_are_pooled_and_late_ones_apart() -> None:
+    """Seeds of synchronous traces have a table together; a model that has seen late ones is in none but its own."""
+    composition = shipped_compositions(Suite.LITE)[40]
+    at_once, late = (
+        run_episode(
+            composition, AgentSpec(kind="eager").make(composition, 0), regime, Surface.NATIVE
+        )
+        for regime in (Regime.SYNC, Regime.FIXED1)
+    )
+    episodes = [replace(each, settings={"arm": "none"}) for each in (at_once, late)]
+
+    def run(seed: int, share: float) -> ModelRun:
+        record = {"step": 6, "training": {"seed": seed, "late": share}}
+        return ModelRun(episodes=episodes, record=record, digest=f"{seed}{share}", asked=2)
+
+    text = written_results([run(0, 0.0), run(1, 0.0), run(0, 0.1)])
+    pooled = text.partition("## Differences, all seeds")[2].partition("## Model")[0]
+    assert "fixed1 - sync, unguarded" in pooled
+    assert "n 2)" in pooled
+    assert text.count("## Model: seed 0, 10% late traces") == 1
+    assert "2 of 3 training seeds" in text
+    assert "No model that has seen late traces" not in text
 
 
 def test_origins_of_early_values() -> None:

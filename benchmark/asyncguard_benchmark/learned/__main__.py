@@ -71,7 +71,13 @@ def _add_study(commands: Any) -> None:
         "study", help="play a trained model late, unguarded and guarded; goes on where it stopped"
     )
     made.set_defaults(run=_study)
-    made.add_argument("--model", type=Path, help="its folder; that of the checkout unless given")
+    made.add_argument(
+        "--model",
+        type=Path,
+        action="append",
+        metavar="DIR",
+        help="folder of a model, once for each; that of the checkout unless given",
+    )
     made.add_argument("--work", type=Path, default=Path("runs/learned-study"), metavar="DIR")
     made.add_argument("--compositions", type=int, default=300, metavar="N")
     made.add_argument(

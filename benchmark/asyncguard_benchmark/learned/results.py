@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +20,8 @@ from asyncguard_benchmark.learned.splits import is_held_out
 from asyncguard_benchmark.services.catalogue import tools_of
 
 _NOTHING = "-"
+_SEEDS = 3
+"""Training seeds of the whole study."""
 _Condition = tuple[str, str]
 """Regime and arm."""
 
@@ -34,72 +37,134 @@ class ValueOrigin(StrEnum):
     """Every value stands in the question, the results or the schemas of the task, and one is the wrong one."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelRun:
+    """What was played of the study with one model."""
+
+    episodes: Sequence[Episode]
+    record: Mapping[str, Any]
+    """How the model was trained."""
+    digest: str
+    """Of the model's files."""
+    asked: int
+    """Episodes that the study asks for."""
+
+    @property
+    def seed(self) -> int:
+        """Return the seed of the training run."""
+        return int(self.record["training"]["seed"])
+
+    @property
+    def late(self) -> float:
+        """Return the share of late traces in training."""
+        return float(self.record["training"].get("late", 0.0))
+
+    @property
+    def title(self) -> str:
+        """Return the name of the model in the page."""
+        seen = f"{self.late:.0%} late traces" if self.late else "synchronous traces only"
+        return f"seed {self.seed}, {seen}"
+
+
 class _Played:
     """Episodes of the compositions, by condition."""
 
-    def __init__(self, episodes: Iterable[Episode]) -> None:
+    def __init__(self, run: ModelRun) -> None:
+        self.seed = run.seed
         self.scores: dict[_Condition, dict[str, Score]] = {}
         self.episodes: dict[_Condition, dict[str, Episode]] = {}
-        for each in episodes:
-            condition = (each.run.regime.value, str(each.settings["arm"]))
-            self.scores.setdefault(condition, {})[each.composition.id] = score(each)
-            self.episodes.setdefault(condition, {})[each.composition.id] = each
+        for each in run.episodes:
+            if len(each.composition.sub_tasks) > 1:
+                condition = (each.run.regime.value, str(each.settings["arm"]))
+                self.scores.setdefault(condition, {})[each.composition.id] = score(each)
+                self.episodes.setdefault(condition, {})[each.composition.id] = each
 
-    def difference(self, one: _Condition, other: _Condition) -> tuple[float, str] | None:
-        """Return the paired difference in overall, in points, and it in words; None without pairs."""
+    def pairs(self, one: _Condition, other: _Condition) -> list[Pair]:
+        """Return the compositions played under both conditions."""
         left, right = self.scores.get(one, {}), self.scores.get(other, {})
-        pairs = [
+        return [
             Pair(
                 composition=name,
-                seed=0,
+                seed=self.seed,
                 sources=frozenset(self.episodes[one][name].composition.task_ids),
                 arm=left[name].overall,
                 against=right[name].overall,
             )
-            for name in left.keys() & right.keys()
+            for name in sorted(left.keys() & right.keys())
         ]
-        if not pairs:
-            return None
-        found = paired_difference(sorted(pairs, key=lambda each: each.composition)).interval
-        scaled = found.scaled(100)
-        words = f"{scaled.value:+.1f} ({scaled.low:+.1f} to {scaled.high:+.1f}; n {len(pairs)})"
-        return scaled.value, words
 
 
-def written_results(
-    episodes: Sequence[Episode], record: Mapping[str, Any], digest: str, asked: int
-) -> str:
-    """Return the page.
+def _difference(
+    played: Sequence[_Played], one: _Condition, other: _Condition
+) -> tuple[float, str] | None:
+    """Return the paired difference in overall, in points, and it in words; None without pairs."""
+    pairs = [pair for each in played for pair in each.pairs(one, other)]
+    if not pairs:
+        return None
+    scaled = paired_difference(pairs).interval.scaled(100)
+    words = f"{scaled.value:+.1f} ({scaled.low:+.1f} to {scaled.high:+.1f}; n {len(pairs)})"
+    return scaled.value, words
 
-    Args:
-        episodes: What was played of the study.
-        record: How the model was trained.
-        digest: Of the model's files.
-        asked: Episodes that the study asks for.
-    """
-    singles = [each for each in episodes if len(each.composition.sub_tasks) == 1]
-    played = _Played(each for each in episodes if len(each.composition.sub_tasks) > 1)
+
+def written_results(runs: Sequence[ModelRun]) -> str:
+    """Return the page: all models beside each other, then each by itself."""
+    played = [_Played(run) for run in runs]
+    alike = [each for run, each in zip(runs, played, strict=True) if not run.late]
+    missing = sum(run.asked - len(run.episodes) for run in runs)
     parts = [
         "# Results of the learned agent",
-        "Written by `python -m asyncguard_benchmark.learned study --out benchmark/RESULTS-learned.md`; the model is "
-        f"`{digest[:12]}`, after {record.get('step')} steps. "
-        f"{len(episodes)} of {asked} episodes were played; the same command plays the others.",
-        "## Results at once",
-        _novelties(singles, played),
-        "## Late results",
-        _conditions(played),
-        "## Differences in overall, points",
-        _differences(played),
-        "## Mistakes of failed sub-tasks",
-        _mistakes(played),
-        "## Wrong calls before a result of their task, by the origin of their values",
-        _origins(played),
-        "## What guards refused or held",
-        _interventions(played),
-        "## Not done",
-        _not_done(played, asked - len(episodes)),
+        "Written by `python -m asyncguard_benchmark.learned study --out benchmark/RESULTS-learned.md`, "
+        f"with one `--model` for each. {sum(len(run.episodes) for run in runs)} of "
+        f"{sum(run.asked for run in runs)} episodes were played, and the same command plays the others. "
+        "Overall is in per cent, differences are in points of overall, intervals are 95 %.",
+        "## Models",
+        _models(runs, played),
     ]
-    return "\n\n".join(parts) + "\n"
+    if len(alike) > 1:
+        parts += ["## Differences, all seeds of synchronous traces", _differences(alike)]
+    for run, each in zip(runs, played, strict=True):
+        parts += [f"## Model: {run.title}", *_of_model(run, each)]
+    return "\n\n".join([*parts, "## Not done", _not_done(runs, missing)]) + "\n"
+
+
+def _models(runs: Sequence[ModelRun], played: Sequence[_Played]) -> str:
+    late = Regime.FIXED1.value
+    rows = []
+    for run, each in zip(runs, played, strict=True):
+        shown = [
+            _shares(list(each.scores.get(condition, {}).values()))[0]
+            for condition in ((Regime.SYNC.value, NONE), (late, NONE), (late, ALL))
+        ]
+        found = _difference([each], (late, ALL), (late, SHAM))
+        rows.append(
+            (
+                f"`{run.digest[:12]}`",
+                run.title,
+                str(run.record.get("step")),
+                *shown,
+                _NOTHING if found is None else found[1],
+            )
+        )
+    heads = ("model", "trained on", "steps", "sync", "fixed1", "fixed1, all", "all - sham, fixed1")
+    return _table(heads, rows)
+
+
+def _of_model(run: ModelRun, played: _Played) -> list[str]:
+    singles = [each for each in run.episodes if len(each.composition.sub_tasks) == 1]
+    return [
+        "### Results at once",
+        _novelties(singles, played),
+        "### Late results",
+        _conditions(played),
+        "### Differences",
+        _differences([played]),
+        "### Mistakes of failed sub-tasks",
+        _mistakes(played),
+        "### Wrong calls before a result of their task, by the origin of their values",
+        _origins(played),
+        "### What guards refused or held",
+        _interventions(played),
+    ]
 
 
 def _novelties(singles: Sequence[Episode], played: _Played) -> str:
@@ -159,7 +224,7 @@ def _repeats(episode: Episode) -> int:
     return sum(count - 1 for count in made.values())
 
 
-def _differences(played: _Played) -> str:
+def _differences(played: Sequence[_Played]) -> str:
     late = Regime.FIXED1.value
     compared: list[tuple[str, _Condition, _Condition]] = [
         (f"{regime.value} - sync, unguarded", (regime.value, NONE), (Regime.SYNC.value, NONE))
@@ -169,7 +234,7 @@ def _differences(played: _Played) -> str:
         (f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in (SHAM, NONE, "features")
     ]
     compared += [(f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in LEAVE_ONE_OUT]
-    found = {name: played.difference(one, other) for name, one, other in compared}
+    found = {name: _difference(played, one, other) for name, one, other in compared}
     rows = [(name, each[1]) for name, each in found.items() if each is not None]
     drop, gain = found["fixed1 - sync, unguarded"], found["all - none, fixed1"]
     if drop is not None and gain is not None and drop[0] < 0:
@@ -248,17 +313,23 @@ def _interventions(played: _Played) -> str:
     return _table(("regime", "arm", "guard", "verdict", "times"), rows)
 
 
-def _not_done(played: _Played, missing: int) -> str:
+def _not_done(runs: Sequence[ModelRun], missing: int) -> str:
     lines = [f"- {missing} episodes of this study are not played."] if missing else []
-    if not any(arm in LEAVE_ONE_OUT for _, arm in played.scores):
+    arms = {str(each.settings["arm"]) for run in runs for each in run.episodes}
+    if not arms & {*LEAVE_ONE_OUT}:
         lines.append(
             "- No guard was left out, and fixed2 and random12 were not guarded: `--whole`."
         )
-    lines += [
-        "- One training seed of three: train with `--seed 1` and `--seed 2`, and play each by `--model`.",
-        "- No model that has seen asynchronous traces.",
-        "- The text surface and the middleware are played by the tests, not by the study.",
-    ]
+    seeds = {run.seed for run in runs if not run.late}
+    if len(seeds) < _SEEDS:
+        lines.append(
+            f"- {len(seeds)} of {_SEEDS} training seeds: `train --seed N`, and play each by `--model`."
+        )
+    if not any(run.late for run in runs):
+        lines.append(
+            "- No model that has seen late traces: `train --late-share 0.1`, and play it by `--model`."
+        )
+    lines.append("- The text surface and the middleware are played by the tests, not by the study.")
     return "\n".join(lines)
 
 
@@ -289,4 +360,4 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-__all__ = ["ValueOrigin", "origins", "written_results"]
+__all__ = ["ModelRun", "ValueOrigin", "origins", "written_results"]

@@ -1,4 +1,4 @@
-"""The study: a trained model with results at once and late, unguarded and guarded; killed, it goes on where it stopped.
+"""The study: trained models with results at once and late, unguarded and guarded; killed, it goes on where it stopped.
 
 Compositions are taken in an order by hash, and each is played under every condition before the next, so that what
 there is at any time is paired. Nothing is tuned on what is played here.
@@ -23,7 +23,7 @@ from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
 from asyncguard_benchmark.learned import splits
 from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, model_folder
-from asyncguard_benchmark.learned.results import written_results
+from asyncguard_benchmark.learned.results import ModelRun, written_results
 from asyncguard_benchmark.learned.store import MODEL, VOCABULARY, WEIGHTS, load_trained
 
 CONDITIONS = (
@@ -51,19 +51,36 @@ _AGENT = "learned"
 
 
 def execute(options: Namespace) -> None:
-    """Play what is missing, and write the results of what there is."""
-    folder = options.model or model_folder()
+    """Play what is missing, model after model, and write the results of what there is."""
+    ends = None if options.minutes is None else time.monotonic() + 60 * options.minutes
+    runs = [_played_run(folder, options, ends) for folder in options.model or [model_folder()]]
+    text = written_results(runs)
+    if options.out is None:
+        sys.stdout.write(text)
+    else:
+        options.out.write_text(text, "utf-8")
+
+
+def _played_run(folder: Path, options: Namespace, ends: float | None) -> ModelRun:
+    """Play what is missing of one model, and return what there is.
+
+    Args:
+        folder: The model.
+        options: Of the command.
+        ends: When to stop, by the monotonic clock in seconds; None: with the last episode.
+    """
     trained = load_trained(folder)
     os.environ[FOLDER_VARIABLE] = str(folder.resolve())
-    path = options.work / f"{digest_of_model(folder)[:12]}.jsonl"
+    digest = digest_of_model(folder)
+    path = options.work / f"{digest[:12]}.jsonl"
     cells = asked(options)
     with Journal(path) as journal:
         missing = [cell for cell in cells if key_of(cell) not in journal.keys]
         weight = sum(3 if cell.condition.arm == SHAM else 1 for cell in missing)
         notice(
-            f"{len(missing)} of {len(cells)} episodes to play, about {weight * _SECONDS / 60:.0f} minutes of one core"
+            f"{folder}: {len(missing)} of {len(cells)} episodes to play, "
+            f"about {weight * _SECONDS / 60:.0f} minutes of one core"
         )
-        ends = None if options.minutes is None else time.monotonic() + 60 * options.minutes
         playing = play_all(missing, options.jobs, keep_messages=False)
         for each in with_progress(playing, len(missing)):
             journal.add(each.episode)
@@ -71,11 +88,7 @@ def execute(options: Namespace) -> None:
                 break
     names = {key_of(cell) for cell in cells}
     episodes = [episode for episode in played(path) if key_of_episode(episode) in names]
-    text = written_results(episodes, trained.record, digest_of_model(folder), len(cells))
-    if options.out is None:
-        sys.stdout.write(text)
-    else:
-        options.out.write_text(text, "utf-8")
+    return ModelRun(episodes=episodes, record=trained.record, digest=digest, asked=len(cells))
 
 
 def asked(options: Namespace) -> list[Cell]:
