@@ -35,6 +35,7 @@ from tests.docs.story import timeline
 
 DOCUMENTS = (
     "README.md",
+    "SECURITY.md",
     "benchmark/README.md",
     "benchmark/HAZARDS.md",
     "docs/architecture.md",
@@ -147,6 +148,17 @@ def outside_families() -> str:
     return _members(
         "asyncguard_benchmark/suites/hazards/outside/cases.py", "Family", "family", "fault"
     )
+
+
+def security_suites() -> str:
+    """Return what each suite shows that attacks the runtime or damages its files."""
+    places = sorted((ROOT / "tests/security").glob("test_*.py"))
+    places += [ROOT / "tests/fuzz/test_wrong_values.py", ROOT / "tests/journal/test_damage.py"]
+    lines = ["| suite | what it shows |", "|---|---|"]
+    for path in places:
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        lines.append(f"| `{path.relative_to(ROOT).as_posix()}` | {said.partition(chr(10))[0]} |")
+    return "\n".join(lines)
 
 
 def facets() -> str:
@@ -331,6 +343,7 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "packages": packages,
     "kill-points": kill_points,
     "outside-families": outside_families,
+    "security-suites": security_suites,
     "facets": facets,
     "limits": limits,
     "tool-fields": tool_fields,
