@@ -27,6 +27,7 @@ from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
 from asyncguard_benchmark.harness.registry import agent_class
 from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.suites.hazards.outside.tally import COLUMNS as OUTSIDE_COLUMNS
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS as MISSION_AGENTS
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
@@ -159,6 +160,26 @@ def security_suites() -> str:
         said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         lines.append(f"| `{path.relative_to(ROOT).as_posix()}` | {said.partition(chr(10))[0]} |")
     return "\n".join(lines)
+
+
+def outside_levels() -> str:
+    """Return what is declared of the tools of that part."""
+    return _members(
+        "asyncguard_benchmark/suites/hazards/outside/cases.py", "Level", "level", "declared"
+    )
+
+
+def outside_settings() -> str:
+    """Return the runtimes that play that part."""
+    return _members(
+        "asyncguard_benchmark/suites/hazards/outside/cases.py", "Setting", "setting", "runtime"
+    )
+
+
+def outside_columns() -> str:
+    """Return what that part counts."""
+    rows = [f"| {name} | {meaning} |" for name, meaning in OUTSIDE_COLUMNS.items()]
+    return "\n".join(["| column | counted |", "|---|---|", *rows])
 
 
 def facets() -> str:
@@ -344,6 +365,9 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "kill-points": kill_points,
     "outside-families": outside_families,
     "security-suites": security_suites,
+    "outside-levels": outside_levels,
+    "outside-settings": outside_settings,
+    "outside-columns": outside_columns,
     "facets": facets,
     "limits": limits,
     "tool-fields": tool_fields,
