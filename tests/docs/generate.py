@@ -6,6 +6,7 @@ hand.
 
 import ast
 import importlib
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
@@ -136,6 +137,20 @@ def packages() -> str:
     for name in order.split():
         said = (importlib.import_module(f"asyncguard.{name}").__doc__ or "").partition("\n")[0]
         lines.append(f"| `{name}/` | {_in_one_line(said.partition(': ')[2] or said)} |")
+    return "\n".join(lines)
+
+
+def libraries() -> str:
+    """Return the libraries that a module does without, and why: a paragraph "Own code, not ..." of its docstring."""
+    lines = ["| own code | library left aside | why |", "|---|---|---|"]
+    for path in sorted(
+        [*ROOT.glob("asyncguard/**/*.py"), *ROOT.glob("benchmark/asyncguard_benchmark/**/*.py")]
+    ):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for paragraph in said.split("\n\n"):
+            if found := re.fullmatch(r"Own code, not ([^:]+): (.+)\.", _in_one_line(paragraph)):
+                home = path.parent if path.name == "__init__.py" else path
+                lines.append(f"| `{home.relative_to(ROOT)}` | {found[1]} | {found[2]} |")
     return "\n".join(lines)
 
 
@@ -362,6 +377,7 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "guard-lines": guard_lines,
     "guard-details": guard_details,
     "packages": packages,
+    "libraries": libraries,
     "kill-points": kill_points,
     "outside-families": outside_families,
     "security-suites": security_suites,
