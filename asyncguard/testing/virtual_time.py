@@ -19,7 +19,8 @@ Rules:
 - Nothing scheduled, nothing outstanding, and still something to wait for is a deadlock:
   `VirtualDeadlockError`.
 
-Own code, not looptime: the test kit is shipped, and would depend on a package with one maintainer.
+Own code, not looptime: the test kit is shipped, and would depend on a package with one
+maintainer.
 """
 
 import asyncio

@@ -5,7 +5,8 @@ means different things in different places (gallon, dollar, pound, calorie) is l
 in symbols (mW and MW, Gb and GB), and stops counting only where the other spelling means nothing
 else.
 
-Own code, not pint: it guesses where a repair must refuse, knows no currencies, and takes 0.3 s to import.
+Own code, not pint: it guesses where a repair must refuse, knows no currencies, and takes 0.3 s to
+import.
 """
 
 import re
