@@ -202,6 +202,23 @@ def facets() -> str:
     return _members("asyncguard_benchmark/harness/names.py", "Facet", "`--by`", "rows: figures")
 
 
+def dependencies() -> str:
+    """Return how later calls of a task depend on earlier ones."""
+    return _members(
+        "asyncguard_benchmark/harness/dependencies.py",
+        "Dependency",
+        "dependency",
+        "of a later call",
+    )
+
+
+def mistakes() -> str:
+    """Return the mistakes of sub-tasks that failed."""
+    return _members(
+        "asyncguard_benchmark/harness/scoring/mistakes.py", "Mistake", "mistake", "found if"
+    )
+
+
 def _members(file: str, enum: str, head: str, meaning: str) -> str:
     """Return the members of an enum of the benchmark with what stands below them."""
     # Read and not imported: the reliability suite is not an installed package.
@@ -385,6 +402,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "outside-settings": outside_settings,
     "outside-columns": outside_columns,
     "facets": facets,
+    "dependencies": dependencies,
+    "mistakes": mistakes,
     "limits": limits,
     "tool-fields": tool_fields,
     "agents": simulated_agents,
