@@ -4,6 +4,7 @@ project = "asyncguard"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.mermaid"]
 html_theme = "furo"
 html_title = "asyncguard"
+html_show_copyright = False
 root_doc = "docs/index"
 # The source folder is the repository, so that links between pages, README and the benchmark's documents lead there.
 include_patterns = [

@@ -7,6 +7,8 @@ that ``pyproject.toml`` allows, and ``tests/test_private_use`` finds such a use 
 
 The statements run on system tables that DBOS documents and migrates. A renamed column makes its
 statement fail, so orders wait and the worker reports that the database is away; none is lost.
+
+Own code, not DBOS's client: its calls change or unpickle what must stay as it is.
 """
 
 from typing import Any

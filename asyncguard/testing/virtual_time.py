@@ -18,6 +18,9 @@ Rules:
   may still differ: that order is Python's, not the loop's.
 - Nothing scheduled, nothing outstanding, and still something to wait for is a deadlock:
   `VirtualDeadlockError`.
+
+Own code, not looptime: the test kit is shipped, and would depend on a package with one
+maintainer.
 """
 
 import asyncio

@@ -6,6 +6,7 @@ hand.
 
 import ast
 import importlib
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
@@ -27,6 +28,7 @@ from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
 from asyncguard_benchmark.harness.registry import agent_class
 from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.suites.hazards.outside.tally import COLUMNS as OUTSIDE_COLUMNS
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS as MISSION_AGENTS
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
@@ -35,6 +37,7 @@ from tests.docs.story import timeline
 
 DOCUMENTS = (
     "README.md",
+    "SECURITY.md",
     "benchmark/README.md",
     "benchmark/HAZARDS.md",
     "docs/architecture.md",
@@ -137,6 +140,20 @@ def packages() -> str:
     return "\n".join(lines)
 
 
+def libraries() -> str:
+    """Return the libraries that a module does without, and why: a paragraph "Own code, not ..." of its docstring."""
+    lines = ["| own code | library left aside | why |", "|---|---|---|"]
+    for path in sorted(
+        [*ROOT.glob("asyncguard/**/*.py"), *ROOT.glob("benchmark/asyncguard_benchmark/**/*.py")]
+    ):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for paragraph in said.split("\n\n"):
+            if found := re.fullmatch(r"Own code, not ([^:]+): (.+)\.", _in_one_line(paragraph)):
+                home = path.parent if path.name == "__init__.py" else path
+                lines.append(f"| `{home.relative_to(ROOT)}` | {found[1]} | {found[2]} |")
+    return "\n".join(lines)
+
+
 def kill_points() -> str:
     """Return the instants at which the reliability suite kills a process."""
     return _members("reliability/cases.py", "Point", "point", "the process dies")
@@ -149,9 +166,57 @@ def outside_families() -> str:
     )
 
 
+def security_suites() -> str:
+    """Return what each suite shows that attacks the runtime or damages its files."""
+    places = sorted((ROOT / "tests/security").glob("test_*.py"))
+    places += [ROOT / "tests/fuzz/test_wrong_values.py", ROOT / "tests/journal/test_damage.py"]
+    lines = ["| suite | what it shows |", "|---|---|"]
+    for path in places:
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        lines.append(f"| `{path.relative_to(ROOT).as_posix()}` | {said.partition(chr(10))[0]} |")
+    return "\n".join(lines)
+
+
+def outside_levels() -> str:
+    """Return what is declared of the tools of that part."""
+    return _members(
+        "asyncguard_benchmark/suites/hazards/outside/cases.py", "Level", "level", "declared"
+    )
+
+
+def outside_settings() -> str:
+    """Return the runtimes that play that part."""
+    return _members(
+        "asyncguard_benchmark/suites/hazards/outside/cases.py", "Setting", "setting", "runtime"
+    )
+
+
+def outside_columns() -> str:
+    """Return what that part counts."""
+    rows = [f"| {name} | {meaning} |" for name, meaning in OUTSIDE_COLUMNS.items()]
+    return "\n".join(["| column | counted |", "|---|---|", *rows])
+
+
 def facets() -> str:
     """Return the tables into which verdicts can be split."""
     return _members("asyncguard_benchmark/harness/names.py", "Facet", "`--by`", "rows: figures")
+
+
+def dependencies() -> str:
+    """Return how later calls of a task depend on earlier ones."""
+    return _members(
+        "asyncguard_benchmark/harness/dependencies.py",
+        "Dependency",
+        "dependency",
+        "of a later call",
+    )
+
+
+def mistakes() -> str:
+    """Return the mistakes of sub-tasks that failed."""
+    return _members(
+        "asyncguard_benchmark/harness/scoring/mistakes.py", "Mistake", "mistake", "found if"
+    )
 
 
 def _members(file: str, enum: str, head: str, meaning: str) -> str:
@@ -329,9 +394,16 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "guard-lines": guard_lines,
     "guard-details": guard_details,
     "packages": packages,
+    "libraries": libraries,
     "kill-points": kill_points,
     "outside-families": outside_families,
+    "security-suites": security_suites,
+    "outside-levels": outside_levels,
+    "outside-settings": outside_settings,
+    "outside-columns": outside_columns,
     "facets": facets,
+    "dependencies": dependencies,
+    "mistakes": mistakes,
     "limits": limits,
     "tool-fields": tool_fields,
     "agents": simulated_agents,

@@ -1,4 +1,4 @@
-"""The code of README and pages is run as it stands there, from top to bottom."""
+"""The code of all documents is run as it stands there, from top to bottom."""
 
 import ast
 import re
@@ -9,11 +9,12 @@ from typing import Any
 import mcp.client.stdio  # noqa: F401  # keeps the stderr of its import, which has to be a file
 import pytest
 
-from tests.docs.markdown import PAGES, Fence, fences, read
+from tests.docs.markdown import Fence, fences, read
+from tests.docs.words import DOCUMENTS
 
 _FILE = re.compile(r"# (\S+\.py)\n")
 _WITH_CODE = [
-    page for page in PAGES if any(each.language == "python" for each in fences(read(page)))
+    page for page in DOCUMENTS if any(each.language == "python" for each in fences(read(page)))
 ]
 
 
@@ -82,7 +83,7 @@ def test_the_first_example_needs_five_lines_of_asyncguard() -> None:
 
 def test_every_fence_has_a_language() -> None:
     """A block without one would neither be run nor compared."""
-    languages = {block.language for page in PAGES for block in fences(read(page))}
+    languages = {block.language for page in DOCUMENTS for block in fences(read(page))}
     assert languages <= {
         "python",
         "text",

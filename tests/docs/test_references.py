@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,23 @@ from asyncguard.cli.view.command import _parser as view_parser
 from asyncguard.cli.worker import _parser as worker_parser
 from asyncguard.runtime import attempt_registry
 from asyncguard_benchmark.commands.options import parser as bench_parser
+from asyncguard_benchmark.suites.bfcl.terms import RELEASES
 from tests.docs.markdown import PAGES, ROOT, code_spans, fences, guides, links, prose, read, rows
+from tests.docs.words import DOCUMENTS, WRITTEN_BY_A_COMMAND
 
-DOCUMENTS = (*PAGES, "CHANGELOG.md", "CONTRIBUTING.md")
 _PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 _DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
 _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
 _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-_NOT_HERE = ("demo-report/", ".asyncguard/effects.db")
+_NOT_HERE = (
+    "demo-report/",
+    ".asyncguard/effects.db",
+    "asyncguard_benchmark/guarded",  # names in Inspect
+    "asyncguard_benchmark/unguarded",
+)
+_FOREIGN_PACKAGES = (".", "langgraph-cli[inmem]", "langchain-mcp-adapters", "mpmath")
+_INSPECT_TASKS = "benchmark/asyncguard_benchmark/suites/asynctool/inspect_tasks.py"
+_INSPECT_SOLVERS = "benchmark/asyncguard_benchmark/harness/inspect_bridge/solvers.py"
 _FOREIGN = {
     "RetryCallState": "tenacity",
     "HumanInTheLoopMiddleware": "langchain.agents.middleware",
@@ -62,7 +72,10 @@ def _commands(document: str) -> list[str]:
     """Commands in code blocks and in the text."""
     text = read(document)
     lines = [
-        line for block in fences(text) if block.language == "sh" for line in block.text.splitlines()
+        line
+        for block in fences(text)
+        if block.language == "sh"
+        for line in block.text.replace("\\\n", " ").splitlines()
     ]
     starts = ("asyncguard ", "make ", "python ", "langgraph ", "pip ")
     return [*lines, *(span for span in code_spans(text) if span.startswith(starts))]
@@ -79,13 +92,28 @@ def _deliver(rest: list[str]) -> None:
     assert deliver_parser().parse_known_intermixed_args(rest)[1] == []
 
 
+def _bench(rest: list[str]) -> None:
+    if not _is_name(bench_parser(), rest):
+        bench_parser().parse_args(rest)
+
+
+def _is_name(parser: argparse.ArgumentParser, words: list[str]) -> bool:
+    """Return True if the words name an action and give it no argument, as where a text speaks of it."""
+    for word in words:
+        choices = _choices(parser)
+        if word not in choices:
+            return False
+        parser = choices[word]
+    return True
+
+
 def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    (choices,) = (
+    found = [
         action.choices
         for action in parser._actions
         if isinstance(action, argparse._SubParsersAction)
-    )
-    return dict(choices)
+    ]
+    return {name: each for choices in found for name, each in choices.items()}
 
 
 _COMMAND_LINES: dict[str, Callable[[list[str]], object]] = {
@@ -94,14 +122,14 @@ _COMMAND_LINES: dict[str, Callable[[list[str]], object]] = {
     "ledger": _ledger,
     "deliver": _deliver,
     "worker": worker_parser().parse_args,
-    "bench": bench_parser().parse_args,
+    "bench": _bench,
 }
 """Each refuses arguments that its command would refuse."""
 
 ALL_COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(document)})
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", [*DOCUMENTS, *WRITTEN_BY_A_COMMAND])
 def test_links_lead_somewhere(document: str) -> None:
     """Every relative link is a file or folder of the project."""
     targets = [target for target in links(read(document)) if not target.startswith("https://")]
@@ -122,13 +150,14 @@ def _has_heading(home: Path, document: str, target: str) -> bool:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_paths_exist(document: str) -> None:
-    """Every path set as code is there, from the root or from the package."""
+    """Every path set as code is there, from the root or from one of the packages."""
     spans = {span for span in code_spans(read(document)) if _PATH.fullmatch(span)} - set(_NOT_HERE)
     assert [span for span in sorted(spans) if not _exists(span)] == []
 
 
 def _exists(path: str) -> bool:
-    return any((folder / path).exists() for folder in (ROOT, ROOT / "asyncguard"))
+    homes = (ROOT, ROOT / "asyncguard", ROOT / "benchmark", ROOT / "benchmark/asyncguard_benchmark")
+    return any((folder / path).exists() for folder in homes)
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
@@ -147,23 +176,42 @@ def test_commands_work_as_written(command: str) -> None:
             assert rest == ["install"] or (rest[0] == "run" and rest[1] in scripts)
         case ["langgraph", "dev"]:
             assert (ROOT / "langgraph.json").exists()
-        case ["pip", "install", *_]:
-            extras = words[2].removeprefix(".").strip("[]").split(",")
-            others = (".", "langgraph-cli[inmem]", "langchain-mcp-adapters")
-            assert words[2] in others or set(extras) <= set(_EXTRAS)
+        case ["pip" | "inspect", *_]:
+            _check_foreign_program(words)
         case ["export", assignment]:
             assert assignment.startswith("ASYNCGUARD_JOURNAL=")
         case _:
             file = _file_of(words)
-            there = (ROOT / file).exists() or file in _WRITTEN_BY_PAGES
-            assert there, f"unknown command: {command!r}"
+            there = any((folder / file).exists() for folder in (ROOT, ROOT / "benchmark"))
+            assert there or file in _WRITTEN_BY_PAGES, f"unknown command: {command!r}"
+
+
+def _check_foreign_program(words: list[str]) -> None:
+    """Check what the arguments of another project's program name of ours."""
+    match words:
+        case ["pip", "install", what]:
+            extras = what.removeprefix("asyncguard").removeprefix(".").strip("[]").split(",")
+            assert what in _FOREIGN_PACKAGES or set(extras) <= set(_EXTRAS)
+        case ["pip", "download", "--no-deps", pinned]:
+            name, _, version = pinned.partition("==")
+            assert name == "bfcl-eval"
+            assert version in RELEASES
+        case ["inspect", "eval", task, *options]:
+            named = {task, *(word for before, word in pairwise(options) if before == "--solver")}
+            inspected = (ROOT / _INSPECT_TASKS).read_text() + (ROOT / _INSPECT_SOLVERS).read_text()
+            ours = re.findall(r"^def (\w+)\(", inspected, re.MULTILINE)
+            assert named <= {f"asyncguard_benchmark/{each}" for each in ours}
+        case _:
+            assert words == ["inspect", "view", "--log-dir", "logs"]
 
 
 def _file_of(words: list[str]) -> str:
     """Return the file that a command line runs or tests."""
     match words:
         case ["python" | ".venv/bin/python", "-m", module, *_]:
-            return f"{module.replace('.', '/')}.py"
+            path = module.replace(".", "/")
+            package = (ROOT / "benchmark" / path).is_dir()
+            return f"{path}/__main__.py" if package else f"{path}.py"
         case ["python" | ".venv/bin/pytest", path, *_] | ["bash", path]:
             return path
         case _:
@@ -187,11 +235,13 @@ def test_options_that_are_named_exist() -> None:
 
 
 def test_every_subcommand_of_the_benchmark_is_named() -> None:
-    """The README lists what `asyncguard bench` can do, and no more."""
-    helped = re.findall(r"^    (\w+)(?: {2,}|$)", bench_parser().format_help(), re.MULTILINE)
-    listed = re.search(r"`asyncguard bench` \(((?:`\w+`, )*`\w+`);", read("docs/performance.md"))
+    """The benchmark's README lists what `asyncguard bench` can do, and no more."""
+    helped = re.findall(r"^    ([\w-]+)(?: {2,}|$)", bench_parser().format_help(), re.MULTILINE)
+    listed = re.search(
+        r"`asyncguard bench` \(((?:`[\w-]+`, )*`[\w-]+`)\)", read("benchmark/README.md")
+    )
     assert listed is not None
-    assert re.findall(r"`(\w+)`", listed[1]) == helped
+    assert re.findall(r"`([\w-]+)`", listed[1]) == helped
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

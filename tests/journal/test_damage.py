@@ -1,4 +1,4 @@
-"""A journal that was damaged or changed by hand: a clear error, and nothing else is lost."""
+"""A journal that was damaged or changed by hand gives a clear error, and nothing else is lost."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Mark and secret of a thread, spelled with invisible characters, on every channel to the model."""
+"""Mark and secret of a thread are recognised if spelled with invisible characters, on every way to the model."""
 
 import itertools
 import json

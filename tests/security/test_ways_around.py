@@ -1,4 +1,4 @@
-"""Ways around the guards that looked open: each is tried against an obedient model or with the secret itself."""
+"""Ways around the guards that looked open are closed, to an obedient model and with the secret itself."""
 
 import json
 from collections.abc import Sequence

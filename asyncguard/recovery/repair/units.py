@@ -4,6 +4,9 @@ A text that is not in the table does not convert. No exchange rates are known, a
 means different things in different places (gallon, dollar, pound, calorie) is left out. Case counts
 in symbols (mW and MW, Gb and GB), and stops counting only where the other spelling means nothing
 else.
+
+Own code, not pint: it guesses where a repair must refuse, knows no currencies, and takes 0.3 s to
+import.
 """
 
 import re

@@ -23,10 +23,15 @@ class Dependency(StrEnum):
     """Reason why a later call of a task stands where it does."""
 
     VALUE = "value"
+    """An argument is read from an earlier result."""
     SELECTED = "selected"
+    """An argument is read from an earlier result, and the query says it, too."""
     STATE = "state"
+    """Moved in front of an earlier call, its result or the final state changes."""
     ORDER = "order"
+    """Moved in front of an earlier call, only that call's result changes."""
     INDEPENDENT = "independent"
+    """It can be moved in front of every earlier call."""
 
 
 def dependencies(task: SubTask) -> tuple[Dependency, ...]:

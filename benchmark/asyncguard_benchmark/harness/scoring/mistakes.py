@@ -15,18 +15,17 @@ class Mistake(StrEnum):
     """Kind of mistake in a sub-task; several may apply. Where one is to count, it is the first, in this order."""
 
     CONFUSION = "confusion"
-    """A call bears the id of another sub-task: the sub-task was given a tool that is not on its API list, or a gold
-    call that it lacks was made under another's id."""
+    """The sub-task was given a tool that is not on its API list, or a gold call that it lacks bears another id."""
     PREMATURE = "premature"
-    """A call was made before a value that it needed was there."""
+    """A call needed a pending value."""
     FORMAT = "format"
-    """A gold call is missing in a run with actions that could not be read, or a call had the wrong names or types."""
+    """A call does not fit its schema, or a gold call is missing in a run with unreadable actions."""
     ARGUMENT = "argument"
-    """A call has the right form and a wrong value."""
+    """A gold call is missing, and there is a spare call of its tool."""
     NEGLECT = "neglect"
-    """A gold call is missing, and nothing was done in its stead."""
+    """A gold call is missing, and there is no spare call of its tool."""
     OTHER = "other"
-    """All gold calls were made, but in the wrong order, too often, or among others that do harm."""
+    """None of these: all gold calls were made, but in the wrong order, too often, or among others that do harm."""
 
 
 def mistakes_of(episode: Episode, judged: Score) -> tuple[Mistake | None, ...]:

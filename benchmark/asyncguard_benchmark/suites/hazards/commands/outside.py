@@ -33,7 +33,7 @@ def execute(options: Namespace) -> int:
         return 1 if found else 0
     out = console()
     title = f"{len(asked)} scenarios, {len(played)} runs"
-    out.print(table(COLUMNS, [tuple(map(str, row.values())) for row in rows], title=title))
+    out.print(table(tuple(COLUMNS), [tuple(map(str, row.values())) for row in rows], title=title))
     if found:
         heads = ("scenario", "setting", "", "what must not be")
         lines = [

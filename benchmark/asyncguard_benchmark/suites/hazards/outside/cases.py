@@ -42,19 +42,26 @@ class Level(Enum):
     """Amount of declarations."""
 
     NOTHING = "nothing"
+    """Nothing is declared."""
     EFFECT = "effect"
     """The effect class, with its key and deadline."""
     FULL = "full"
+    """Everything that the case's tools can declare."""
 
 
 class Setting(Enum):
     """Runtime of the tools: ``create_agent`` or a guarded agent, with ``ToolRetryMiddleware`` or without."""
 
     PLAIN = "plain"
+    """``create_agent``."""
     PLAIN_RETRY = "plain+retry"
+    """``create_agent`` with ``ToolRetryMiddleware``."""
     GRAPH = "graph"
+    """``build_agent``, without the cases of other middleware."""
     MIDDLEWARE = "middleware"
+    """``create_agent`` with ``AsyncGuardMiddleware``."""
     MIDDLEWARE_RETRY = "middleware+retry"
+    """The same with ``ToolRetryMiddleware``."""
 
     @property
     def guarded(self) -> bool:

@@ -32,20 +32,23 @@ class Played:
         return [text for text, is_so in found.items() if is_so]
 
 
-COLUMNS = (
-    "setting",
-    "runs",
-    "ran twice",
-    "silently wrong",
-    "of these excused",
-    "false words",
-    "late",
-    "crashed",
-    "served",
-    "honest",
-    "twins",
-    "false alarms",
-)
+COLUMNS = {
+    "setting": "Runtime of the tools.",
+    "runs": "Scenarios played with their fault.",
+    "ran twice": "Effects beyond the first of each in the log; a key that the tool has seen has no effect.",
+    "silently wrong": "The declared field with a wrong value, without a mark.",
+    "of these excused": "No form and no source was declared, and the value is the tool's own word.",
+    "false words": "An effect that happened is told as failed and not as in doubt (unless it may be repeated), "
+    "or one that did not happen as done.",
+    "late": "A good call waits more than 5 s for another conversation's bad one, or a service is asked again "
+    "before its `Retry-After`.",
+    "crashed": "The run raised an error.",
+    "served": "Right value, and the effect exactly once.",
+    "honest": "Not served, and told so: failed, in doubt, not built, or the tool's own words as they came.",
+    "twins": "The same scenarios without their fault.",
+    "false alarms": "Twins that were not served, or with an error or a mark.",
+}
+"""Columns of the summary, with their meaning."""
 
 
 def figures(played: Sequence[Played], setting: Setting) -> dict[str, Any]:
