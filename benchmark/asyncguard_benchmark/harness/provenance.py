@@ -33,9 +33,10 @@ _TASK = "main"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")
 _ISO_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(\d\d)")
 _NUMERALS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen twenty"
-).split()
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
 _LISTED = 50
 """Values that the JSON lists of each sort of mistake."""
 
