@@ -165,7 +165,7 @@ def test_a_worker_that_ends_is_no_verdict_on_the_agent(tmp_path: Path) -> None:
 
 
 def test_an_entry_whose_truth_fails_is_left_out_by_name(tmp_path: Path) -> None:
-    """An error is no result that a mission could be held against."""
+    """A mission cannot be held against an error."""
     failing = entry(7, {"Look.": [], "At 99.": ["read_ticket(99)"]})
     found = entries(package(tmp_path, [*LACKING[:2], failing]))
     (told,) = map(str, found.left_out())

@@ -56,7 +56,7 @@ def document_of(value: Mapping[str, Any], where: str) -> Document:
         parameters.get("properties"), dict, f"{where}.parameters.properties", "an object"
     )
     required = expect(parameters.get("required"), list, f"{where}.parameters.required", "a list")
-    names = [*properties]  # what is no text may be no key, and can be compared all the same
+    names = [*properties]  # compared, because not every JSON value can be looked up
     unknown = [each for each in required if each not in names]
     if unknown:
         raise DataError(f"{where}.parameters.required", f"{name[:60]} has no {unknown!s:.200}")

@@ -215,7 +215,7 @@ def _entry(
 
 def _classes(value: Any, where: str) -> tuple[str, ...]:
     names = expect(value, list, where, "a list of classes")
-    known = [*CLASSES]  # what is no text may be no key, and can be compared all the same
+    known = [*CLASSES]  # compared, because not every JSON value can be looked up
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise DataError(where, f"unknown classes {unknown!s:.200}; known are {', '.join(CLASSES)}")
