@@ -142,6 +142,11 @@ def test_references_are_found_at_any_depth(tmp_path: Path) -> None:
             "NESTFUL v1 has specifications only and cannot be exec",
         ),
         (
+            row(tools=[TOOL | {"parameters": {"properties": {"a": {}}, "required": [["a"]]}}]),
+            r"parameters.required: expected names of properties, found \"\[\['a'\]\]\"",
+        ),
+        (row(output="[\ud800"), r"\(small\).output: expected a list or the JSON text of one"),
+        (
             row(tools=[TOOL, TOOL | {"name": "treble"}], output=[call("treble", number=1)]),
             "the gold calls 'treble', for which .*functions has no function",
         ),
@@ -169,6 +174,27 @@ def test_a_name_that_its_file_does_not_define_is_a_problem_of_the_row(
     (problem,) = told(capsys, *words, "--check")[1]["problems"]
     assert "(small).output: the gold calls 'double'" in problem
     assert "double.py: does not define 'double'" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("a\0b", "cannot be the name of a file"),
+        ("\ud800", "cannot be the name of a file"),
+        ("../data.jsonl", "is not a file of"),
+        ("gone.py", "cannot be read"),
+        ("", "is not a file of"),
+    ],
+)
+def test_a_file_that_cannot_be_is_a_problem_of_the_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, complaint: str
+) -> None:
+    """Whatever the map says, nothing outside the folder is read."""
+    words = written(tmp_path, row())
+    (tmp_path / "functions" / "func_file_map.json").write_text(json.dumps({"double": name}))
+    (problem,) = told(capsys, *words, "--check")[1]["problems"]
+    assert "(small).output: the gold calls 'double'" in problem
+    assert complaint in problem
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,15 @@ def test_a_worker_that_ends_is_no_verdict_on_the_agent(tmp_path: Path) -> None:
     assert [row.key.dialogue for row in read_played(out)] == ["multi_turn_base_2"]
 
 
+def test_an_entry_whose_truth_fails_is_left_out_by_name(tmp_path: Path) -> None:
+    """A mission cannot be held against an error."""
+    failing = entry(7, {"Look.": [], "At 99.": ["read_ticket(99)"]})
+    found = entries(package(tmp_path, [*LACKING[:2], failing]))
+    (told,) = map(str, found.left_out())
+    assert told.startswith("multi_turn_miss_param_7: its ground truth fails: Error")
+    assert "multi_turn_miss_param_0" in found.stands()
+
+
 def test_foreign_code_runs_only_when_it_is_allowed(tmp_path: Path, capsys: Any) -> None:
     """Without the option nothing is unpacked or written, and the message names it."""
     command = ["adapt", "bfcl-missions", str(package(tmp_path)), "--agents", "oracle"]

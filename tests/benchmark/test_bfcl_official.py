@@ -24,6 +24,9 @@ from asyncguard_benchmark.suites.bfcl.reading import Source, read_source
 from asyncguard_benchmark.suites.bfcl.replay import dynamic_figures
 from asyncguard_benchmark.suites.bfcl.terms import RELEASES, STATELESS
 from asyncguard_benchmark.suites.bfcl.worlds import pairs, replayed, worker, world_of
+from asyncguard_benchmark.suites.bfcl_missions.shelf import Entries
+from asyncguard_benchmark.suites.bfcl_missions.variants import Variant
+from asyncguard_benchmark.suites.missions.terms import Letter
 
 pytestmark = pytest.mark.slow
 _OFFICIAL = Path(__file__).with_name("bfcl_official.py")
@@ -236,3 +239,21 @@ def _changed(value: Any, chance: random.Random) -> Any:
             return chance.choice([[*value, *value], value[1:], None])
         case _:
             return {"other": value}
+
+
+def test_both_releases_have_the_turns_that_lack_a_value(path: Path) -> None:
+    """198 of 200 entries have exactly one; the two others are left out by name, and no truth fails."""
+    code = read_package(path).code_digest
+    found = Entries(path=path, code=code, variants=(Variant.MISS_PARAM, Variant.BASE))
+    letters = Counter(
+        letter
+        for each in found.stands().values()
+        if each.variant is Variant.MISS_PARAM
+        for letter in each.dialogue.pattern
+    )
+    assert letters[Letter.CLARIFY] == 198
+    assert sorted(each.where for each in found.left_out()) == [
+        "multi_turn_miss_param_167",
+        "multi_turn_miss_param_180",
+    ]
+    assert not found.problems()

@@ -400,6 +400,17 @@ def test_counts_have_one_form(tmp_path: Path, counts: str) -> None:
         main(["adapt", "bfcl", str(wheel(tmp_path)), "--compose", counts])
 
 
+@pytest.mark.parametrize("arms", ["everything", "", "all,grounding+foo"])
+def test_arms_are_checked_with_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arms: str
+) -> None:
+    """The message says where the arms are listed."""
+    for start in (["bfcl", str(wheel(tmp_path))], ["nestful", "x", "--functions", "y"]):
+        with pytest.raises(SystemExit):
+            main(["adapt", *start, "--compose", "C2=1", "--arms", arms])
+        assert "see `bench list arms`" in capsys.readouterr().err
+
+
 def test_an_eager_agent_guesses_a_derived_value(tmp_path: Path) -> None:
     """A value that would have to be worked out of a pending result is invented, and the run goes on."""
     said = {"What is ABC worth? Order QQ at 10 more.": ["price('ABC')", "order('QQ', 22.5)"]}

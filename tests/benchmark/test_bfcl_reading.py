@@ -10,7 +10,7 @@ from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.suites.bfcl.package import BrokenPackageError, read_package
 from asyncguard_benchmark.suites.bfcl.projections import TaskKind, cuts_of
 from asyncguard_benchmark.suites.bfcl.reading import Source, read_source
-from tests.benchmark.builders_bfcl import ENTRIES, QUESTIONS, TRUTHS, entry, files, wheel
+from tests.benchmark.builders_bfcl import DOCUMENTS, ENTRIES, QUESTIONS, TRUTHS, entry, files, wheel
 
 
 def _read(place: Path, **changed: str) -> Source:
@@ -77,6 +77,8 @@ def test_entries_of_one_class_are_whole_and_others_are_projected(tmp_path: Path)
         "forget(id=1)",
         "read_ticket(id=float('nan'))",
         "read_ticket(id=1e999)",
+        f"{'read' * 2000}()",
+        f"read_ticket({'id' * 2000}=1)",
     ],
 )
 def test_what_is_not_one_literal_call_is_refused(tmp_path: Path, call: str) -> None:
@@ -85,6 +87,7 @@ def test_what_is_not_one_literal_call_is_refused(tmp_path: Path, call: str) -> N
     assert len(source.entries) == len(ENTRIES)
     (problem,) = source.problems
     assert problem.where == f"{TRUTHS}, line 4 (multi_turn_base_9).ground_truth[0]"
+    assert len(str(problem)) < 500
 
 
 def test_each_kind_of_broken_entry_is_named(tmp_path: Path) -> None:
@@ -104,6 +107,48 @@ def test_each_kind_of_broken_entry_is_named(tmp_path: Path) -> None:
         f"{TRUTHS}, line 3 (multi_turn_base_2)",
     ]
     assert [each.id for each in source.entries] == ["multi_turn_base_0"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"involved_classes": [{"a": 1}, "TicketAPI"]}, ".involved_classes: unknown classes"),
+        ({"initial_config": {"x" * 5000: {}}}, ".initial_config: unknown classes"),
+        ({"question": "y" * 10_000_000}, ".question: a text of 10,000,000 characters"),
+        ({"path": json.loads("[" * 150 + "]" * 150)}, ".path: nested more than 100 levels"),
+    ],
+)
+def test_fields_of_a_question_may_be_anything(
+    tmp_path: Path, changed: dict[str, object], complaint: str
+) -> None:
+    """What is too long, too deep or of another type is named, in few words; the other entries are read."""
+    lines = files()[QUESTIONS].splitlines()
+    lines[0] = json.dumps(json.loads(lines[0]) | changed)
+    source = _read(tmp_path, **{QUESTIONS: "\n".join(lines)})
+    (problem,) = map(str, source.problems)
+    assert problem.startswith(f"{QUESTIONS}, line 1 (multi_turn_base_0){complaint}")
+    assert len(problem) < 500
+    assert len(source.entries) == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"required": [["id"]]}, ".parameters.required: read_ticket has no"),
+        ({"properties": {"id": {"type": ["x"]}}}, ".parameters.properties.id.type: ['x'] is none"),
+        ({"properties": {"id": {"type": "z" * 9000}}}, ".parameters.properties.id.type: 'zzz"),
+    ],
+)
+def test_fields_of_a_document_may_be_anything(
+    tmp_path: Path, parameters: dict[str, object], complaint: str
+) -> None:
+    """The tool is left out by file, line and place."""
+    name = "data/multi_turn_func_doc/ticket_api.json"
+    sound = DOCUMENTS["ticket_api"][1]
+    document = sound | {"parameters": sound["parameters"] | parameters}
+    (problem,) = map(str, _read(tmp_path, **{name: json.dumps(document)}).problems)
+    assert problem.startswith(f"{name}, line 1{complaint}")
+    assert len(problem) < 500
 
 
 def test_turns_of_question_and_truth_are_as_many(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Replay of BFCL's ground truth, on classes of our own: new instances, own defaults, results at issue, the sandbox."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def test_the_replay_gives_every_figure(source: Source, sandbox: Sandbox) -> None
     assert found == {
         "entries replayed": 3,
         "entries with an error": 0,
+        "which these are": "none",
         "entries whose own truth the verdict accepts": 3,
         "single tasks as in the full replay": 4,
     }
@@ -69,6 +71,47 @@ def test_a_call_that_raises_is_an_error_of_its_entry(tmp_path: Path) -> None:
     with worker(source.package.unpacked()) as sandbox:
         found = dynamic_figures(source, sandbox)
     assert (found["entries with an error"], found["single tasks as in the full replay"]) == (1, 4)
+    assert found["which these are"] == wrong[0]["id"]
+
+
+@pytest.mark.parametrize("fault", ["raise KeyError('boom')", "raise SystemExit(3)", "[]['x']"])
+def test_a_scenario_that_cannot_be_loaded_is_an_error_of_its_entry(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    """The replay names it and does not end; its tasks are left out with the reason, and others are made."""
+    load = 'self.count = scenario.get("count", 7)'
+    code = CODE["ticket_api"]
+    assert code.count(load) == 1
+    bad = f"scenario.get('count') != 20 or exec({fault!r})\n        {load}"
+    changed = files(changed={f"{EXECUTORS}/ticket_api.py": code.replace(load, bad)})
+    path = str(wheel(tmp_path, changed, version="2027.1.1"))
+    command = ["adapt", "bfcl", path, "--any-version", "--run-foreign-code"]
+    assert main([*command, "--replay", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["figures"]
+    assert (found["entries replayed"], found["which these are"]) == (3, "multi_turn_base_1")
+    assert main([*command, "--provenance"]) == 0
+    told = capsys.readouterr().err
+    assert "2027_1_1-bfcl-1-TP-p is left out: its ground truth fails: Error" in told
+    assert "the class cannot be set up" in told
+
+
+def test_a_module_that_is_not_installed_is_told_by_each_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No entry can help it, and the message says what to install."""
+    code = f"import mpmath_of_nowhere\n{CODE['ticket_api']}"
+    changed = files(changed={f"{EXECUTORS}/ticket_api.py": code})
+    for name, content in [*changed.items()]:
+        changed[name.replace("_base", "_miss_param")] = content
+    path = str(wheel(tmp_path, changed))
+    allowed = [path, "--run-foreign-code"]
+    for command in (
+        ["bfcl", *allowed, "--replay"],
+        ["bfcl", *allowed, "--provenance"],
+        ["bfcl-missions", *allowed, "--agents", "oracle", "--out", str(tmp_path / "runs.jsonl")],
+    ):
+        assert main(["adapt", *command]) == 1
+        assert "a class of the package cannot be imported: No module" in capsys.readouterr().err
 
 
 def test_mutable_defaults_do_not_leak(sandbox: Sandbox) -> None:

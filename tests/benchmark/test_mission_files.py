@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +15,7 @@ from asyncguard_benchmark.suites.missions.scorers.summary import summary
 from asyncguard_benchmark.suites.missions.scorers.verdict import judge
 from asyncguard_benchmark.suites.missions.terms import Letter, Relation
 from tests.benchmark.builders_missions import graph, result_row, row, said, saved
+from tests.benchmark.junk import spoilt
 
 Row = dict[str, Any]
 
@@ -281,49 +281,14 @@ def test_a_bad_line_is_named_and_the_rest_is_scored_only_if_asked(
     assert not Path("executed").exists()
 
 
-JUNK: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    1e308,
-    "",
-    "x",
-    [],
-    [[]],
-    {},
-    {"a": [None]},
-    ["x", 1],
-    "\ud800",
-    10**30,
-)
-
-
-def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every place in a JSON value, as container and key."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    found = []
-    for key, item in items:
-        found.append((value, key))
-        if isinstance(item, dict | list):
-            found += places(item)
-    return found
-
-
 def compare_with_junk(path: Path, seeds: range) -> tuple[int, int]:
     """Read and judge rows with junk at random places; return rows that are scored and rows that are refused."""
     made = []
     for seed in seeds:
         random = Random(seed)
         prompt = [{"role": "user", "content": "At 12."}]
-        # A copy: rows share the schemas of their tools.
-        changed = json.loads(json.dumps(row(random.randrange(10), id=f"e{seed}", messages=prompt)))
-        for _ in range(random.randint(1, 2)):
-            container, key = random.choice(places(changed))
-            if random.random() < 0.2 and isinstance(container, dict):
-                del container[key]
-            else:
-                container[key] = deepcopy(random.choice(JUNK))
-        made.append(json.dumps(changed))
+        sound = row(random.randrange(10), id=f"e{seed}", messages=prompt)
+        made.append(json.dumps(spoilt(random, sound)))
     path.write_text("\n".join(made), encoding="utf-8")
     reading = read_results(path)
     verdicts = [judge(each) for each in reading.found]

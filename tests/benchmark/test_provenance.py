@@ -107,10 +107,20 @@ def test_an_invented_value_has_the_look_and_type_of_the_right_one(value: Any) ->
         ("art", "party", False),
         (12, "room 512", False),
         (5, "5 km", True),
+        (9.0, "9 kWh", True),
+        (9, "9.00 euros", True),
+        (9.5, "9.50 euros", True),
+        (9.5, "9.55 euros", False),
+        (10, "ten days", True),
+        (10, "often", False),
+        (-2, "two", False),
+        ("2026-03-31", "by 31 March", True),
+        ("2026-03-31", "on March 31st", True),
+        ("2026-03-31", "on 31 May", False),
     ],
 )
 def test_a_value_stands_between_the_edges_of_words(value: Any, text: str, told: bool) -> None:
-    """The check of invented values is the measurement's own, not the guard's."""
+    """The check of invented values is the measurement's own, not the guard's; numbers and days have several forms."""
     assert stands(value, [text]) is told
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asyncguard_benchmark.commands.arguments import (
+    add_jobs,
     add_names,
     add_out,
     number,
@@ -13,9 +14,11 @@ from asyncguard_benchmark.commands.arguments import (
     rates,
     words,
 )
-from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.harness.arms import ALL, NONE, arm_of
 from asyncguard_benchmark.harness.names import PLAYER_NAMES
-from asyncguard_benchmark.harness.scenario import Contract, Regime, Suite, Surface
+from asyncguard_benchmark.harness.scenario import Contract, Kind, Regime, Suite, Surface
 from asyncguard_benchmark.harness.suites import registry
 
 SURFACE_NAMES = tuple(each.value for each in Surface)
@@ -200,6 +203,50 @@ def add_ids(made: Any, default: tuple[str, ...] | None = None) -> None:
 def add_episodes_file(made: Any, default: str) -> None:
     """Add the file of episodes, which a run goes on with if it is there."""
     add_out(made, default, "appended to")
+
+
+def compositions(text: str) -> dict[Kind, int]:
+    """Return how many compositions of each kind are to be drawn; the type of `--compose`."""
+    known = [each.value for each in Kind if each.size > 1]
+    found: dict[Kind, int] = {}
+    for word in words(text) or ("",):
+        name, _, count = word.partition("=")
+        if name not in known or not count.isdecimal() or not int(count) or Kind(name) in found:
+            raise argparse.ArgumentTypeError(
+                f"{word!r}: expected KIND=NUMBER, each kind once, of {', '.join(known)}, as in S2=60"
+            )
+        found[Kind(name)] = int(count)
+    return found
+
+
+def add_foreign_playing(made: Any, file: str) -> None:
+    """Add everything about playing compositions of foreign tasks but how many there are."""
+    made.add_argument(
+        "--seed", type=number, default=0, metavar="N", help="seed of the compositions, 0"
+    )
+    add_agents(made, "simulated: ")
+    add_players(made)
+    add_arms(made, _arms)
+    add_regimes(made, "fixed1")
+    add_surfaces(made)
+    add_seeds(made)
+    add_agent_settings(made)
+    add_no_messages(made)
+    add_jobs(made)
+    add_episodes_file(made, file)
+    add_model_arguments(made)
+    # The tasks' code lies on this machine, and other workers were not told that it may run.
+    made.set_defaults(workers=None, database_url=None)
+
+
+def _arms(text: str) -> tuple[str, ...]:
+    found = words(text)
+    try:
+        for each in found or (text,):
+            arm_of(each)
+    except UnknownNameError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from problem
+    return found
 
 
 def add_findings_folder(made: Any, default: str) -> None:

@@ -8,6 +8,7 @@ see it. The guard judges each call as it does in a run, by what had been told by
 
 import json
 import re
+from calendar import month_name
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,12 @@ _DRAWS = 20
 """Draws of an invented value before a place is left out: each was told by chance."""
 _TASK = "main"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")
+_ISO_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(\d\d)")
+_NUMERALS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
 _LISTED = 50
 """Values that the JSON lists of each sort of mistake."""
 
@@ -219,8 +226,32 @@ def _refused(telling: Telling, spec: ToolSpec, arguments: Mapping[str, Any]) -> 
 
 
 def stands(value: Any, texts: Iterable[str]) -> bool:
-    """Return True if a value stands in a text as it is written, in whatever case, not within a longer word."""
-    form = str(value).casefold()
+    """Return True if a value stands in a text, in whatever case, not within a longer word.
+
+    A number also stands there with other decimals or in letters, and a day with the name of its month. What is told for
+    something else is told, too: such a value is not invented but stale.
+    """
+    told = [*texts]
+    return any(_stands(form, told) for form in _forms(value))
+
+
+def _forms(value: Any) -> Iterator[str]:
+    yield str(value)
+    if isinstance(value, int | float):
+        if value == int(value):
+            yield from (f"{value:.0f}", f"{value:.1f}", f"{value:.2f}")
+            yield from _NUMERALS[int(value) : int(value) + 1] if value > 0 else ()
+        else:
+            yield from (f"{value:.1f}", f"{value:.2f}")[float(f"{value:.1f}") != value :]
+    elif found := _ISO_DAY.fullmatch(value):
+        day, month = int(found[2]), month_name[int(found[1])]
+        for name in (month, month[:3]):
+            for count in (f"{day}", f"{day}st", f"{day}nd", f"{day}rd", f"{day}th", f"{day}."):
+                yield from (f"{count} {name}", f"{name} {count}", f"{count} of {name}")
+
+
+def _stands(value: str, texts: Iterable[str]) -> bool:
+    form = value.casefold()
     for text in texts:
         folded = text.casefold()
         place = folded.find(form)

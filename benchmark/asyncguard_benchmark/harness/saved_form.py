@@ -100,6 +100,7 @@ def json_value(text: str | bytes) -> Any:
     """
     try:
         return from_json(text)
-    except ValueError:
-        # An agent may write half a character, or nest deeply: the fast reader takes neither, and both are JSON.
+    except (ValueError, TypeError):
+        # An agent may write half a character, or nest deeply: the fast reader takes neither, and both are JSON. To it a
+        # text with half a character is none (TypeError).
         return json.loads(text)

@@ -47,7 +47,7 @@ def parse_call(text: Any, owners: Mapping[str, tuple[str, Method]], where: str) 
         )
     if node.func.id not in owners:
         raise DataError(
-            where, f"{text[:60]!r} calls {node.func.id!r}, which no class of the entry has"
+            where, f"{text[:60]!r} calls {node.func.id[:60]!r}, which no class of the entry has"
         )
     class_name, method = owners[node.func.id]
     if len(node.args) > len(method.parameters):
@@ -59,10 +59,10 @@ def parse_call(text: Any, owners: Mapping[str, tuple[str, Method]], where: str) 
     ]
     for name, value in given:
         if name in arguments:
-            raise DataError(where, f"{text[:60]!r} gives {name!r} twice")
+            raise DataError(where, f"{text[:60]!r} gives {name[:60]!r} twice")
         if name not in method.parameters:
             raise DataError(
-                where, f"{text[:60]!r} gives {name!r}, which {method.name} does not take"
+                where, f"{text[:60]!r} gives {name[:60]!r}, which {method.name} does not take"
             )
         arguments[name] = _literal(value, text, where)
     lacking = [

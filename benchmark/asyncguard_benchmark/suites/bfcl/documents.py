@@ -44,29 +44,29 @@ class Document:
         }
 
 
-def document_of(value: Any, where: str) -> Document:
+def document_of(value: Mapping[str, Any], where: str) -> Document:
     """Read the document of a tool.
 
     Raises:
         DataError: it breaks the format.
     """
-    expect(value, dict, where, "an object")
     name = expect(value.get("name"), str, f"{where}.name", "a text")
     parameters = expect(value.get("parameters"), dict, f"{where}.parameters", "an object")
     properties = expect(
         parameters.get("properties"), dict, f"{where}.parameters.properties", "an object"
     )
     required = expect(parameters.get("required"), list, f"{where}.parameters.required", "a list")
-    unknown = [each for each in required if each not in properties]
+    names = [*properties]  # compared, because not every JSON value can be looked up
+    unknown = [each for each in required if each not in names]
     if unknown:
-        raise DataError(f"{where}.parameters.required", f"{name} has no {unknown}")
+        raise DataError(f"{where}.parameters.required", f"{name[:60]} has no {unknown!s:.200}")
     return Document(
         name=name,
         description=expect(value.get("description"), str, f"{where}.description", "a text"),
         parameters={
             "type": "object",
             "properties": {
-                each: _schema(schema, f"{where}.parameters.properties.{each}")
+                each: _schema(schema, f"{where}.parameters.properties.{each[:60]}")
                 for each, schema in properties.items()
             },
             "required": required,
@@ -79,15 +79,15 @@ def document_of(value: Any, where: str) -> Document:
 def _schema(value: Any, where: str) -> dict[str, Any]:
     expect(value, dict, where, "an object")
     kind = value.get("type")
-    if kind not in _TYPES:
-        raise DataError(f"{where}.type", f"{kind!r} is none of {', '.join(_TYPES)}")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise DataError(f"{where}.type", f"{kind!r:.60} is none of {', '.join(_TYPES)}")
     schema: dict[str, Any] = {"type": _TYPES[kind]}
     schema |= {name: value[name] for name in _KEPT if name in value}
     if "items" in value:
         schema["items"] = _schema(value["items"], f"{where}.items")
     if isinstance(value.get("properties"), dict):
         schema["properties"] = {
-            name: _schema(each, f"{where}.properties.{name}")
+            name: _schema(each, f"{where}.properties.{name[:60]}")
             for name, each in value["properties"].items()
         }
     return schema

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 _FOLDER = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
-_SET_UP = "_load_scenario"
+_LOAD = "_load_scenario"
 """The method by which upstream, too, sets up an instance."""
 _PRISTINE: dict[FunctionType, tuple[Any, ...]] = {}
 """Defaults of methods as the source has them, where one is mutable: some methods change theirs."""
@@ -75,7 +75,23 @@ def judge(world: World, truth: list[Call], made: list[Call]) -> dict[str, Any]:
     }
 
 
+class _Unmade:
+    """An instance that could not be set up: each of its calls says why."""
+
+    def __init__(self, problem: BaseException) -> None:
+        self.reason = f"{type(problem).__name__}: {problem}"
+
+
 def _made(world: World) -> Any:
+    try:
+        return _set_up(world)
+    except ImportError:  # something has to be installed, and no entry can help it
+        raise
+    except BaseException as problem:  # noqa: BLE001 - a class that ends its process cannot be set up, no more
+        return _Unmade(problem)
+
+
+def _set_up(world: World) -> Any:
     module = importlib.import_module(f"{_FOLDER}.{world['module']}")
     kind = getattr(module, world["class"])
     for function in vars(kind).values():
@@ -84,7 +100,7 @@ def _made(world: World) -> Any:
     instance = kind()
     if world["scenario"] is not None:
         scenario = deepcopy(world["scenario"])
-        getattr(instance, _SET_UP)(scenario, long_context=False)
+        getattr(instance, _LOAD)(scenario, long_context=False)
     for tool, arguments in world["setup"]:
         _called(instance, tool, arguments)
     return instance
@@ -97,6 +113,8 @@ def _mutable(defaults: tuple[Any, ...] | None) -> bool:
 def _called(instance: Any, tool: str, arguments: dict[str, Any]) -> str:
     for function, defaults in _PRISTINE.items():
         function.__defaults__ = deepcopy(defaults)
+    if isinstance(instance, _Unmade):
+        return f"Error during execution: the class cannot be set up: {instance.reason}"
     method = None if tool.startswith("_") else getattr(type(instance), tool, None)
     if not isinstance(method, FunctionType):
         return f"Error during execution: name {tool!r} is not defined"

@@ -11,6 +11,7 @@ from typing import Any
 
 from asyncguard_benchmark.harness.sandbox import Sandbox
 from asyncguard_benchmark.harness.scoring.checks import contained
+from asyncguard_benchmark.suites.bfcl.worlds import answered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +68,10 @@ def judge(
 
     Raises:
         SandboxError: the worker ended, or was ended for its time or memory.
+        BrokenPackageError: a class of the package cannot be imported.
     """
-    found = sandbox.call("judge", {"world": dict(world), "truth": list(truth), "made": list(made)})
+    asked = {"world": dict(world), "truth": list(truth), "made": list(made)}
+    found = answered(sandbox, "judge", asked)
     return Judgement(
         truth=tuple(found["truth"]),
         made=tuple(found["made"]),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.json_lines import check_size
 from asyncguard_benchmark.harness.saved_form import json_value
 from asyncguard_benchmark.suites.bfcl.calls import TruthCall, parse_call
 from asyncguard_benchmark.suites.bfcl.documents import Document, document_of
@@ -133,7 +134,9 @@ def _documents(package: Package, name: str, problems: list[DataError]) -> dict[s
         if not line.strip():
             continue
         try:
-            document = document_of(_object(line, where), where)
+            value = expect(_object(line, where), dict, where, "an object")
+            check_size(value, where)
+            document = document_of(value, where)
             if document.name in found:
                 raise DataError(where, f"a line before it documents {document.name}, too")
             found[document.name] = document
@@ -165,11 +168,13 @@ def _entry(
     truth: Mapping[str, Any],
     methods: Mapping[str, Mapping[str, Method]],
 ) -> Entry:
+    check_size(dict(value), where)
+    check_size(dict(truth), truth_where)
     involved = _classes(value.get("involved_classes"), f"{where}.involved_classes")
     scenarios = expect(value.get("initial_config"), dict, f"{where}.initial_config", "an object")
     unknown = [name for name in scenarios if name not in CLASSES]
     if unknown:
-        raise DataError(f"{where}.initial_config", f"unknown classes {unknown}")
+        raise DataError(f"{where}.initial_config", f"unknown classes {unknown!s:.200}")
     owners = {tool: (name, method) for name in involved for tool, method in methods[name].items()}
     requests = [
         _request(turn, f"{where}.question[{number}]")
@@ -210,9 +215,10 @@ def _entry(
 
 def _classes(value: Any, where: str) -> tuple[str, ...]:
     names = expect(value, list, where, "a list of classes")
-    unknown = [name for name in names if name not in CLASSES]
+    known = [*CLASSES]  # compared, because not every JSON value can be looked up
+    unknown = [name for name in names if name not in known]
     if unknown or not names:
-        raise DataError(where, f"unknown classes {unknown}; known are {', '.join(CLASSES)}")
+        raise DataError(where, f"unknown classes {unknown!s:.200}; known are {', '.join(CLASSES)}")
     return tuple(dict.fromkeys(names))
 
 

@@ -25,17 +25,19 @@ def dynamic_figures(source: Source, sandbox: Sandbox) -> dict[str, Any]:
     """
     found = [replayed(sandbox, entry) for entry in source.entries]
     results = [list(each["results"]) for each in found]
-    single = cuts_of(source.entries, (TaskKind.ENTRY, TaskKind.PROJECTION))
     by_entry = {entry.id: texts for entry, texts in zip(source.entries, results, strict=True)}
+    failing = [
+        name for name, texts in by_entry.items() if any(text.startswith(ERROR) for text in texts)
+    ]
+    single = cuts_of(source.entries, (TaskKind.ENTRY, TaskKind.PROJECTION))
     accepted = sum(
         not each["differing"] and _own_truth(sandbox, cuts)
         for each, cuts in zip(found, _of_entries(source), strict=True)
     )
     return {
         "entries replayed": len(results),
-        "entries with an error": sum(
-            any(text.startswith(ERROR) for text in each) for each in results
-        ),
+        "entries with an error": len(failing),
+        "which these are": ", ".join(failing) or "none",
         "entries whose own truth the verdict accepts": accepted,
         "single tasks as in the full replay": sum(
             _as_in_full(sandbox, cut, by_entry[cut.entry.id]) for cut in single

@@ -9,7 +9,6 @@ from asyncguard_benchmark.harness.sandbox import Sandbox
 from asyncguard_benchmark.harness.scenario import GoldCall, Narration, Origin, SubTask
 from asyncguard_benchmark.services.service import serialise
 from asyncguard_benchmark.suites.bfcl.judgement import judge
-from asyncguard_benchmark.suites.bfcl.package import BrokenPackageError
 from asyncguard_benchmark.suites.bfcl.projections import Cut, TaskKind, cuts_of
 from asyncguard_benchmark.suites.bfcl.reading import Source
 from asyncguard_benchmark.suites.bfcl.shown import ERROR, shown
@@ -47,7 +46,7 @@ def build_tasks(source: Source, kinds: Iterable[TaskKind], sandbox: Sandbox) -> 
     code = source.package.code_digest
     for cut in cuts_of(source.entries, kinds):
         world = world_of(cut.entry, cut.class_name, cut.setup)
-        texts = _truth(sandbox, world, cut)
+        texts = judge(sandbox, world, pairs(cut.calls), []).truth
         name = f"{label_of(source.package.version)}-{cut.id}"
         failed = next((text for text in texts if text.startswith(ERROR)), None)
         if failed is not None:
@@ -67,15 +66,6 @@ def build_tasks(source: Source, kinds: Iterable[TaskKind], sandbox: Sandbox) -> 
         }
         tasks.append(_task(name, cut, gold, state, source.package.version, texts))
     return Built(tasks=tuple(tasks), places=places, left_out=left_out)
-
-
-def _truth(sandbox: Sandbox, world: Mapping[str, Any], cut: Cut) -> Sequence[str]:
-    try:
-        return judge(sandbox, world, pairs(cut.calls), []).truth
-    except ImportError as problem:
-        raise BrokenPackageError(
-            f"a class of the package cannot be imported: {problem}; MathAPI needs mpmath: `pip install mpmath`"
-        ) from problem
 
 
 def label_of(version: str) -> str:

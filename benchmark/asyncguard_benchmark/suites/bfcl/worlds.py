@@ -6,6 +6,7 @@ from typing import Any
 
 from asyncguard_benchmark.harness.sandbox import Load, Sandbox, SandboxLimits
 from asyncguard_benchmark.suites.bfcl.calls import TruthCall
+from asyncguard_benchmark.suites.bfcl.package import BrokenPackageError
 from asyncguard_benchmark.suites.bfcl.reading import Entry
 from asyncguard_benchmark.suites.bfcl.terms import CLASSES, STATELESS
 
@@ -42,9 +43,24 @@ def pairs(calls: Sequence[Any]) -> list[list[Any]]:
     return [[call.tool, dict(call.arguments)] for call in calls]
 
 
+def answered(sandbox: Sandbox, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer of a function of `instances`.
+
+    Raises:
+        SandboxError: the worker ended, or was ended for its time or memory.
+        BrokenPackageError: a class of the package cannot be imported.
+    """
+    try:
+        found: Mapping[str, Any] = sandbox.call(name, arguments)
+    except ImportError as problem:
+        raise BrokenPackageError(
+            f"a class of the package cannot be imported: {problem}; MathAPI needs mpmath: `pip install mpmath`"
+        ) from problem
+    return found
+
+
 def replayed(sandbox: Sandbox, entry: Entry) -> Mapping[str, Any]:
     """Run the ground truth of an entry; see `instances.replay`."""
     worlds = {name: world_of(entry, name) for name in entry.involved}
     calls = [[call.class_name, call.tool, dict(call.arguments)] for call in entry.calls]
-    found: Mapping[str, Any] = sandbox.call("replay", {"worlds": worlds, "calls": calls})
-    return found
+    return answered(sandbox, "replay", {"worlds": worlds, "calls": calls})

@@ -90,6 +90,10 @@ def _read(entries: Entries) -> _Reading:
                     continue
                 # In the order of the truth, which an entry without its empty turn keeps.
                 results = replayed(sandbox, entry)["results"]
+                failed = next((text for text in results if text.startswith(ERROR)), None)
+                if failed is not None:
+                    left_out.append(DataError(entry.id, f"its ground truth fails: {failed[:100]}"))
+                    continue
                 dialogue = dialogue_of(entry, turns, results, source.documents)
                 owners = {tool: name for name in entry.involved for tool in source.documents[name]}
                 shelves[entry.id] = BfclShelf(

@@ -147,12 +147,14 @@ def read_library(folder: Path) -> Library:
 
 def _file(path: Path, folder: Path) -> _File:
     where = str(path)
-    if path.resolve().parent != folder.resolve():
-        raise DataError(where, f"is not a file of {folder}")
     try:
+        if path.resolve().parent != folder.resolve():
+            raise DataError(where, f"is not a file of {folder}")
         text = path.read_bytes()
     except OSError as problem:
         raise DataError(where, f"cannot be read: {problem.strerror}") from problem
+    except ValueError as problem:  # a zero byte, half a character
+        raise DataError(where, f"cannot be the name of a file: {problem}") from problem
     digest = hashlib.sha256(text).hexdigest()
     if len(text) > _LARGEST:
         return _File(path=path, refused=f"it has more than {_LARGEST:,} bytes", digest=digest)

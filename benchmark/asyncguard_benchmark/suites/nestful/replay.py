@@ -113,7 +113,10 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
-        return one == other or isclose(one, other, rel_tol=_TOLERANCE)
+        try:
+            return one == other or isclose(one, other, rel_tol=_TOLERANCE)
+        except OverflowError:  # a whole number that no float holds is equal to itself alone
+            return False
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, dict) and isinstance(other, dict):

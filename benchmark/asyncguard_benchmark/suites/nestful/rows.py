@@ -226,7 +226,8 @@ def _parameters(value: dict[str, Any], where: str) -> tuple[dict[str, Any], tupl
     nested = isinstance(inner, dict) and not isinstance(inner.get("type"), str)
     properties: dict[str, Any] = value["properties"] if nested else value
     required = value.get("required", []) if nested else list(properties)
-    if not isinstance(required, list) or not all(each in properties for each in required):
+    names = [*properties]  # also what cannot be a key can be compared
+    if not isinstance(required, list) or not all(each in names for each in required):
         raise DataError(
             f"{where}.required", f"expected names of properties, found {str(required)[:60]!r}"
         )

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.commands.provenance import say_provenance
 from asyncguard_benchmark.errors import BenchmarkError, ForeignCodeRefused
 from asyncguard_benchmark.harness.provenance import Judged, judged_task
@@ -27,7 +27,7 @@ class NothingAskedError(BenchmarkError):
 
 
 class BrokenSourceError(BenchmarkError):
-    """Parts of the package cannot be read, or lack a module that they import."""
+    """Parts of the package cannot be read."""
 
 
 def execute(options: Namespace) -> int:
@@ -65,18 +65,14 @@ def _allowed(options: Namespace, source: Source) -> None:
 
 def _replayed(source: Source) -> Mapping[str, Any]:
     with worker(source.package.unpacked()) as sandbox:
-        try:
-            return dynamic_figures(source, sandbox)
-        except ImportError as problem:
-            raise BrokenSourceError(
-                f"a class of {source.package.place} cannot be imported: {problem}; MathAPI needs mpmath: "
-                "`pip install mpmath`"
-            ) from problem
+        return dynamic_figures(source, sandbox)
 
 
 def _provenance(options: Namespace, source: Source) -> int:
     with worker(source.package.unpacked()) as sandbox:
         built = build_tasks(source, map(TaskKind, options.kinds), sandbox)
+    for name, why in built.left_out.items():
+        notice(f"{name} is left out: {why}")
     groups: dict[str, list[Judged]] = {kind: [] for kind in options.kinds}
     for task in built.tasks:
         schemas = {each["name"]: each["parameters"] for each in task.initial_state["documents"]}

@@ -1,24 +1,10 @@
 """Arguments of ``bench adapt bfcl``; nothing heavy is loaded."""
 
-import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_jobs, add_names, number, words
-from asyncguard_benchmark.commands.model_options import add_model_arguments
-from asyncguard_benchmark.commands.play_options import (
-    add_agent_settings,
-    add_agents,
-    add_arms,
-    add_episodes_file,
-    add_no_messages,
-    add_players,
-    add_regimes,
-    add_seeds,
-    add_surfaces,
-)
-from asyncguard_benchmark.harness.scenario import Kind
+from asyncguard_benchmark.commands.arguments import add_command, add_names
+from asyncguard_benchmark.commands.play_options import add_foreign_playing, compositions
 
 _EXAMPLES = """\
 examples:
@@ -66,7 +52,7 @@ def add_adapt(formats: Any) -> None:
     )
     actions.add_argument(
         "--compose",
-        type=_counts,
+        type=compositions,
         metavar="S2=N,C2=M",
         help="play compositions drawn from the single tasks: how many of each kind",
     )
@@ -78,46 +64,5 @@ def add_adapt(formats: Any) -> None:
     made.add_argument(
         "--run-foreign-code", action="store_true", help="allow the tools of the package to run"
     )
-    _playing(made)
-
-
-def _playing(made: Any) -> None:
     add_names(made, "--kinds", KINDS, KINDS[:2], "single tasks: ")
-    made.add_argument(
-        "--seed", type=number, default=0, metavar="N", help="seed of the compositions, 0"
-    )
-    add_agents(made, "simulated: ")
-    add_players(made)
-    add_arms(made, _arms)
-    add_regimes(made, "fixed1")
-    add_surfaces(made)
-    add_seeds(made)
-    add_no_messages(made)
-    add_agent_settings(made)
-    add_episodes_file(made, "bfcl.jsonl")
-    add_model_arguments(made)
-    add_jobs(made)
-    # Workers elsewhere have no package, and were not told that its code may run.
-    made.set_defaults(workers=None, database_url=None)
-
-
-def _arms(text: str) -> tuple[str, ...]:
-    found = words(text)
-    if not found:
-        raise argparse.ArgumentTypeError("expected names, separated by commas")
-    return found
-
-
-def _counts(text: str) -> Mapping[Kind, int]:
-    kinds = [each for each in Kind if each.size > 1]
-    found: dict[Kind, int] = {}
-    for word in words(text):
-        name, _, count = word.partition("=")
-        if name not in kinds or not count.isdecimal() or not int(count) or Kind(name) in found:
-            raise argparse.ArgumentTypeError(
-                f"{word!r} is not of the form S2=60; each of {', '.join(kinds)} may stand once"
-            )
-        found[Kind(name)] = int(count)
-    if not found:
-        raise argparse.ArgumentTypeError("expected kinds with their numbers, as S2=60,C2=60")
-    return found
+    add_foreign_playing(made, "bfcl.jsonl")

@@ -9,7 +9,6 @@ from asyncguard_benchmark.commands.model_options import check_model_options, mod
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.commands.run import agents_of, estimated
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.harness.arms import arm_of
 from asyncguard_benchmark.harness.campaign import Contestant, Failed, Grid, key_of
 from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import read_lines
@@ -79,8 +78,6 @@ def _grid(options: Namespace, source: Source, built: Built) -> Grid:
     agents += [each for kind in options.agents or () for each in agents_of(kind, options)]
     if not agents:
         raise NoAgentError("name who plays: --agents oracle,eager, or --model provider:name")
-    for arm in options.arms:
-        arm_of(arm)  # a mistake is told at once, and not for each episode
     return Grid(
         compositions=composed(built, source.package.version, options.compose, options.seed),
         agents=agents,

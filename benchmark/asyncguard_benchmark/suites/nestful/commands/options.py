@@ -1,25 +1,11 @@
 """Arguments of ``bench adapt nestful``; nothing heavy is loaded."""
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncguard_benchmark.commands.arguments import add_command, add_jobs, positive, several
-from asyncguard_benchmark.commands.model_options import add_model_arguments
-from asyncguard_benchmark.commands.play_options import (
-    add_agent_settings,
-    add_agents,
-    add_arms,
-    add_episodes_file,
-    add_no_messages,
-    add_players,
-    add_regimes,
-    add_seeds,
-    add_surfaces,
-    add_tools,
-)
-from asyncguard_benchmark.harness.arms import ARMS
-from asyncguard_benchmark.harness.scenario import Kind
+from asyncguard_benchmark.commands.arguments import add_command, positive
+from asyncguard_benchmark.commands.play_options import add_foreign_playing, add_tools, compositions
 
 if TYPE_CHECKING:
     from asyncguard_benchmark.harness.sandbox import SandboxLimits
@@ -66,7 +52,7 @@ def add_adapt(formats: Any) -> None:
     )
     what.add_argument(
         "--compose",
-        type=kinds,
+        type=compositions,
         metavar="S2=N,C2=N",
         help="play compositions: how many of which kind",
     )
@@ -95,41 +81,8 @@ def add_adapt(formats: Any) -> None:
         metavar="N",
         help="for the functions of a task, 512",
     )
-    _playing(made)
-    add_jobs(made)
-    add_episodes_file(made, "nestful.jsonl")
-    add_model_arguments(made)
-
-
-def _playing(made: Any) -> None:
-    made.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the compositions, 0"
-    )
-    add_agents(made, "simulated: ")
-    add_players(made)
-    add_arms(made, several(tuple(ARMS)))
-    add_regimes(made, "fixed1")
-    add_surfaces(made)
     add_tools(made)
-    add_seeds(made)
-    add_agent_settings(made)
-    add_no_messages(made)
-    # Functions lie on this machine: other workers could not play.
-    made.set_defaults(workers=None, database_url=None)
-
-
-def kinds(text: str) -> dict[Kind, int]:
-    """Return the number of compositions of each kind; the type of an argument."""
-    found: dict[Kind, int] = {}
-    known = [each.value for each in Kind if each.size > 1]
-    for word in text.split(","):
-        name, _, count = word.partition("=")
-        if name not in known or not count.isdecimal() or not int(count) or Kind(name) in found:
-            raise ArgumentTypeError(
-                f"{word!r}: expected KIND=NUMBER, each kind once, of {', '.join(known)}"
-            )
-        found[Kind(name)] = int(count)
-    return found
+    add_foreign_playing(made, "nestful.jsonl")
 
 
 def limits_of(options: Namespace) -> "SandboxLimits":
