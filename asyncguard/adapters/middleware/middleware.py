@@ -26,6 +26,7 @@ from langchain.agents.middleware import (
     ModelResponse,
     hook_config,
 )
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -290,7 +291,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         conversation.read(handlers.with_news(request.messages), provider)
         messages = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
-        tools = self._tools.shown(request.tools, tasks, request.model_settings.get("strict"))
+        form = request.response_format
+        tools = self._tools.shown(
+            request.tools,
+            tasks,
+            strict=request.model_settings.get("strict"),
+            # A schema alone may become the provider's form, which create_agent decides later.
+            provider_answers=form is not None and not isinstance(form, ToolStrategy),
+        )
         if messages == request.messages and tools == request.tools:
             # The common case with one task; a copy costs more than the comparison.
             return request, conversation
