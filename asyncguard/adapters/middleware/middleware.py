@@ -60,6 +60,7 @@ from asyncguard.adapters.middleware.reconcile import (
     is_over,
     last_said,
     note_answers,
+    refuse_early_answer,
     take_answers,
     undone,
     unjudged,
@@ -307,7 +308,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _identify(
         self, run: Run, response: ModelResponse[Any], conversation: CachedHistory
     ) -> None:
-        """Give the messages of a response usable ids; take out a text that is held back."""
+        """Give the messages of a response usable ids; take out what comes too early to be used."""
+        refuse_early_answer(response)
         said = all_with_usable_ids(response.result, self.engine.ports.new_id, conversation.ids)
         response.result = [*(map(withheld, said) if run.holds_text else said)]
 
