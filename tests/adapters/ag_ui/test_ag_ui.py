@@ -338,3 +338,34 @@ def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
         ),
     ]
     assert shown_messages(history) == history[:2]
+
+
+@pytest.mark.parametrize(
+    ("first", "state", "status", "kind"),
+    [
+        ("placeholder", "done", "success", None),
+        ("placeholder", "failed", "error", None),
+        ("placeholder", "in_doubt", "error", "in_doubt"),
+        ("in_doubt", "resolved", "success", None),
+    ],
+)
+def test_a_late_result_is_marked_as_one_that_was_not_late(
+    first: str, state: str, status: str, kind: str | None
+) -> None:
+    """It stands in the place of the first answer: the mark of that would leave the card open."""
+    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.messages.markers import mark
+
+    call = {"name": "slow", "args": {}, "id": "c", "type": "tool_call"}
+    words = f'<result-1 call="slow#1" status="{state}">\nfound\n</result-1>'
+    late = mark("results", tool_call_ids=["c"], calls=["k"], states=[state])
+    shown = shown_messages(
+        [
+            AIMessage("", tool_calls=[call]),
+            ToolMessage("it runs", tool_call_id="c", additional_kwargs=mark(first)),
+            HumanMessage(words, additional_kwargs=late),
+        ]
+    )
+    (answer,) = [message for message in shown if isinstance(message, ToolMessage)]
+    assert (answer.content, answer.status) == ("found", status)
+    assert answer.additional_kwargs.get("lc_data", {}).get("kind") == kind
