@@ -59,6 +59,7 @@ from asyncguard.adapters.middleware.reconcile import (
     is_judged,
     is_over,
     last_said,
+    left_text,
     note_answers,
     refuse_early_answer,
     take_answers,
@@ -188,12 +189,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
+                left = left_text(run, state)
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run)
                 run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
                 update = run.begin()
         # Told to a model that gave no answer: they are stored together with their events.
-        update["messages"] = [*update["messages"], *handlers.untold(run.messages)]
+        update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)
 
     # -- the model's turn --------------------------------------------------
