@@ -147,6 +147,8 @@ class _Streamed:
         Pieces of a message that LangGraph is not to stream are left out: ``hold_text`` asks so.
         """
         options["stream_mode"] = ["custom"]
+        # create_agent leaves this to each call, and a client could lose a card that it was shown.
+        options["durability"] = "sync"
         async for event in self._graph.astream_events(input, **options):
             if event["event"] == "on_chat_model_stream" and TAG_NOSTREAM in event.get("tags", ()):
                 continue
