@@ -163,6 +163,22 @@ def test_a_text_said_too_early_is_reported_and_marked(agent_of: AgentOf) -> None
     assert not final[-1].additional_kwargs
 
 
+def test_the_events_of_langchain_hold_it_on_request(agent_of: AgentOf) -> None:
+    """`astream_events` reports it to a caller that asks for the mode."""
+    agent = early(agent_of)
+    given = {"tasks": TASKS, "messages": []}
+
+    async def main() -> list[Any]:
+        events = agent.graph.astream_events(given, version="v2", stream_mode="custom")
+        return [
+            each["data"]["chunk"] async for each in events if each["event"] == "on_chain_stream"
+        ]
+
+    told = [each for each in run_virtual(main()).result if isinstance(each, dict)]
+    (event,) = [each for each in told if each.get("type") == "asyncguard.text"]
+    assert (event["status"], event["tool_call_ids"]) == ("interim", ["call_1_2"])
+
+
 @pytest.mark.parametrize("hold", [False, True])
 def test_a_text_that_no_one_judged_is_marked_by_the_next_run(
     agent_of: AgentOf, *, hold: bool
