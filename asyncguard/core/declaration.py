@@ -8,7 +8,7 @@ from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Retry, Source
 
 
 class Declaration(TypedDict, total=False):
-    """Keyword arguments of ``guarded`` and :class:`ToolSpec`, with meaning and defaults of its fields."""
+    """Keyword arguments of ``guarded`` and :class:`ToolSpec`, whose fields say what they mean."""
 
     effect: EffectClass | str
     reads: Sequence[str] | None
