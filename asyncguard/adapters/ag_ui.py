@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ag_ui.core import (
     EventType,
@@ -27,13 +27,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 
-from asyncguard.adapters.messages.markers import is_ours
+from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import text_of
-from asyncguard.core.calls import OPEN_STATES
+from asyncguard.core.calls import OPEN_STATES, CallState
 
 _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 """One result in a message of the runtime; no text of tools or users holds its delimiters."""
 _OPEN = frozenset(state.value for state in OPEN_STATES)
+_TOOL_ERRORS = (CallState.FAILED, CallState.IN_DOUBT)
 _CALL = "asyncguard.call"
 _PATIENCE = 5.0
 """Seconds that a run waits for one whose client has left, which stores its last step."""
@@ -46,20 +47,25 @@ def shown_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return a history as a user interface shows it, without the messages written for the model.
 
     A call has a tool message once its result is there: the late result stands in the place of the
-    placeholder, and a placeholder without one is left out. A call that was not run does not count
-    as an error of its tool.
+    placeholder or the doubt, marked as if it had come at once, and a placeholder without one is
+    left out. A call that was not run does not count as an error of its tool.
 
     Args:
         messages: Of the state.
     """
-    late: dict[str, str] = {}
+    late: dict[str, _Late] = {}
     for message in messages:
         data = _data(message)
-        if data.get("kind") == "results":
+        if data.get("kind") not in ("results", "pair"):
+            continue
+        if data["kind"] == "results":
             parts = [text for _, text in _PART.findall(text_of(message.content))]
-            late |= zip(data["tool_call_ids"], parts, strict=True)
-        elif data.get("kind") == "pair":
-            late |= _pair_texts(messages, message, data)
+            texts = dict(zip(data["tool_call_ids"], parts, strict=True))
+        else:
+            texts = _pair_texts(messages, message, data)
+        # Messages of older releases have no states.
+        states = dict(zip(data["tool_call_ids"], data.get("states", ()), strict=False))
+        late |= {call: _Late(states.get(call, "done"), text) for call, text in texts.items()}
     shown: list[AnyMessage] = []
     synthetic: set[str] = set()
     for message in messages:
@@ -93,11 +99,26 @@ def _pair_texts(
     return {own: texts[synthetic] for own, synthetic in ids if synthetic in texts}
 
 
-def _answer(message: ToolMessage, kind: Any, late: Mapping[str, str]) -> list[AnyMessage]:
+class _Late(NamedTuple):
+    """Late result of a call."""
+
+    state: str
+    text: str
+
+    def in_place_of(self, message: ToolMessage) -> ToolMessage:
+        status = "error" if self.state in _TOOL_ERRORS else "success"
+        shown: ToolMessage = as_a_tools(message)
+        shown = shown.model_copy(update={"content": self.text, "status": status})
+        if self.state == CallState.IN_DOUBT:
+            shown.additional_kwargs = shown.additional_kwargs | mark("in_doubt")
+        return shown
+
+
+def _answer(message: ToolMessage, kind: Any, late: Mapping[str, _Late]) -> list[AnyMessage]:
+    if kind in ("placeholder", "in_doubt") and message.tool_call_id in late:
+        return [late[message.tool_call_id].in_place_of(message)]
     if kind == "placeholder":
-        if message.tool_call_id not in late:
-            return []
-        return [message.model_copy(update={"content": late[message.tool_call_id]})]
+        return []
     if kind == "not_executed":
         return [message.model_copy(update={"status": "success"})]
     return [message]
@@ -126,6 +147,8 @@ class _Streamed:
         Pieces of a message that LangGraph is not to stream are left out: ``hold_text`` asks so.
         """
         options["stream_mode"] = ["custom"]
+        # create_agent leaves this to each call, and a client could lose a card that it was shown.
+        options["durability"] = "sync"
         async for event in self._graph.astream_events(input, **options):
             if event["event"] == "on_chat_model_stream" and TAG_NOSTREAM in event.get("tags", ()):
                 continue

@@ -471,12 +471,21 @@ class Run:
             return self._interim(message, structured=structured)
         return self._final(message, structured=structured)
 
+    def judge_left(self, message: AIMessage) -> Turn | None:
+        """Return the consequence of a text whose run ended before it was judged, if it has one."""
+        return self._interim(message, structured=False) if self._waits else None
+
     @property
     def holds_text(self) -> bool:
         """True if the coming message is held back unless it makes calls: the run waits for some."""
+        return self.board.config.hold_text and self._waits
+
+    @property
+    def _waits(self) -> bool:
+        """True if a text of the model can be interim only."""
         config, ledger = self.board.config, self.ledger
         judged = config.completion and config.ledger and not config.shadow
-        return config.hold_text and judged and (ledger.any_open() or bool(ledger.news()))
+        return judged and (ledger.any_open() or bool(ledger.news()))
 
     def _final(self, message: AIMessage, *, structured: bool) -> Turn:
         """Return the consequence of a message that ends the run; a question is marked as one."""

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from asyncguard.core.footprints import EffectClass, Footprint, fill
 from asyncguard.errors import DeclarationError
 from asyncguard.validation import check_fields, check_value
+
+if TYPE_CHECKING:
+    from asyncguard.core.declaration import Declaration
 
 
 class Mode(StrEnum):
@@ -203,6 +206,16 @@ class ToolSpec:
     """Arguments that the model words itself, as a note; their values need no source (grounding)."""
     parameters: Mapping[str, Any] | None = None
     """JSON Schema of the arguments as the model sees them; the adapters read it from the tool."""
+
+    if TYPE_CHECKING:  # which takes the types of the fields for those of the arguments otherwise
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            parameters: Mapping[str, Any] | None = None,
+            **declaration: Unpack[Declaration],
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Refuse values of other types and contradictory declarations.

@@ -99,6 +99,21 @@ def test_it_is_reached_by_keyboard(shown: Tab) -> None:
     assert "run ended" in shown.page.locator("#detail").inner_text()
 
 
+def test_enter_and_a_click_show_the_chosen_entry(browser: Any, tmp_path: Path) -> None:
+    """In a narrow window its detail lies below the list, out of sight."""
+    size = {"width": 400, "height": 700}
+    tab = Tab(browser, page(tmp_path, every_kind), viewport=size)
+    above = "document.querySelector('#detail').getBoundingClientRect().top < innerHeight - 100"
+    tab.page.focus("#list")
+    tab.press("Home", "Enter")
+    assert "Chosen entry" in tab.focused()
+    assert tab.value(above)
+    tab.page.evaluate("scrollTo(0, 0)")
+    assert not tab.value(above)
+    tab.page.locator(".row").first.click()
+    assert tab.value(above)
+
+
 def test_entries_are_searched_and_filtered(shown: Tab) -> None:
     """By words of any part, by flag and by task; what fits nothing says so."""
     count = shown.page.locator("#count")

@@ -18,9 +18,9 @@ from typing import Any, get_args, get_type_hints
 import asyncguard.config
 from asyncguard import Limits, Timing, ToolSpec, build_agent
 from asyncguard.adapters import ui_events
-from asyncguard.adapters.tools.declare import Declaration
 from asyncguard.config import OPT_IN_GUARDS
 from asyncguard.core import events, resume_policy, resume_terms, tool_spec
+from asyncguard.core.declaration import Declaration
 from asyncguard.guards import GUARDS
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
 from asyncguard.recovery.diagnosis import RULES

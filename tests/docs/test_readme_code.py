@@ -1,6 +1,7 @@
 """The code of all documents is run as it stands there, from top to bottom."""
 
 import ast
+import inspect
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import mcp.client.stdio  # noqa: F401  # keeps the stderr of its import, which has to be a file
 import pytest
 
+from asyncguard import build_agent
 from tests.docs.markdown import Fence, fences, read
 from tests.docs.words import DOCUMENTS
 
@@ -104,3 +106,18 @@ def test_the_readme_can_be_read_in_minutes() -> None:
     assert len(text.split()) <= 1500
     example = next(block.text for block in fences(text) if block.language == "python")
     assert len([line for line in example.splitlines() if line]) <= 20
+
+
+def test_the_readme_says_when_the_library_is_of_no_use() -> None:
+    """Before anything is installed: a reader whose agent needs no guard learns it here."""
+    text = read("README.md")
+    section = text.split("## When to use it, and when not\n")[1].split("\n## ")[0]
+    assert "Use it if" in section
+    assert "Leave it if" in section
+    assert text.index(section) < text.index("## Install")
+
+
+def test_the_tutorial_says_which_adapter_takes_other_middleware() -> None:
+    """`build_agent` has no such argument, and the page that introduces both says so."""
+    assert "middleware" not in inspect.signature(build_agent).parameters
+    assert "`build_agent` takes no `middleware`" in read("docs/tutorial.md")

@@ -20,7 +20,6 @@ from asyncguard import (
     UIEvent,
     adapters,
 )
-from asyncguard.adapters.tools.declare import Declaration
 from asyncguard.adapters.ui_events import VERSION
 from asyncguard.config import (
     FEATURE_NAMES,
@@ -29,6 +28,7 @@ from asyncguard.config import (
     RECOVERY_NAMES,
     SWITCH_NAMES,
 )
+from asyncguard.core.declaration import Declaration
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
 from asyncguard.recovery.symptoms import TRANSIENT_STATUSES

@@ -39,7 +39,7 @@ from asyncguard import (
     mcp_spec,
     open_journal,
 )
-from asyncguard.adapters.tools.declare import Declaration
+from asyncguard.core.declaration import Declaration
 from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.conftest import frontend

@@ -138,9 +138,13 @@ def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFi
         [search, book],
         config=config,
         specs=[
+            ToolSpec(name="read", effect="pure", mode="background", reads=["files"], tasks=["a"]),
+            ToolSpec(
+                name="ask", fallbacks=["search"], sources=["search_slowly"], verifier="search"
+            ),
             ToolSpec(
                 name="book", fallbacks=(Fallback(tool="search", arguments={"city": "flight"}),)
-            )
+            ),
         ],
         system_prompt="Be brief.",
         checkpointer=saver,

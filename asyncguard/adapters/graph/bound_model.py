@@ -101,9 +101,13 @@ class ModelBinding:
         key = tuple(tasks) if len(tasks) > 1 else ()
         if key in self._bound:
             return self._bound[key]
-        strict = self._options.get("strict")
         shown = shown_tools(
-            self._tools, self._specs, key, references=self._references, strict=strict
+            self._tools,
+            self._specs,
+            key,
+            references=self._references,
+            strict=self._options.get("strict"),
+            provider_answers="response_format" in self._options,
         )
         answers = self.structured.tools if self.structured else []
         everything = [*shown, *self._provider_tools, *answers]

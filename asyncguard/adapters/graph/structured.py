@@ -22,13 +22,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.errors import CallerError
 
 _ACCEPTED = "Answer accepted."
-_ALONE = (
-    "The answer was not taken: it has to come alone, after the results of the other calls. "
-    "Give it again when you have them."
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,7 +102,7 @@ class StructuredFormat:
         others = [call for call in message.tool_calls if call not in answering]
         judged = message.model_copy(update={"tool_calls": others})
         if others or message.invalid_tool_calls:
-            return Reading(judged=judged, answers=_answers(answering, _ALONE))
+            return Reading(judged=judged, answers=_answers(answering, ANSWER_NOT_ALONE))
         try:
             value = self._parsed(message)
         except StructuredOutputError as error:

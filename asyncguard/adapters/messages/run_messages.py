@@ -12,6 +12,12 @@ from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard, task_view
 
+ANSWER_NOT_ALONE = (
+    "The answer was not taken: it has to come alone, after the results of the other calls. "
+    "Give it again when you have them."
+)
+"""Reply to a structured answer in a message that makes other calls, too."""
+
 
 def view_message(board: Scoreboard, history: Sequence[AnyMessage]) -> HumanMessage | None:
     """Return the view for the next turn, or ``None`` if there is nothing to show.

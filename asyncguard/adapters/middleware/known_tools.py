@@ -32,7 +32,7 @@ class KnownTools:
         # Shared with the handlers of all threads, so it is only ever updated in place.
         self.by_name: dict[str, BaseTool] = {}
         self.task_argument = task_argument({})
-        # Rendered tools by ids of the tools, tasks and strictness; rendering them at each turn is
+        # Rendered tools by ids of the tools, tasks and form; rendering them at each turn is
         # slow.
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         engine.all_met = False  # until a model call has shown the agent's tools
@@ -68,7 +68,12 @@ class KnownTools:
             self._engine.specs[tool.name] = declared(tool)
 
     def shown(
-        self, tools: Sequence[BaseTool | dict[str, Any]], tasks: Sequence[str], strict: bool | None
+        self,
+        tools: Sequence[BaseTool | dict[str, Any]],
+        tasks: Sequence[str],
+        *,
+        strict: bool | None,
+        provider_answers: bool,
     ) -> list[BaseTool | dict[str, Any]]:
         """Return the tools of a model request in the form that the model is shown.
 
@@ -77,13 +82,20 @@ class KnownTools:
                 are, after the others.
             tasks: Ids of the tasks of the thread.
             strict: True if the schemas have to satisfy a provider's strict mode.
+            provider_answers: True if the model may be asked to answer in the provider's own form.
         """
         own = [tool for tool in tools if isinstance(tool, BaseTool)]
         # With one task the tools have no task argument, so its id does not matter.
-        key = (tuple(id(tool) for tool in own), tuple(tasks) if len(tasks) > 1 else (), strict)
+        enum = tuple(tasks) if len(tasks) > 1 else ()
+        key = (tuple(id(tool) for tool in own), enum, strict, provider_answers)
         if key not in self._shown:
             offered = self._engine.config.offers_references
             self._shown[key] = shown_tools(
-                own, self._engine.specs, tasks, references=offered, strict=strict
+                own,
+                self._engine.specs,
+                tasks,
+                references=offered,
+                strict=strict,
+                provider_answers=provider_answers,
             )
         return [*self._shown[key], *(tool for tool in tools if not isinstance(tool, BaseTool))]

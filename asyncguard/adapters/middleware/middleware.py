@@ -26,6 +26,7 @@ from langchain.agents.middleware import (
     ModelResponse,
     hook_config,
 )
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import RemoveMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -58,7 +59,9 @@ from asyncguard.adapters.middleware.reconcile import (
     is_judged,
     is_over,
     last_said,
+    left_text,
     note_answers,
+    refuse_early_answer,
     take_answers,
     undone,
     unjudged,
@@ -186,12 +189,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
+                left = left_text(run, state)
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run)
                 run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
                 update = run.begin()
         # Told to a model that gave no answer: they are stored together with their events.
-        update["messages"] = [*update["messages"], *handlers.untold(run.messages)]
+        update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)
 
     # -- the model's turn --------------------------------------------------
@@ -290,7 +294,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         conversation.read(handlers.with_news(request.messages), provider)
         messages = conversation.request(view_message(run.board, run.messages))
         tasks = [task.task.id for task in run.ledger.tasks()]
-        tools = self._tools.shown(request.tools, tasks, request.model_settings.get("strict"))
+        form = request.response_format
+        tools = self._tools.shown(
+            request.tools,
+            tasks,
+            strict=request.model_settings.get("strict"),
+            # A schema alone may become the provider's form, which create_agent decides later.
+            provider_answers=form is not None and not isinstance(form, ToolStrategy),
+        )
         if messages == request.messages and tools == request.tools:
             # The common case with one task; a copy costs more than the comparison.
             return request, conversation
@@ -299,7 +310,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _identify(
         self, run: Run, response: ModelResponse[Any], conversation: CachedHistory
     ) -> None:
-        """Give the messages of a response usable ids; take out a text that is held back."""
+        """Give the messages of a response usable ids; take out what comes too early to be used."""
+        refuse_early_answer(response)
         said = all_with_usable_ids(response.result, self.engine.ports.new_id, conversation.ids)
         response.result = [*(map(withheld, said) if run.holds_text else said)]
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from langchain.agents.middleware import ModelResponse
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -14,9 +15,11 @@ from langchain_core.messages import (
 )
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.messages.markers import stands_for_result
+from asyncguard.adapters.messages.markers import is_withheld, stands_for_result
 from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.adapters.run import Run
+from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
@@ -155,6 +158,43 @@ def last_said(messages: Sequence[BaseMessage]) -> tuple[AIMessage, int, set[str]
             update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]}
         )
     return said, place, answered
+
+
+def left_text(run: Run, state: Mapping[str, Any]) -> list[BaseMessage]:
+    """Return what to write for a text that no ``after_agent`` judged: its marked copy, or its end.
+
+    A run that is broken off between the two steps leaves the text as if it were the answer.
+    """
+    newest = run.ledger.last_message
+    if not newest or is_over(state) or is_judged(state) or not ends_with(run.messages, newest):
+        return []
+    said, _, answered = last_said(run.messages)
+    if answered or said.tool_calls or said.invalid_tool_calls:
+        return []
+    if is_withheld(said):
+        return [RemoveMessage(id=newest)]
+    turn = run.judge_left(said)
+    if turn is None:
+        return []
+    emit(turn.event)
+    return list(turn.messages)
+
+
+def refuse_early_answer(response: ModelResponse[Any]) -> None:
+    """Refuse a structured answer beside other calls: it was made without their results.
+
+    ``create_agent`` would run the calls and end with the answer, unread by any guard. It knows by
+    the name of a ``ToolMessage`` that the format's tool was called, so the refusal has none.
+    """
+    said, place, answered = last_said(response.result)
+    if not answered or not (said.tool_calls or said.invalid_tool_calls):
+        return
+    refused = [
+        message.model_copy(update={"content": ANSWER_NOT_ALONE, "name": None})
+        for message in response.result[place + 1 :]
+    ]
+    response.result = [*response.result[: place + 1], *refused]
+    response.structured_response = None
 
 
 def unjudged(run: Run) -> AIMessage | None:

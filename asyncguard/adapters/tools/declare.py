@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
@@ -11,46 +11,15 @@ from langchain_core.tools import tool as make_tool
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.argument_routes import check_passing
 from asyncguard.adapters.tools.schemas import fills, parameters_of
+from asyncguard.core.declaration import Declaration
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Retry, Source, ToolSpec
+from asyncguard.core.tool_spec import Mode, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
 from asyncguard.validation import check_arguments, check_value
 
 _ATTRIBUTE = "__asyncguard__"
 """Attribute in which a function or tool carries its declaration."""
 T = TypeVar("T", bound=Callable[..., Any] | BaseTool)
-
-
-class Declaration(TypedDict, total=False):
-    """Keyword arguments of :func:`guarded`, with meaning and defaults of :class:`ToolSpec`."""
-
-    effect: EffectClass | str
-    reads: Sequence[str]
-    writes: Sequence[str]
-    takes_from: Sequence[str]
-    mode: Mode | str
-    timeout: float
-    grace: float
-    retry: Retry
-    fallbacks: Sequence[str | Fallback]
-    probe: str
-    result_schema: Mapping[str, Any]
-    invariants: Sequence[Invariant]
-    contract: str
-    sources: Sequence[str | Source]
-    compared: Sequence[str]
-    dated: str
-    verifier: str | Fallback
-    tasks: Iterable[str]
-    key_argument: str
-    token_argument: str
-    atomic: bool
-    destructive: bool
-    approval: bool
-    trusted_output: bool
-    interrupts: bool
-    references: bool
-    free: Sequence[str]
 
 
 def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:

@@ -129,6 +129,7 @@ def shown_tools(
     *,
     references: bool,
     strict: bool | None,
+    provider_answers: bool = False,
 ) -> list[BaseTool | dict[str, Any]]:
     """Return the tools in the form that is bound to the model.
 
@@ -141,6 +142,7 @@ def shown_tools(
         tasks: Ids of the tasks; with two or more, each schema gets the task argument.
         references: True to offer operand references.
         strict: True if the schemas have to satisfy a provider's strict mode.
+        provider_answers: True if the model may be asked to answer in the provider's own form.
     """
     argument = task_argument(specs)
     shown: list[BaseTool | dict[str, Any]] = []
@@ -151,7 +153,12 @@ def shown_tools(
         if len(tasks) < 2 and not refers and not hidden:
             shown.append(tool)
             continue
-        function = _shown(tool, strict=strict)
+        # OpenAI's asynchronous calls: LangChain passes the field on from a tool, and from here.
+        native = {"async": True} if (tool.extras or {}).get("async") is True else {}
+        # Beside an answer in its own form OpenAI's chat completions take strict tools only. Its
+        # integration makes tools strict in `bind_tools`, but not those in the finished form.
+        finished = bool(native) or not provider_answers
+        function = _shown(tool, strict=strict if finished else None)
         schema = function["parameters"]
         _hide(schema, hidden)
         properties = schema.get("properties", {})
@@ -166,7 +173,5 @@ def shown_tools(
             }
             schema["properties"] = {argument: task, **properties}
             schema["required"] = [argument, *schema.get("required", [])]
-        # OpenAI's asynchronous calls: LangChain passes the field on from a tool, and from here.
-        native = {"async": True} if (tool.extras or {}).get("async") is True else {}
-        shown.append({"type": "function", "function": function, **native})
+        shown.append({"type": "function", "function": function, **native} if finished else function)
     return shown

@@ -1,6 +1,7 @@
 """Application that the tests start: guarded agents over AG-UI, with threads in a file.
 
-``python -m tests.adapters.ag_ui.app FILE`` serves on a free port, which it prints.
+``python -m tests.adapters.ag_ui.app FILE SECONDS`` serves on a free port, which it prints; the slow tool
+takes so many seconds.
 """
 
 import asyncio
@@ -21,8 +22,6 @@ from tests.adapters.harness import Frontend, build
 from tests.examples.ui import desk
 
 EARLY = "All done too early."
-LATE = 1.5
-"""Seconds that the slow tool takes."""
 
 
 def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
@@ -42,11 +41,11 @@ def find(arguments: Mapping[str, Any]) -> str:
     return f"slowly found {arguments['q']}"
 
 
-def agents(saver: AsyncSqliteSaver) -> Mapping[str, AgUiAgent]:
+def agents(saver: AsyncSqliteSaver, late: float) -> Mapping[str, AgUiAgent]:
     """One agent of each adapter, one that holds early texts back, and one that asks, by path."""
     tools = [
         scripted_tool("quick", lambda a: f"found {a['q']}", args={"q": str}),
-        scripted_tool("slow", find, args={"q": str}, latency=LATE),
+        scripted_tool("slow", find, args={"q": str}, latency=late),
     ]
     specs = [ToolSpec(name=tool.name, effect=EffectClass.PURE) for tool in tools]
     made = {}
@@ -65,11 +64,11 @@ def agents(saver: AsyncSqliteSaver) -> Mapping[str, AgUiAgent]:
     return made
 
 
-async def serve(file: str) -> None:
+async def serve(file: str, late: float) -> None:
     """Serve until the process is ended."""
     app = FastAPI()
     async with AsyncSqliteSaver.from_conn_string(file) as saver:
-        for path, agent in agents(saver).items():
+        for path, agent in agents(saver, late).items():
             add_langgraph_fastapi_endpoint(app, agent, f"/{path}")
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
@@ -80,4 +79,4 @@ async def serve(file: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1]))
+    asyncio.run(serve(sys.argv[1], float(sys.argv[2])))

@@ -1,5 +1,6 @@
 """Guarded agents over AG-UI, against a server in a process of its own, which one test kills."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
-from tests.adapters.harness import Frontend
+from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from tests.adapters.harness import Frontend, build, pure
 
 pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
 
@@ -26,8 +29,8 @@ ASKED = {"id": "u1", "role": "user", "content": "Look up x and y."}
 class Server:
     """A running process of the application."""
 
-    def __init__(self, file: Path) -> None:
-        command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(file)]
+    def __init__(self, file: Path, late: float) -> None:
+        command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(file), str(late)]
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
@@ -67,9 +70,9 @@ class Server:
 
 
 @contextmanager
-def serving(file: Path) -> Iterator[Server]:
-    """A server for as long as the block lasts."""
-    server = Server(file)
+def serving(file: Path, *, late: float = 1.5) -> Iterator[Server]:
+    """A server for as long as the block lasts, whose slow tool takes so many seconds."""
+    server = Server(file, late)
     try:
         yield server
     finally:
@@ -176,7 +179,8 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
             if event.get("name") == "asyncguard.text":
                 server.kill()
 
-    with serving(file) as first, pytest.raises(httpx.HTTPError):
+    # The call must outlast the early text and the kill, however busy the machine is.
+    with serving(file, late=600.0) as first, pytest.raises(httpx.HTTPError):
         follow(first)
     assert about(seen, "call_1_2") == [*OPENING, "queued", "pending"]
     with serving(file) as second:
@@ -324,6 +328,36 @@ def test_a_question_outlives_the_server(frontend: Frontend, tmp_path: Path) -> N
     assert sorted(told(ended)) == ["booked 12", "booked 14"]
 
 
+class SlowDisk(InMemorySaver):
+    """Stores each checkpoint half a second after it was given."""
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.5)
+        return await super().aput(*given, **more)
+
+
+# ag-ui-langgraph asks a graph for its schema by an old name.
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_what_a_client_was_shown_of_a_call_is_stored(frontend: Frontend) -> None:
+    """A server that dies then finds the call, with a disk of any speed: a client cannot choose the durability."""
+    from ag_ui.core import RunAgentInput
+
+    from asyncguard import AgUiAgent
+
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), "Found."])
+    tools = [scripted_tool("look", ["found"], args={"q": str})]
+    saver = SlowDisk()
+    agent = build(frontend, model, tools, specs=[pure("look")], checkpointer=saver)
+    given = {"threadId": "t", "runId": "r", "messages": [ASKED], "state": {}, "tools": []}
+    run = AgUiAgent(name="a", graph=agent.graph).run(
+        RunAgentInput.model_validate({**given, "context": [], "forwardedProps": {}})
+    )
+    async for event in run:
+        if event.type == "TOOL_CALL_RESULT":
+            state = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert "call_1_1" in str(state.values.get("messages"))
+
+
 def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
     """A history that is shown while a call runs has no tool message for it."""
     from asyncguard.adapters.ag_ui import shown_messages
@@ -338,3 +372,34 @@ def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
         ),
     ]
     assert shown_messages(history) == history[:2]
+
+
+@pytest.mark.parametrize(
+    ("first", "state", "status", "kind"),
+    [
+        ("placeholder", "done", "success", None),
+        ("placeholder", "failed", "error", None),
+        ("placeholder", "in_doubt", "error", "in_doubt"),
+        ("in_doubt", "resolved", "success", None),
+    ],
+)
+def test_a_late_result_is_marked_as_one_that_was_not_late(
+    first: str, state: str, status: str, kind: str | None
+) -> None:
+    """It stands in the place of the first answer: the mark of that would leave the card open."""
+    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.messages.markers import mark
+
+    call = {"name": "slow", "args": {}, "id": "c", "type": "tool_call"}
+    words = f'<result-1 call="slow#1" status="{state}">\nfound\n</result-1>'
+    late = mark("results", tool_call_ids=["c"], calls=["k"], states=[state])
+    shown = shown_messages(
+        [
+            AIMessage("", tool_calls=[call]),
+            ToolMessage("it runs", tool_call_id="c", additional_kwargs=mark(first)),
+            HumanMessage(words, additional_kwargs=late),
+        ]
+    )
+    (answer,) = [message for message in shown if isinstance(message, ToolMessage)]
+    assert (answer.content, answer.status) == ("found", status)
+    assert answer.additional_kwargs.get("lc_data", {}).get("kind") == kind

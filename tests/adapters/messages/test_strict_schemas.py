@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from langchain.agents.structured_output import ProviderStrategy
 from langchain_core.tools import BaseTool, tool
 from pydantic import BaseModel
 
@@ -98,3 +99,43 @@ async def test_nested_schemas_are_strict(
     final = await agent.ainvoke(one("Weigh x.") if count == 1 else tasks("a", "b"))
     assert final["report"]["tasks"][0]["calls"] == {"done": 1}
     assert _parameters(server.views[0], "weigh")["additionalProperties"] is False
+
+
+class Found(BaseModel):
+    """What was found."""
+
+    text: str
+
+
+@guarded(effect="keyed", key_argument="key", reads=[], writes=["notes"])
+@tool
+def note(text: str, color: str = "red", key: str = "") -> str:
+    """Note a text."""
+    return f"noted {text} in {color}"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_tools_beside_a_structured_answer_are_strict(
+    serve: Serve, surface: Surface, front_end: FrontEnd, count: int
+) -> None:
+    """The chat surface takes the provider's form of an answer beside strict tools only."""
+
+    def policy(request: ModelRequest) -> Answer:
+        if told(request, "noted x"):
+            return Reply(text='{"text": "x"}')
+        names = {"task_id": "a"} if count > 1 else {}
+        return Reply(calls=(Call.of("note", **names, text="x", color="red"),))
+
+    server = serve(policy)
+    config = GuardConfig(completion=False, timing=Timing(grace=5.0))
+    model = chat_model(server, surface)
+    agent = agent_of(
+        front_end, model, [note], config=config, response_format=ProviderStrategy(Found)
+    )
+    final = await agent.ainvoke(one("Note x.") if count == 1 else tasks("a", "b"))
+    assert final["structured_response"] == Found(text="x")
+    shown = server.views[0].tool("note")
+    assert shown is not None
+    assert "key" not in shown.parameters["properties"]
+    assert ("task_id" in shown.parameters["properties"]) is (count > 1)
+    assert shown.strict is (surface is Surface.CHAT)

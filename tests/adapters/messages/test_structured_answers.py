@@ -8,12 +8,12 @@ from langchain.agents.structured_output import (
     StructuredOutputError,
     ToolStrategy,
 )
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from asyncguard import CallerError, build_agent
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
-from tests.adapters.harness import AgentOf, pure
+from tests.adapters.harness import AgentOf, pure, script
 
 
 class Trip(BaseModel):
@@ -86,15 +86,57 @@ def test_the_providers_own_form_is_read_from_the_text(agent_of: AgentOf) -> None
     assert outcome.state["structured_response"] == Trip(city="Roma", nights=2)
 
 
-def test_an_answer_beside_other_calls_waits_for_their_results() -> None:
-    """`build_agent` refuses such an answer and runs the calls; `create_agent` would drop them."""
-    model = ScriptedChatModel([calls(("look", {"q": "x"}), ROMA), calls(ROMA)])
-    agent = build_agent(model, [look(0.0)], specs=[pure("look")], response_format=Trip)
-    state = agent.invoke({"messages": [("user", "Plan a trip.")]})
-    answers = [each for each in state["messages"] if isinstance(each, ToolMessage)]
-    assert [each.name for each in answers] == ["Trip", "look", "Trip"]
-    assert "alone" in answers[0].text
-    assert state["report"]["tasks"][0]["calls"] == {"done": 1}
+@pytest.mark.parametrize("latency", [0.0, 5.0])
+def test_an_answer_beside_other_calls_waits_for_their_results(
+    agent_of: AgentOf, latency: float
+) -> None:
+    """The answer is refused, the calls are run, and the model answers with their results."""
+    both = calls(
+        ("look", {"q": "x", "task_id": "a"}),
+        ("look", {"q": "y", "task_id": "b"}),
+        ("Trip", {"city": "?", "nights": 0}),
+    )
+    model = ScriptedChatModel(script(both, ever=calls(ROMA)))
+    look_up = look(latency)
+    agent = agent_of(model, [look_up], specs=[pure("look")], response_format=ToolStrategy(Trip))
+    outcome = agent.run(tasks=TASKS)
+    assert outcome.state["structured_response"] == Trip(city="Roma", nights=2)
+    assert "alone" in outcome.answer("call_1_3")
+    assert "found x" in outcome.text
+    assert "found y" in outcome.text
+    assert outcome.report["reason"] == "complete"
+    assert outcome.states("a") == outcome.states("b") == {"done": 1}
+    assert len(look_up.calls) == 2
+
+
+def test_an_answer_beside_a_call_that_is_refused_is_not_taken(agent_of: AgentOf) -> None:
+    """The model wanted to make the call first, so it is told why it was not made."""
+    model = ScriptedChatModel([calls(("look", {}), ROMA), calls(("look", {"q": "x"})), calls(ROMA)])
+    agent = agent_of(model, [look(0.0)], specs=[pure("look")], response_format=ToolStrategy(Trip))
+    outcome = agent.run("Plan a trip.")
+    assert outcome.answer("call_2_1") == "found x"
+    assert outcome.report["turns"] == 3
+    assert outcome.states("main") == {"rejected": 1, "done": 1}
+
+
+def test_an_answer_beside_a_call_that_cannot_be_read_is_not_taken(agent_of: AgentOf) -> None:
+    """The model is told which call was unreadable, and answers when it has made it."""
+    answer = {"name": "Trip", "args": {"city": "?", "nights": 0}, "id": "c1", "type": "tool_call"}
+    unread = {
+        "name": "look",
+        "args": '{"q": ',
+        "id": "c2",
+        "error": None,
+        "type": "invalid_tool_call",
+    }
+    garbled = AIMessage(content="", tool_calls=[answer], invalid_tool_calls=[unread])
+    model = ScriptedChatModel([garbled, calls(("look", {"q": "x"})), calls(ROMA)])
+    agent = agent_of(model, [look(0.0)], specs=[pure("look")], response_format=ToolStrategy(Trip))
+    outcome = agent.run("Plan a trip.")
+    assert outcome.state["structured_response"].city == "Roma"
+    assert "alone" in outcome.answer("c1")
+    assert outcome.answer("call_2_1") == "found x"
+    assert outcome.report["turns"] == 3
 
 
 def test_what_cannot_be_a_format_is_refused() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import GuardConfig, NewsStyle
+from asyncguard import GuardConfig, NewsStyle, Timing
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import Agent, AgentOf, Outcome, pure
+from tests.adapters.harness import Agent, AgentOf, Outcome, pure, script
 
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y and z."}]
 
@@ -136,7 +137,7 @@ def is_models(message: AnyMessage) -> bool:
 def early(agent_of: AgentOf, *, latency: float = 5.0, **options: Any) -> Agent:
     """A model that says that all is done while the call of one task is open."""
     first = calls(("quick", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"}))
-    model = ScriptedChatModel([first, EARLY, "Now it is."])
+    model = ScriptedChatModel(script(first, EARLY, ever="Now it is."))
     tools = [look("quick", 0.0), look("slow", latency)]
     return agent_of(model, tools, specs=[pure("quick"), pure("slow")], **options)
 
@@ -160,6 +161,46 @@ def test_a_text_said_too_early_is_reported_and_marked(agent_of: AgentOf) -> None
     assert data["tool_call_ids"] == ["call_1_2"]
     assert final[-1].text == "Now it is."
     assert not final[-1].additional_kwargs
+
+
+def test_the_events_of_langchain_hold_it_on_request(agent_of: AgentOf) -> None:
+    """`astream_events` reports it to a caller that asks for the mode."""
+    agent = early(agent_of)
+    given = {"tasks": TASKS, "messages": []}
+
+    async def main() -> list[Any]:
+        events = agent.graph.astream_events(given, version="v2", stream_mode="custom")
+        return [
+            each["data"]["chunk"] async for each in events if each["event"] == "on_chain_stream"
+        ]
+
+    told = [each for each in run_virtual(main()).result if isinstance(each, dict)]
+    (event,) = [each for each in told if each.get("type") == "asyncguard.text"]
+    assert (event["status"], event["tool_call_ids"]) == ("interim", ["call_1_2"])
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_text_that_no_one_judged_is_marked_by_the_next_run(
+    agent_of: AgentOf, *, hold: bool
+) -> None:
+    """The client leaves when the text was stored; its next message finds it marked, or gone if held back."""
+    config = GuardConfig(hold_text=hold, timing=Timing(grace=0.0, linger=0.0))
+    agent = early(agent_of, config=config, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    given = {"tasks": TASKS, "messages": []}
+
+    async def main() -> Outcome:
+        async for step in agent.graph.astream(given, thread, durability="sync"):
+            if EARLY in str(step) or "withheld" in str(step):
+                break
+        return await agent.say("Take your time.", thread="t")
+
+    outcome: Outcome = run_virtual(main()).result
+    interim = [message.text for message, _ in marked(outcome.messages, "interim")]
+    assert [text for text in interim if text == EARLY] == ([] if hold else [EARLY])
+    assert outcome.text.count(EARLY) == len([text for text in interim if text == EARLY])
+    assert marked(outcome.messages, "withheld") == []
+    assert outcome.last == "Now it is."
 
 
 def test_a_text_that_is_replaced_is_reported(agent_of: AgentOf) -> None:

@@ -399,3 +399,15 @@ def test_two_guards_in_one_agent_are_an_error_of_the_caller() -> None:
     for _ in range(2):
         create_agent(ScriptedChatModel([]), [], middleware=[first])
     assert first.name == "AsyncGuardMiddleware"
+
+
+class OwnGuard(AsyncGuardMiddleware):
+    """A guard of a caller's own class, which has another name."""
+
+
+@pytest.mark.parametrize(("first", "second"), [(AsyncGuardMiddleware, OwnGuard), (OwnGuard,) * 2])
+def test_a_guard_of_a_subclass_is_a_guard(first: Any, second: Any) -> None:
+    """Two of them would judge and journal each call twice."""
+    with pytest.raises(CallerError, match="at most one AsyncGuardMiddleware"):
+        create_agent(ScriptedChatModel([]), [], middleware=[first(), second()])
+    create_agent(ScriptedChatModel([]), [], middleware=[first(), Watch()])

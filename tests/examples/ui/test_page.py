@@ -85,6 +85,17 @@ def test_a_reload_of_a_page_whose_run_waits_shows_its_tasks(shown: Shown) -> Non
     ]
 
 
+def test_a_reload_of_a_parked_run_of_one_task_shows_its_call(shown: Shown) -> None:
+    """`build_agent` has stored no message that answers the call: its card is open, and the task has it."""
+    shown.say("deed")
+    shown.status("Waits for results from outside.")
+    shown.page.reload()
+    shown.status("Waits for results from outside.")
+    assert shown.page.locator(".card .state").inner_text() in ("open", "running")
+    (task,) = shown.page.locator("#tasks li").all_inner_texts()
+    assert (task.split("\n")[0], task.split("\n")[-1]) == ("main open", "calls: 1 open")
+
+
 def test_calls_of_the_only_task_are_counted_after_a_reload(shown: Shown) -> None:
     """The calls of a thread with one task do not name it; the report does."""
     shown.say("pick")

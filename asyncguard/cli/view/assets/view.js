@@ -112,7 +112,7 @@ function drawRows() {
     made("span", { class: "status" }, item.k === "message" ? "" : `${SIGNS[item.s] ?? ""} ${item.s}`),
     made("span", { class: "line" }, item.l));
     node.style.top = `${row * ROW}px`;
-    node.addEventListener("click", () => { state.touched = true; choose(place); });
+    node.addEventListener("click", () => { state.touched = true; choose(place); reveal(); });
     nodes.push(node);
   }
   part("rows").replaceChildren(...nodes);
@@ -188,10 +188,16 @@ function drawLanes() {
       state.touched = true;
       if (!state.places.has(bar.place)) { part("filter").selectedIndex = part("task").selectedIndex = 0; part("search").value = ""; }
       filtered(bar.place);
+      reveal();
     });
     nodes.push(node);
   }
   part("field").replaceChildren(...nodes);
+}
+
+// In a narrow window the detail lies below the list.
+function reveal() {
+  if (part("detail").getBoundingClientRect().top > innerHeight - 100) part("detail").scrollIntoView();
 }
 
 function tell() {
@@ -282,6 +288,7 @@ part("lanes").addEventListener("scroll", () => requestAnimationFrame(drawLanes))
 addEventListener("resize", () => { if (state.group) { layLanes(); drawRows(); drawLanes(); } });
 addEventListener("hashchange", fromHash);
 part("list").addEventListener("keydown", (event) => {
+  if (event.key === "Enter") part("detail").focus();
   const page = Math.max(1, Math.floor(part("list").clientHeight / ROW) - 1);
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
   if (!step) return;
