@@ -78,9 +78,9 @@ def has_async_body(kind: type[BaseTool]) -> bool:
 def find_injected(tool: BaseTool) -> None:
     """Have a tool find, and keep, which of its arguments LangChain fills in.
 
-    Why: LangChain reads that from the annotations of the code, and keeps it with the tool. A copy of
-    the tool inherits it, and reads nothing, only if it was there before. If LangChain renames or no
-    longer keeps it, each copy finds it again.
+    Why: LangChain reads that from the annotations of the code, and keeps it with the tool. A copy
+    of the tool inherits it, and reads nothing, only if it was there before. If LangChain renames
+    it, or no longer keeps it, each copy finds it again.
     """
     getattr(tool, "_injected_args_keys", None)
 

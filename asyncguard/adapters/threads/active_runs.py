@@ -84,7 +84,7 @@ class _Threads:
         self._savers: dict[int, list[ref[Any]]] = {}
 
     def held_by(self, config: RunnableConfig) -> bool:
-        """Return True if the run of a node has claimed its thread, or has none that others share."""
+        """Return True if the run of a node has its thread, or none that others share."""
         run = run_of(config)
         return run is None or run in self._holders or saver_of(config) is None
 
