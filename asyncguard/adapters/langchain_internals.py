@@ -75,6 +75,16 @@ def has_async_body(kind: type[BaseTool]) -> bool:
     return async_body(kind) is not BaseTool._arun  # noqa: SLF001
 
 
+def find_injected(tool: BaseTool) -> None:
+    """Have a tool find, and keep, which of its arguments LangChain fills in.
+
+    Why: LangChain reads that from the annotations of the code, and keeps it with the tool. A copy
+    of the tool inherits it, and reads nothing, only if it was there before. If LangChain renames
+    it, or no longer keeps it, each copy finds it again.
+    """
+    getattr(tool, "_injected_args_keys", None)
+
+
 def calls_func(body: Any) -> bool:
     """Return True if a method of a tool only calls the tool's ``func``.
 

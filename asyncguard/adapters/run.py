@@ -48,14 +48,15 @@ from asyncguard.adapters.run_input import (
     user_spoke,
 )
 from asyncguard.adapters.state import Thread
+from asyncguard.adapters.threads.active_runs import THREADS
 from asyncguard.adapters.threads.checkpoint_barrier import (
     JournalTarget,
     LazyJournal,
     ensure_stored,
 )
 from asyncguard.adapters.threads.checkpoint_fence import (
+    Owned,
     acquire_thread,
-    owned,
     stands_on,
     with_fencing_token,
 )
@@ -132,7 +133,8 @@ class Threads:
             ThreadBusyError: Another run has continued the thread since this one read its state.
         """
         await self._keeper.ready(config)
-        await claim_thread(config, self._engine.journal, begins=begins)
+        if begins or not THREADS.held_by(config):  # in each node but the first it is held
+            await claim_thread(config, self._engine.journal, begins=begins)
 
     def find(self, state: Mapping[str, Any], config: RunnableConfig) -> "Run":
         """Return the run of a thread; call :meth:`Run.join` before anything else.
@@ -288,7 +290,7 @@ class Run:
         Raises:
             ThreadBusyError: Another process has acquired the thread.
         """
-        return owned(self._session.lease, self.config)
+        return Owned(self._session.lease, self.config)
 
     async def keep(self) -> None:
         """End the run if another process has acquired its thread; see :meth:`keeping`."""

@@ -110,7 +110,10 @@ def admit(
     deferrals: list[Defer] = []
     approval = ADMIT
     for guard in guards:
-        verdict = _judged(guard(proposal, board), report)
+        answer = guard(proposal, board)
+        if answer is ADMIT:  # nearly always
+            continue
+        verdict = _judged(answer, report)
         match verdict:
             case Reject():
                 return verdict

@@ -11,6 +11,7 @@ made*: the fates that continue with an attempt which is already under way or has
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 from asyncguard.core import events as ev
@@ -191,15 +192,27 @@ def resolve_all(
 
 def _facts_to_issue(session: Session, record: CallRecord) -> Facts:
     begun = session.engine.begun
-    return Facts(
-        why=Why.ISSUED,
-        state=Open(record.state.value),
-        effect=Effect(session.board.spec(record.tool).effect.value),
+    return _known_to_issue(
+        record.state,
+        session.board.spec(record.tool).effect,
         side_query=record.aim is not ev.Aim.ANSWER,
         edited=begun.differs(record.key, record.call.fingerprint),
-        here=Here.LATER
-        if begun.knows(record.key, after=record.last_answer_attempt)
-        else Here.NOTHING,
+        begun=begun.knows(record.key, after=record.last_answer_attempt),
+    )
+
+
+@lru_cache
+def _known_to_issue(
+    state: CallState, effect: EffectClass, *, side_query: bool, edited: bool, begun: bool
+) -> Facts:
+    # Few differ, and each call asks for them once: a value of many fields costs more than a table.
+    return Facts(
+        why=Why.ISSUED,
+        state=Open(state.value),
+        effect=Effect(effect.value),
+        side_query=side_query,
+        edited=edited,
+        here=Here.LATER if begun else Here.NOTHING,
     )
 
 

@@ -17,6 +17,7 @@ from asyncguard.adapters.langchain_internals import (
     OUTER_MODULES,
     async_body,
     calls_func,
+    find_injected,
     generate_of,
     has_async_body,
     provider_of,
@@ -114,6 +115,16 @@ def test_a_class_shows_which_sides_it_has(kind: type[BaseTool], *, own: bool, fu
     """The inherited async method does not count; LangChain's own classes call their functions."""
     assert has_async_body(kind) is own
     assert calls_func(sync_body(kind)) is func
+
+
+@pytest.mark.parametrize(
+    "made", [StructuredTool.from_function(func=look), Plain(), Both()], ids=lambda made: made.name
+)
+def test_a_copy_of_a_tool_inherits_what_was_found(made: BaseTool) -> None:
+    """LangChain keeps with a tool which arguments it fills in, where a copy has it, too."""
+    before = set(vars(made))
+    find_injected(made)
+    assert set(vars(made)) - before == {"_injected_args_keys"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 The nodes choose their successors by commands. So LangGraph would treat ``update_state`` without a
 command as the end of the run, and a call that a person approves afterwards would never be made.
 
-A run of ``ainvoke`` is marked as one of which the caller sees the last state alone.
+A run of ``invoke`` or ``ainvoke`` is marked as one of which the caller sees the last state alone.
 
 The graph also refuses a ``Command`` that a resume cannot apply, before LangGraph stores the answer
 in it, which would be lost with the run.
@@ -38,6 +38,17 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """See :meth:`stream`."""
         check_command(input)
         return super().astream(input, *args, **options)
+
+    def invoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> Any:
+        """See LangGraph."""
+        if not self._shows_steps(options):
+            config = marked(config)
+        return super().invoke(input, config, **options)
 
     async def ainvoke(
         self,

@@ -18,7 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.graph.nodes import NodeFunction
-from asyncguard.adapters.graph.unseen_steps import run_on, unseen_run
+from asyncguard.adapters.graph.unseen_steps import UnseenRun, run_on, unseen_run
 from asyncguard.runtime.portal import Portal
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Node(Runnable[Any, Any]):
         """
         self.name = name
         self._function = function
-        self._portal = portal
+        self.portal = portal
 
     # `input` is LangChain's name for the argument.
     def invoke(
@@ -47,7 +47,7 @@ class Node(Runnable[Any, Any]):
         **kwargs: Any,
     ) -> Any:
         """Run on the portal's loop, with the caller's context."""
-        return self._portal.run(self._function(input, config or {}))
+        return self.portal.run(self._function(input, config or {}))
 
     async def ainvoke(
         self,
@@ -93,23 +93,11 @@ class Step(Runnable[Any, Any]):
         """Run the node and write its update."""
         if config is None or _is_followed(config):
             return await self._traced.ainvoke(input, config, **kwargs)
-        # Both name the node's own run, and would name the model's.
-        own: Any = {key: config[key] for key in config if key not in ("run_name", "run_id")}  # type: ignore[literal-required]
-        mark = unseen_run(own)
-        if mark is not None and (error := mark.raising) is not None:
-            mark.raising = None
-            raise error
-        update = await _run(self._node, input, own)
-        if mark is not None:
-            update = await run_on(
-                mark, self._run_next, self._following, state=input, update=update, config=own
-            )
+        own = _without_run(config)
+        update = await self._update(unseen_run(own), input, own)
         for writer in self._writers:
             await writer.ainvoke(update, own)
         return update
-
-    async def _run_next(self, name: str, state: Any, config: RunnableConfig) -> Any:
-        return await _run(self._following[name], state, config)
 
     def invoke(
         self,
@@ -117,8 +105,30 @@ class Step(Runnable[Any, Any]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Any:
-        """See LangGraph's sequence."""
-        return self._traced.invoke(input, config, **kwargs)
+        """Run the node and those that nothing sees after it; else see LangGraph's sequence."""
+        own = None if config is None or _is_followed(config) else _without_run(config)
+        mark = None if own is None else unseen_run(own)
+        if own is None or mark is None:
+            return self._traced.invoke(input, config, **kwargs)
+        update = self._node.portal.run(self._update(mark, input, own))
+        for writer in self._writers:
+            writer.invoke(update, own)
+        return update
+
+    async def _update(self, mark: UnseenRun | None, state: Any, config: RunnableConfig) -> Any:
+        """Return the update of the node, and of those that nothing sees after it."""
+        if mark is None:
+            return await _run(self._node, state, config)
+        if (error := mark.raising) is not None:
+            mark.raising = None
+            raise error
+        update = await _run(self._node, state, config)
+        return await run_on(
+            mark, self._run_next, self._following, state=state, update=update, config=config
+        )
+
+    async def _run_next(self, name: str, state: Any, config: RunnableConfig) -> Any:
+        return await _run(self._following[name], state, config)
 
     def stream(
         self,
@@ -153,9 +163,16 @@ def run_by_steps(graph: CompiledStateGraph[Any, Any, Any, Any], *, several: bool
 
 
 async def _run(node: Node, state: Any, config: RunnableConfig) -> Any:
-    # A run of instant models and tools would otherwise never let another task begin.
-    await asyncio.sleep(0)
+    if node.name == "model":  # one in each turn
+        # A run of instant models and tools would otherwise never let another task begin.
+        await asyncio.sleep(0)
     return await _in_own_context(node.ainvoke(state, config), config)
+
+
+def _without_run(config: RunnableConfig) -> RunnableConfig:
+    """Return a configuration without what names the node's own run, and would name the model's."""
+    own: Any = {key: config[key] for key in config if key not in ("run_name", "run_id")}  # type: ignore[literal-required]
+    return own  # type: ignore[no-any-return]
 
 
 def _is_followed(config: Mapping[str, Any]) -> bool:

@@ -1,10 +1,11 @@
 """Super-steps that nothing can see, taken within one.
 
 A super-step of LangGraph costs more than all guards together. It is worth that where it stores a
-checkpoint, streams an update or may stop the run. In a run that ``ainvoke`` was called for, without
-a checkpointer, breakpoint, callback handler or stream of a graph around it, it does none of these:
-the caller sees the last state alone. Such a run takes its nodes one after the other within one
-super-step. They are the same nodes, with the state and the configuration that they would have had.
+checkpoint, streams an update or may stop the run. In a run that ``invoke`` or ``ainvoke`` was
+called for, without a checkpointer, breakpoint, callback handler or stream of a graph around it, it
+does none of these: the caller sees the last state alone. Such a run takes its nodes one after the
+other within one super-step. They are the same nodes, with the state and the configuration that they
+would have had.
 
 It returns to LangGraph with everything that the nodes have written as soon as a node does more than
 write into the channels of the runtime and name its successor: with the commands of a tool, at the

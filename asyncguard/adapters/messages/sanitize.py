@@ -86,7 +86,22 @@ def plain_content(content: Any) -> Any:
     Returns:
         The same object if nothing has to be replaced.
     """
-    return changed_texts(content, plain_text)
+    # The copy that a change needs costs more than to look.
+    return content if _is_plain(content) else changed_texts(content, plain_text)
+
+
+def _is_plain(content: Any) -> bool:
+    """Return True if all texts of a content or JSON value are plain: nearly always."""
+    if isinstance(content, str):
+        return is_plain_text(content)
+    if isinstance(content, dict):
+        return _is_plain([*content, *content.values()])
+    if not isinstance(content, list):
+        return True
+    # Most items are texts: they are not worth a call each.
+    return all(
+        is_plain_text(item) if isinstance(item, str) else _is_plain(item) for item in content
+    )
 
 
 def changed_texts(

@@ -17,7 +17,7 @@ further characters are blank by design; these are named below. A space of full w
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from asyncguard.adapters.messages.sanitize import changed_texts
@@ -89,12 +89,16 @@ def without(nonce: str, content: Any) -> Any:
     Returns:
         The same object if nothing was removed.
     """
-    secret = skeleton(nonce)
-    # Compiled once for each nonce: re keeps the patterns that it has compiled.
-    pattern = re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
+    pattern = _pattern(nonce)
     return changed_texts(
         content, lambda text: _taken_out(pattern, [text])[0], partial(_without_across, pattern)
     )
+
+
+@lru_cache(maxsize=256)
+def _pattern(nonce: str) -> re.Pattern[str]:
+    secret = skeleton(nonce)
+    return re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
 
 
 def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:

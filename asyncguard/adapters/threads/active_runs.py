@@ -83,6 +83,11 @@ class _Threads:
         # Live savers by the address of their store; an address without one can be reused.
         self._savers: dict[int, list[ref[Any]]] = {}
 
+    def held_by(self, config: RunnableConfig) -> bool:
+        """Return True if the run of a node has its thread, or none that others share."""
+        run = run_of(config)
+        return run is None or run in self._holders or saver_of(config) is None
+
     def take(self, config: RunnableConfig, journal: Journal | None) -> Other | None:
         """Claim the thread of a run; do nothing if the run holds it already.
 

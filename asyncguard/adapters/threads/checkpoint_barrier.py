@@ -202,6 +202,8 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
 
 async def _ended(storing: Any) -> None:
     """Wait until a future of a thread pool or of any event loop has ended, and leave it alone."""
+    if storing.done():
+        return
     loop = asyncio.get_running_loop()
     seen = loop.create_future()
 
@@ -214,7 +216,10 @@ async def _ended(storing: Any) -> None:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(told)
 
-    if isinstance(storing, asyncio.Future) and (its := storing.get_loop()) is not loop:
+    its = storing.get_loop() if isinstance(storing, asyncio.Future) else None
+    if its is loop:  # the usual case, which needs no other way to wake this one
+        storing.add_done_callback(lambda _: told())
+    elif its is not None:
         its.call_soon_threadsafe(storing.add_done_callback, tell)
     else:
         storing.add_done_callback(tell)

@@ -17,8 +17,7 @@ The input of a refused run is a stale head, too, as LangGraph stores it before t
 head before it is restored (:func:`_undo_refused_input`, :func:`_restore_head_after_stale_input`).
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +82,8 @@ async def acquire_thread(
             stolen from a process that may still be alive, and the run has to begin at the copy.
         JournalError: The journal cannot be read or written.
     """
+    if not lease.wanted(again=again):  # in each node but the first
+        return
     async with lease.acquisition(again=again) as wanted:
         if not wanted:
             return
@@ -151,27 +152,44 @@ async def _repair_head(place: "_Place", grant: LeaseGrant, *, known: int, ours: 
         )
 
 
-@asynccontextmanager
-async def owned(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
-    """End the run after the block if it has lost the lease, and undo what it has stored since.
+class Owned:
+    """Block after which a run ends if it has lost the lease; what it has stored since is undone.
 
     The check comes before a step is stored; the journal is asked only if the process may have been
     frozen for long. A block that raises ``ThreadBusyError`` itself is undone in the same way.
-
-    Args:
-        lease: Of the thread.
-        config: Of the node that is run.
-
-    Raises:
-        ThreadBusyError: Another process has acquired the thread.
     """
-    try:
-        yield
-        await lease.ensure_held()  # not in a finally: an error of the block has priority
-    except ThreadBusyError:
-        if lease.acquired and (place := _place(config)) is not None:
-            await _promote_owner_head(place, lease.fencing_token)
-        raise
+
+    def __init__(self, lease: Lease, config: RunnableConfig) -> None:
+        """Make a block.
+
+        Args:
+            lease: Of the thread.
+            config: Of the node that is run.
+        """
+        self._lease = lease
+        self._config = config
+
+    async def __aenter__(self) -> None:
+        """Do nothing: the lease was acquired before."""
+
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Check the lease, unless the block has raised: that error has priority.
+
+        Raises:
+            ThreadBusyError: Another process has acquired the thread.
+        """
+        if isinstance(error, ThreadBusyError):
+            await self._undo()
+        elif error is None:
+            try:
+                await self._lease.ensure_held()
+            except ThreadBusyError:
+                await self._undo()
+                raise
+
+    async def _undo(self) -> None:
+        if self._lease.acquired and (place := _place(self._config)) is not None:
+            await _promote_owner_head(place, self._lease.fencing_token)
 
 
 def stands_on(config: RunnableConfig) -> str:

@@ -14,8 +14,7 @@ tool was entered. So they are given a copy of the tool with an entrance around i
 import inspect
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -139,18 +138,12 @@ class Watch:
             self._entries.append(entry)
             return entry
 
-    @contextmanager
-    def _leaving(self, entry: _Entry, tool: BaseTool) -> Iterator[None]:
-        """Record the end of a body; one that Python could not call has not begun."""
-        try:
-            yield
-        except BaseException as error:
-            with self._lock:
-                entry.error = error
-                if _could_not_be_called(tool, error):
-                    self._entries.remove(entry)
-            raise
-        entry.returned = True  # after the block, so that a body that raised has not returned
+    def _raised(self, entry: _Entry, tool: BaseTool, error: BaseException) -> None:
+        """Record an exception that left a body; one that Python could not call has not begun."""
+        with self._lock:
+            entry.error = error
+            if _could_not_be_called(tool, error):
+                self._entries.remove(entry)
 
     def _why_not(self, tool: BaseTool, last: _Entry | None) -> str:
         """Return the reason why a body may not begin, empty if it may."""
@@ -194,8 +187,12 @@ class Watch:
         """
         entry = self._enter(tool, args, kwargs)
         if not entry.returned:
-            with self._leaving(entry, tool):
+            try:
                 entry.value = code(*args, **kwargs)
+            except BaseException as error:
+                self._raised(entry, tool, error)
+                raise
+            entry.returned = True
         return entry.value
 
     async def arun_body(
@@ -208,8 +205,12 @@ class Watch:
         """See :meth:`run_body`."""
         entry = self._enter(tool, args, kwargs)
         if not entry.returned:
-            with self._leaving(entry, tool):
+            try:
                 entry.value = await code(*args, **kwargs)
+            except BaseException as error:
+                self._raised(entry, tool, error)
+                raise
+            entry.returned = True
         return entry.value
 
     # -- judging --------------------------------------------------

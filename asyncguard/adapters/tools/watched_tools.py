@@ -12,6 +12,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from asyncguard.adapters.langchain_internals import (
     OUTER_MODULES,
     async_body,
+    find_injected,
     has_async_body,
     sync_body,
 )
@@ -55,6 +56,7 @@ def watched_tool(tool: BaseTool, watch: Watch) -> BaseTool:
         return tool
     original = tool if known is None else known.tool
     kind = _watched_class(type(original))
+    find_injected(original)  # else each copy would
     # Without __init__, which would validate the fields again and lose private state.
     made = kind.__new__(kind)
     object.__setattr__(made, "__dict__", {**original.__dict__, _MARK: _Entrance(watch, original)})

@@ -5,8 +5,9 @@ request. So an attempt is *given up*: its completion is reported when its time i
 end is reported later through :attr:`Job.late`. A tool that ignores its cancellation cannot block a
 run.
 
-Each job is reported through ``done`` exactly once: by its own end (:meth:`LocalExecutor._ended`) or
-when it is given up (:meth:`LocalExecutor._give_up`), whichever comes first.
+Each job is reported through ``done`` exactly once: by its own end (:meth:`LocalExecutor._run`, or
+:meth:`LocalExecutor._ended` if its code did not end itself) or when it is given up
+(:meth:`LocalExecutor._give_up`), whichever comes first.
 """
 
 import asyncio
@@ -77,8 +78,8 @@ class LocalExecutor:
             return
         run.task = loop.create_task(self._run(run), name=f"call {job.key}")
         self._running[job.key] = run
-        # Reported by a callback and not in the task: a task that is cancelled before its first
-        # step never enters its own code.
+        # Reported by a callback, too: a task that is cancelled before its first step never enters
+        # its own code.
         run.task.add_done_callback(partial(self._ended, run))
 
     def cancel(self, key: str) -> bool:
@@ -155,6 +156,8 @@ class LocalExecutor:
             journal.end_soon(job.key, job.attempt, run.result)
         if interrupted is not None and threading.current_thread() is threading.main_thread():
             raise interrupted  # a person pressed Ctrl-C
+        if not run.reported:  # here, as the callback comes one turn of the loop later
+            self._report(run, run.result)
 
     def _enter(self, run: _Running) -> Failure | None:
         """Ask the gate, and mark the job as begun if it may begin.
@@ -188,11 +191,12 @@ class LocalExecutor:
     def _ended(self, run: _Running, _: asyncio.Task[None]) -> None:
         if run.timer is not None:
             run.timer.cancel()
-        self._given_up.discard(run)
         if not run.reported:
             self._report(run, _cancelled(run) if run.result is None else run.result)
-        elif run.result is not None:
-            run.job.late(run.completion(run.result))
+        elif run in self._given_up:
+            self._given_up.discard(run)
+            if run.result is not None:
+                run.job.late(run.completion(run.result))
 
     def _report(self, run: _Running, result: Result) -> None:
         run.reported = True

@@ -1,8 +1,8 @@
 """The lease of this process on a thread that it shares with other processes through the journal."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Protocol
 
 from asyncguard.core.calls import OPEN_STATES
@@ -67,6 +67,25 @@ class _Inside:
             self._lease.journal.stop_keep_alive(self._lease.thread)
 
 
+class _Releasing:
+    """Counter of the blocks that are entered; the last to end releases, if any has raised."""
+
+    def __init__(self, lease: "Lease") -> None:
+        self._lease = lease
+        self._count = 0
+        self._failed = False
+
+    def __enter__(self) -> None:
+        self._count += 1
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._count -= 1
+        self._failed = self._failed or error is not None
+        if self._failed and not self._count:
+            self._failed = False
+            self._lease.release()
+
+
 class Lease:
     """The lease of this process on one thread, with the journal's answer when it was acquired.
 
@@ -93,10 +112,7 @@ class Lease:
         self._fencing_token = 0
         self._begun_before: Mapping[str, Attempt] = {}
         self._inside = _Inside(self)
-        # Blocks of releasing_on_error that are entered; the last one to end releases the thread,
-        # if any of them has raised.
-        self._bodies = 0
-        self._failed = False
+        self._releasing = _Releasing(self)
 
     @property
     def acquired(self) -> bool:
@@ -123,6 +139,16 @@ class Lease:
         """The journal of an acquired thread."""
         assert self._engine.journal is not None  # a thread is acquired only with a journal
         return self._engine.journal
+
+    def wanted(self, *, again: bool) -> bool:
+        """Return False if :meth:`acquisition` would neither wait nor have anything acquired.
+
+        Args:
+            again: True to acquire the thread even if it is held already.
+        """
+        if self._engine.journal is None:
+            return False
+        return again or not self._acquired or self._acquiring is not None
 
     @asynccontextmanager
     async def acquisition(self, *, again: bool) -> AsyncIterator[bool]:
@@ -223,23 +249,12 @@ class Lease:
             self._tenant.lease_released()
             self.journal.release(self.thread, ending=ending)
 
-    @contextmanager
-    def releasing_on_error(self) -> Iterator[None]:
+    def releasing_on_error(self) -> AbstractContextManager[None]:
         """Release the thread if the block or a concurrent one raises, as that ends the run.
 
         The last of the concurrent blocks to end releases it.
         """
-        self._bodies += 1
-        try:
-            yield
-        except BaseException:
-            self._failed = True
-            raise
-        finally:
-            self._bodies -= 1
-            if self._failed and not self._bodies:
-                self._failed = False
-                self.release()
+        return self._releasing
 
     def inside(self) -> AbstractContextManager[None]:
         """Mark that a run of the thread is under way; :meth:`claim` refuses others meanwhile."""

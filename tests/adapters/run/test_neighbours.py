@@ -325,15 +325,18 @@ def test_others_see_an_interim_text_before_the_run_goes_on() -> None:
 
 
 class End(AgentMiddleware[Any, Any, Any]):
-    """Ends the run before the second turn, without a word."""
+    """Ends the run after some turns, without a word."""
 
-    turns = 0
+    def __init__(self, after: int = 1) -> None:
+        """Let some turns pass."""
+        super().__init__()
+        self.left = after
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Jump to the end."""
-        self.turns += 1
-        return {"jump_to": "end"} if self.turns > 1 else None
+        self.left -= 1
+        return {"jump_to": "end"} if self.left < 0 else None
 
 
 @pytest.mark.parametrize("said", ["calls", "unreadable", "interim"])
@@ -351,6 +354,21 @@ def test_a_run_that_other_middleware_ends_is_over(said: str) -> None:
     given = {"messages": [], "tasks": TASKS}
     run_virtual(agent_with(model, [quick], End()).ainvoke(given))
     assert len(model.requests) == 1
+
+
+def test_a_run_that_other_middleware_ends_after_a_judged_text_is_over() -> None:
+    """The text was told to wait for a call: ended by others, it is not judged again, which would go on for ever."""
+    first = calls(("look", {"q": "x", "task_id": "a"}), ("quick", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel([first, "Nearly there."])
+    quick = scripted_tool("quick", lambda a: "quick", args={"q": str})
+    ran = run_virtual(
+        agent_with(model, [look(5.0), quick], End(after=2)).ainvoke(
+            {"messages": [], "tasks": TASKS}, {"recursion_limit": 50}
+        )
+    )
+    assert len(model.requests) == 2
+    assert ran.result["messages"][-1].text == "Nearly there."
+    assert ran.elapsed == 0.0
 
 
 def test_late_results_of_a_failed_turn_reach_the_next_run() -> None:

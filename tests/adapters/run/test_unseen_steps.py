@@ -27,6 +27,19 @@ SEEN: ContextVar[str] = ContextVar("seen", default="outside")
 _PLACES = ("langgraph_node", "langgraph_step", "langgraph_triggers", "langgraph_path")
 
 
+def by_ainvoke(agent: Any, given: Any = ASKED, *args: Any, **options: Any) -> Any:
+    """Enter an agent from a coroutine."""
+    return asyncio.run(agent.ainvoke(given, *args, **options))
+
+
+def by_invoke(agent: Any, given: Any = ASKED, *args: Any, **options: Any) -> Any:
+    """Enter an agent from sync code."""
+    return agent.invoke(given, *args, **options)
+
+
+ENTRIES = pytest.mark.parametrize("enter", [by_ainvoke, by_invoke])
+
+
 def model_of(*steps: Any) -> ScriptedChatModel:
     """A model that follows a script."""
     return ScriptedChatModel(list(steps))
@@ -71,11 +84,14 @@ async def listed(stream: AsyncIterator[Any]) -> list[Any]:
     return [each async for each in stream]
 
 
-def test_nodes_that_nothing_sees_share_a_super_step() -> None:
+@ENTRIES
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_nodes_that_nothing_sees_share_a_super_step(enter: Any, version: str) -> None:
     """A run that is stored nowhere, streamed nowhere and stopped nowhere takes one super-step."""
     desk = Desk()
-    result = asyncio.run(desk.agent.ainvoke(ASKED))
-    assert result["messages"][-1].text == "done"
+    result = enter(desk.agent, version=version)
+    state = result.value if version == "v2" else result
+    assert state["messages"][-1].text == "done"
     assert len(desk.super_steps) == 5
     assert len(set(desk.super_steps)) == 1
 
@@ -92,10 +108,11 @@ def test_a_stream_shows_each_node(mode: Any) -> None:
         assert chunks[1]["model"]["messages"][0].tool_calls[0]["args"] == {"key": "a"}
 
 
-def test_code_finds_the_place_that_a_stream_would_show() -> None:
+@ENTRIES
+def test_code_finds_the_place_that_a_stream_would_show(enter: Any) -> None:
     """Node, number of the super-step, trigger and path in the metadata are those of a streamed run."""
     unseen, streamed = Desk(), Desk()
-    asyncio.run(unseen.agent.ainvoke(ASKED))
+    enter(unseen.agent)
     asyncio.run(listed(streamed.agent.astream(ASKED)))
     assert unseen.places == streamed.places
     assert [place[0] for place in unseen.places] == [
@@ -107,6 +124,7 @@ def test_code_finds_the_place_that_a_stream_would_show() -> None:
     ]
 
 
+@ENTRIES
 @pytest.mark.parametrize(
     "options",
     [
@@ -119,29 +137,31 @@ def test_code_finds_the_place_that_a_stream_would_show() -> None:
     ],
 )
 def test_what_shows_or_stops_steps_keeps_them_apart(
-    options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    enter: Any, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Updates that are returned or printed, breakpoints and handlers get their super-steps."""
     desk = Desk()
-    asyncio.run(desk.agent.ainvoke(ASKED, **options))
+    enter(desk.agent, **options)
     assert len(set(desk.super_steps)) == 5
     capsys.readouterr()
 
 
-def test_a_time_limit_of_a_step_is_one_for_each_node() -> None:
+@ENTRIES
+def test_a_time_limit_of_a_step_is_one_for_each_node(enter: Any) -> None:
     """With LangGraph's `step_timeout` a node has the time of one super-step, as set."""
     desk = Desk()
     desk.agent.step_timeout = 60
-    asyncio.run(desk.agent.ainvoke(ASKED))
+    enter(desk.agent)
     assert len(set(desk.super_steps)) == 5
 
 
-def test_a_saver_stores_each_node() -> None:
+@ENTRIES
+def test_a_saver_stores_each_node(enter: Any) -> None:
     """With a checkpointer the model's message is stored before its tool runs, and so is each node."""
     saver = InMemorySaver()
     desk = Desk(checkpointer=saver)
     place: Any = {"configurable": {"thread_id": "t"}}
-    asyncio.run(desk.agent.ainvoke(ASKED, place))
+    enter(desk.agent, ASKED, place)
     assert len(set(desk.super_steps)) == 5
     following = [state.next for state in desk.agent.get_state_history(place)][::-1]
     assert following == [
@@ -243,7 +263,8 @@ def test_a_run_in_one_super_step_makes_the_same_events_and_messages() -> None:
     assert {"call_diagnosed", "call_recovered", "call_retired", "calls_delivered"} <= kinds
 
 
-def test_an_error_of_the_model_reaches_the_caller() -> None:
+@ENTRIES
+def test_an_error_of_the_model_reaches_the_caller(enter: Any) -> None:
     """A node that raises after others ends the run with its error, and the next run is a new one."""
     model = model_of(looks("a"), ValueError("broken"), "fine")
 
@@ -253,8 +274,8 @@ def test_an_error_of_the_model_reaches_the_caller() -> None:
 
     agent = build_agent(model, [look], journal=False)
     with pytest.raises(ValueError, match="broken"):
-        asyncio.run(agent.ainvoke(ASKED))
-    assert asyncio.run(agent.ainvoke(ASKED))["messages"][-1].text == "fine"
+        enter(agent)
+    assert enter(agent)["messages"][-1].text == "fine"
 
 
 def _asking() -> tuple[Any, list[str]]:
@@ -268,10 +289,11 @@ def _asking() -> tuple[Any, list[str]]:
     return build_agent(model_of(looks("a"), looks("b"), "done"), [look], journal=False), entered
 
 
-def test_a_question_leaves_what_was_done_before_it() -> None:
+@ENTRIES
+def test_a_question_leaves_what_was_done_before_it(enter: Any) -> None:
     """An interrupt in a tool shows the messages up to it, and the tool is entered once."""
     agent, entered = _asking()
-    result = asyncio.run(agent.ainvoke(ASKED))
+    result = enter(agent)
     assert [item.value for item in result["__interrupt__"]] == ["May I look at b?"]
     assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
     assert entered == ["a", "b"]
@@ -281,31 +303,35 @@ def test_a_question_leaves_what_was_done_before_it() -> None:
     assert shape(seen["messages"]) == shape(result["messages"])
 
 
-def _limited(limit: int, run: Callable[[Any, Any], Any]) -> str:
+def _streamed(agent: Any, given: Any, config: Any) -> Any:
+    return asyncio.run(listed(agent.astream(given, config)))
+
+
+def _limited(limit: int, enter: Callable[[Any, Any, Any], Any]) -> str:
     desk = Desk()
     try:
-        asyncio.run(run(desk.agent, {"recursion_limit": limit}))
+        enter(desk.agent, ASKED, {"recursion_limit": limit})
     except GraphRecursionError:
         return f"refused after {len(desk.super_steps)}"
     return "done"
 
 
+@ENTRIES
 @pytest.mark.parametrize("limit", range(1, 9))
-def test_the_recursion_limit_counts_each_node(limit: int) -> None:
+def test_the_recursion_limit_counts_each_node(limit: int, enter: Any) -> None:
     """A limit of LangGraph ends a run at the same node, seen or unseen."""
-    unseen = _limited(limit, lambda agent, config: agent.ainvoke(ASKED, config))
-    seen = _limited(limit, lambda agent, config: listed(agent.astream(ASKED, config)))
-    assert unseen == seen
+    assert _limited(limit, enter) == _limited(limit, _streamed)
 
 
 def test_the_limits_tried_are_on_both_sides_of_the_edge() -> None:
     """Of the limits above one is just enough, and one is not."""
-    ends = [_limited(limit, lambda agent, config: agent.ainvoke(ASKED, config)) for limit in (1, 8)]
+    ends = [_limited(limit, by_ainvoke) for limit in (1, 8)]
     assert ends[0].startswith("refused")
     assert ends[1] == "done"
 
 
-def test_a_run_that_is_asked_to_drain_ends_before_its_next_node() -> None:
+@ENTRIES
+def test_a_run_that_is_asked_to_drain_ends_before_its_next_node(enter: Any) -> None:
     """A request that comes while the model speaks is heeded before the tool begins."""
     control, entered = RunControl(), []
 
@@ -320,7 +346,7 @@ def test_a_run_that_is_asked_to_drain_ends_before_its_next_node() -> None:
 
     agent = build_agent(model_of(step), [look], journal=False)
     with pytest.raises(GraphDrained):
-        asyncio.run(agent.ainvoke(ASKED, control=control))
+        enter(agent, control=control)
     assert entered == []
 
 
@@ -345,7 +371,8 @@ class Counting(GuardedState, total=False):
     count: int
 
 
-def test_commands_of_tools_are_applied_in_their_place() -> None:
+@ENTRIES
+def test_commands_of_tools_are_applied_in_their_place(enter: Any) -> None:
     """An update by a tool's command reaches its channel, and its messages stand after the answers."""
 
     @tool
@@ -361,9 +388,9 @@ def test_commands_of_tools_are_applied_in_their_place() -> None:
     for used, name, expected in ((look, "look", 3), (plain, "plain", 30)):
         model = model_of(*[calls((name, {"key": "abc"})), "done"] * 2)
         agent = build_agent(model, [used], journal=False, state_schema=Counting)
-        result = asyncio.run(agent.ainvoke(ASKED))
+        result = enter(agent)
         assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
-        assert asyncio.run(agent.ainvoke(ASKED, output_keys="count")) == expected
+        assert enter(agent, output_keys="count") == expected
 
 
 def test_values_in_the_context_stay_in_their_node() -> None:
@@ -424,11 +451,12 @@ def _counted() -> tuple[Any, list[int]]:
     return build_agent(model, [look], journal=False, state_schema=Counting), steps
 
 
-def test_super_steps_within_others_are_counted_to_the_end() -> None:
+@ENTRIES
+def test_super_steps_within_others_are_counted_to_the_end(enter: Any) -> None:
     """Number and limit go on rising after a tool's command, with which LangGraph takes over."""
     (unseen, steps), (streamed, shown) = _counted(), _counted()
-    asyncio.run(unseen.ainvoke(ASKED))
+    enter(unseen)
     asyncio.run(listed(streamed.astream(ASKED)))
     assert steps == shown == [3, 5, 7]
     with pytest.raises(GraphRecursionError):
-        asyncio.run(_counted()[0].ainvoke(ASKED, {"recursion_limit": 6}))
+        enter(_counted()[0], ASKED, {"recursion_limit": 6})
