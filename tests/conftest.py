@@ -107,8 +107,7 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # the garbage of the collection, too: to look for it first took a second
         # As in workers of the benchmark: looking for garbage at every 700th object takes 4 % of the time.
         gc.set_threshold(10_000, 20, 50)
         gc.enable()

@@ -27,7 +27,7 @@ __all__ = ["agent_of", "frontend"]
 
 NONCE = "5ec2e7ba5e"
 _IGNORABLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]")
-_INVISIBLE = [chr(code) for code in range(sys.maxunicode + 1) if _IGNORABLE.match(chr(code))]
+_INVISIBLE = _IGNORABLE.findall("".join(map(chr, range(sys.maxunicode + 1))))
 _TRIED = "\u034f\u061c\u115f\u1160\u3164\uffa0\u17b4\u17b5\u180b\u180e\U000e0100\U000e01ef\U0001d173\ufff9\ufffb"
 _TRIED += "\U0001bca0\x07\x08\x7f\x85\u200b\u00ad\ufeff\u2800\u200a\x1b\n"
 WIDE = GuardConfig(limits=Limits(max_output_bytes=10**7, max_stored_bytes=10**7))
