@@ -15,14 +15,16 @@ import langsmith
 import pytest
 
 from asyncguard.testing import VirtualTimeLoop
+from tests.support.examples import examples
 
 # The fixtures `postgres_url` (a fresh database) and `postgres_server` (one that may be killed), for all tests.
 pytest_plugins = ["tests.support.postgres"]
 
 # Slow machines do not fail a test (no deadline); in CI hypothesis repeats its examples
 # (derandomize).
-hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+_SETTINGS = hypothesis.settings(deadline=None, max_examples=examples(100))
+hypothesis.settings.register_profile("local", _SETTINGS)
+hypothesis.settings.register_profile("ci", _SETTINGS, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # What a shell runs in the background ignores Ctrl-C, as do all processes that it starts; some tests press it.

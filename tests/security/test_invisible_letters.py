@@ -22,6 +22,7 @@ from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.conftest import agent_of, frontend
 from tests.adapters.harness import Agent, AgentOf, pure, script
+from tests.support.examples import examples
 
 __all__ = ["agent_of", "frontend"]
 
@@ -305,7 +306,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(st.lists(st.lists(_PIECES, max_size=8).map("".join), min_size=1, max_size=4))
 def test_what_was_cleaned_is_clean(texts: list[str]) -> None:
     """Taking out a second time finds nothing, in one text and across blocks."""
