@@ -81,7 +81,7 @@ def _seconds(item: pytest.Item) -> float:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let files that look at the same played episodes run in one process, which plays them once.
+    """Let files that share played episodes or processes run in one worker, which makes them once.
 
     Else `--dist loadfile` as it is; None leaves every other distribution to the plugin.
     """
@@ -95,8 +95,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return BySharedEpisodes(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-_SHARED = ("tests/reference_scorer/",)
-"""Folders whose files cache what they play."""
+_SHARED = ("tests/graphs/", "tests/reference_scorer/", "tests/reliability/")
+"""Folders whose files share what they played, a server or a lane of processes, which take 5 to 7 s to start."""
 
 
 @pytest.hookimpl(wrapper=True)
