@@ -139,7 +139,7 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _checked(text: str, whose: str) -> None:
-    # Costs milliseconds, and an agent that is built again has the same tools. What is refused is not kept.
+    # Checking costs milliseconds, and an agent that is built again has the same tools.
     _check(json.loads(text), whose)
 
 

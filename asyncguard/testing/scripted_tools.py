@@ -186,7 +186,7 @@ def scripted_tool(
 
 
 def _model(name: str, fields: dict[str, Any]) -> type[BaseModel]:
-    """Return the model of a tool's parameters, the same for the same ones: making it costs more than most tests."""
+    """Return the model of a tool's parameters, one for equal ones, as it takes milliseconds."""
     key = tuple((each, kind, default, type(default)) for each, (kind, default) in fields.items())
     try:
         return _made(name, key)
