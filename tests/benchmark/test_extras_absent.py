@@ -33,6 +33,7 @@ def test_nothing_loads_the_libraries_of_an_extra_by_itself() -> None:
     """The library, the suites, the command line and the training data work without PyTorch and Inspect."""
     done = subprocess.run([sys.executable, "-c", _LOADED], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "learned  " in done.stdout  # listed all the same
 
 
 def test_the_agent_says_which_extra_it_needs(
