@@ -8,4 +8,4 @@ add_packages --editable '.[inspect]'
 "$python" -m mypy benchmark/asyncguard_benchmark/harness/inspect_bridge \
   benchmark/asyncguard_benchmark/suites/asynctool/inspect_tasks.py
 ASYNCGUARD_INSPECT=required "$python" -m pytest -m "${1:-not full}" -n 2 \
-  tests/benchmark/test_inspect.py tests/benchmark/test_inspect_absent.py
+  tests/benchmark/test_inspect.py tests/benchmark/test_extras_absent.py

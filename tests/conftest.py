@@ -15,14 +15,16 @@ import langsmith
 import pytest
 
 from asyncguard.testing import VirtualTimeLoop
+from tests.support.examples import examples
 
 # The fixtures `postgres_url` (a fresh database) and `postgres_server` (one that may be killed), for all tests.
 pytest_plugins = ["tests.support.postgres"]
 
 # Slow machines do not fail a test (no deadline); in CI hypothesis repeats its examples
 # (derandomize).
-hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+_SETTINGS = hypothesis.settings(deadline=None, max_examples=examples(100))
+hypothesis.settings.register_profile("local", _SETTINGS)
+hypothesis.settings.register_profile("ci", _SETTINGS, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # What a shell runs in the background ignores Ctrl-C, as do all processes that it starts; some tests press it.
@@ -79,7 +81,7 @@ def _seconds(item: pytest.Item) -> float:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let files that look at the same played episodes run in one process, which plays them once.
+    """Let files that share played episodes or processes run in one worker, which makes them once.
 
     Else `--dist loadfile` as it is; None leaves every other distribution to the plugin.
     """
@@ -93,8 +95,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return BySharedEpisodes(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-_SHARED = ("tests/reference_scorer/",)
-"""Folders whose files cache what they play."""
+_SHARED = ("tests/graphs/", "tests/reference_scorer/", "tests/reliability/")
+"""Folders whose files share what they played, a server or a lane of processes, which take 5 to 7 s to start."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -107,8 +109,7 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # the garbage of the collection, too: to look for it first took a second
         # As in workers of the benchmark: looking for garbage at every 700th object takes 4 % of the time.
         gc.set_threshold(10_000, 20, 50)
         gc.enable()

@@ -68,11 +68,11 @@ class Finder(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.generic_visit(node)
-        base = ast.unparse(node.value)
-        inside = base in ("self", "cls", "super()") or base in self.own
         known = node.attr in self.own and node.attr not in OVERRIDDEN
-        if private(node.attr) and not (inside or known):
-            self.note(node, node.attr)
+        if private(node.attr) and not known:
+            base = ast.unparse(node.value)
+            if base not in ("self", "cls", "super()") and base not in self.own:
+                self.note(node, node.attr)
         # A module, class or function of a library that is given another attribute.
         replaced = isinstance(node.value, ast.Name) and node.value.id in self.libraries
         if replaced and not isinstance(node.ctx, ast.Load):

@@ -1,5 +1,6 @@
 """Compiled schemas: references inlined, validation, and the properties that repair reads."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -128,6 +129,21 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
     Raises:
         DeclarationError: The schema is broken, or refers to a part that is not in it.
     """
+    try:
+        text = json.dumps(schema)
+    except (TypeError, ValueError, RecursionError):  # no JSON text of it, so no key for the cache
+        _check(schema, whose)
+    else:
+        _checked(text, whose)
+
+
+@lru_cache(maxsize=1024)
+def _checked(text: str, whose: str) -> None:
+    # Checking costs milliseconds, and an agent that is built again has the same tools.
+    _check(json.loads(text), whose)
+
+
+def _check(schema: Mapping[str, Any], whose: str) -> None:
     own = without_identity(schema)
     try:
         Draft202012Validator.check_schema(own)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from langchain_core.tools import StructuredTool
@@ -172,7 +173,7 @@ def scripted_tool(
             key: kind if isinstance(kind, tuple) else (kind, ...)
             for key, kind in (args or {}).items()
         }
-        args = create_model(f"{name}_arguments", **fields)
+        args = _model(f"{name}_arguments", fields)
     tool = ScriptedTool(
         name=name,
         description=f"Scripted tool {name}.",
@@ -182,6 +183,21 @@ def scripted_tool(
     )
     tool._log = log  # noqa: SLF001 (pydantic sets private attributes only after construction)
     return tool
+
+
+def _model(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+    """Return the model of a tool's parameters, one for equal ones, as it takes milliseconds."""
+    key = tuple((each, kind, default, type(default)) for each, (kind, default) in fields.items())
+    try:
+        return _made(name, key)
+    except TypeError:  # a default that has no hash
+        return create_model(name, **fields)
+
+
+@lru_cache(maxsize=256)
+def _made(name: str, fields: tuple[tuple[str, Any, Any, type], ...]) -> type[BaseModel]:
+    given: dict[str, Any] = {each: (kind, default) for each, kind, default, _ in fields}
+    return create_model(name, **given)
 
 
 def _variants(log: _Log) -> tuple[Callable[..., Any], Callable[..., Awaitable[Any]]]:

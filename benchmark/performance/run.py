@@ -19,25 +19,14 @@ missing loses its rows.
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 
-import growth
-import ledger
-import load
-import makespan
-import startup
-import steps
 from settings import Settings
-from table import Row, as_json, print_table
+from table import as_json, print_table
 
-SECTIONS: Mapping[str, Callable[[Settings], list[Row]]] = {
-    "steps": steps.measure,
-    "growth": growth.measure,
-    "makespan": makespan.measure,
-    "ledger": ledger.measure,
-    "load": load.measure,
-    "startup": startup.measure,
-}
+# Modules, loaded when they are asked for: help and mistakes need none of the runtimes.
+SECTIONS = ("steps", "growth", "makespan", "ledger", "load", "startup")
 
 FULL: Mapping[str, int] = {
     "repeats": 5,
@@ -77,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         precision=options.precision,
         note=lambda line: print(line, file=sys.stderr, flush=True),
     )
-    rows = [row for name in options.sections or SECTIONS for row in SECTIONS[name](settings)]
+    sections = [import_module(name) for name in options.sections or SECTIONS]
+    rows = [row for section in sections for row in section.measure(settings)]
     if options.json:
         print(as_json(rows))
     else:

@@ -81,6 +81,7 @@ from asyncguard_benchmark.suites.asynctool.calibration.tables import (
 )
 from asyncguard_benchmark.suites.asynctool.suite import PERSONA_NAMES
 from tests.benchmark.builders import compose
+from tests.support.examples import examples
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))
 RATES = Rates(
@@ -210,7 +211,7 @@ def test_a_regression_says_what_a_line_says() -> None:
     assert odd == pytest.approx([58.0, 5.0])
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.floats(-1, 2), min_size=len(FITTED), max_size=len(FITTED)))
 def test_every_point_of_the_box_is_a_persona(point: list[float]) -> None:
     """Its rates are within their bounds, and a file holds them exactly."""

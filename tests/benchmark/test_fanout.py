@@ -38,6 +38,7 @@ from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Regime, Surface
 from asyncguard_benchmark.suites.hazards.instances import shipped_instances
 from tests.benchmark.builders import LITE
+from tests.support.examples import examples
 
 EAGER = AgentSpec(kind="eager")
 BROKEN = AgentSpec(kind="eager", settings={"no_such_rate": 1.0})
@@ -86,7 +87,7 @@ def answer(
     surface=st.sampled_from(Surface),
     seed=st.integers(0, 2**40),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_an_episode_is_the_same_on_the_other_side(
     switches: tuple[bool, bool], **given_: Any
 ) -> None:

@@ -43,6 +43,7 @@ from asyncguard_benchmark.suites.hazards.agents.value_search import find_value
 from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.builders import SUB_TASKS
 from tests.benchmark.hazard_talk import TASKS, Talk, Told, broken, changed, talk
+from tests.support.examples import examples
 
 ALL = (NaiveAgent, RetryHappyAgent, GivesUpEarlyAgent, OverTrustingAgent, CompetentAgent)
 BUSY = "TimeoutError: market_rate did not answer within 30 s"
@@ -528,7 +529,7 @@ def test_an_attentive_reader_does_not_guess(value: Any) -> None:
         find_value(value, "/total", NUMBER)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.dictionaries(
         st.text(max_size=5),

@@ -43,6 +43,7 @@ from asyncguard_benchmark.suites.hazards.scorer import HazardScore, score_hazard
 from asyncguard_benchmark.suites.hazards.tasks import alone
 from tests.benchmark.builders import SUB_TASKS, played
 from tests.benchmark.hazard_talk import TASKS
+from tests.support.examples import examples
 
 RUN = Run(regime=Regime.SYNC, surface=Surface.TEXT, seed=0)
 EXACT = EffectsVerdict(missing=0, extra=0, duplicated=0, state=True)
@@ -192,7 +193,7 @@ def test_a_change_of_the_state_beside_the_log_is_seen() -> None:
     assert not compare_effects(before, before, {**before, "stock": {"a": True}}).exact
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=6))
 def test_effects_are_exact_if_and_only_if_they_are_the_same(
     meant: list[str], made: list[str]

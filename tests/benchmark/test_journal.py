@@ -24,6 +24,7 @@ from asyncguard_benchmark.harness.campaign import (
 from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, JournalBusyError, read_lines
 from asyncguard_benchmark.harness.registry import AgentSpec, UnknownNameError, player_of
+from tests.support.examples import examples
 
 GRID = Grid(
     compositions=shipped_compositions()[:2],
@@ -57,7 +58,7 @@ with TemporaryDirectory() as _folder:
     WHOLE = write(Path(_folder) / "whole.jsonl")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, len(WHOLE)))
 def test_a_run_killed_anywhere_is_resumed_without_loss_or_repetition(end: int) -> None:
     """Cut at any byte and resumed, a file holds what it would have held, byte for byte."""

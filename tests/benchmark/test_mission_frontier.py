@@ -34,6 +34,7 @@ from tests.benchmark.builders_missions import (
     schedule,
     spoken,
 )
+from tests.support.examples import examples
 
 SIZES = st.integers(1, 6)
 SEEDS = st.integers(0, 2**32)
@@ -127,7 +128,7 @@ def test_the_frontier_agrees_with_a_search_on_twelve_thousand_schedules() -> Non
 
 
 @given(SEEDS, SIZES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_order_of_calls_in_a_message_does_not_matter(seed: int, size: int) -> None:
     """Names and arguments alike."""
     random = Random(seed)
@@ -139,7 +140,7 @@ def test_the_order_of_calls_in_a_message_does_not_matter(seed: int, size: int) -
 
 
 @given(SEEDS, SIZES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_with_distinct_names_both_scorers_accept_the_same(seed: int, size: int) -> None:
     """Legal schedules, and random ones."""
     random = Random(seed)
@@ -253,7 +254,7 @@ def test_the_better_of_two_ways_to_one_state_is_kept() -> None:
 
 
 @given(SEEDS, SIZES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_the_count_is_the_least_over_all_assignments(seed: int, size: int) -> None:
     """Against every way to give the calls their nodes."""
     random = Random(seed)

@@ -35,6 +35,7 @@ from asyncguard_benchmark.suites.asynctool.agents.personas.rates import (
 from asyncguard_benchmark.suites.asynctool.agents.progress_estimate import Belief
 from asyncguard_benchmark.suites.asynctool.calibration.rehearsal import Stage, stages_of
 from tests.benchmark.builders import SUB_TASKS, compose
+from tests.support.examples import examples
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))
 STAGES = stages_of(PAIRS)
@@ -54,7 +55,7 @@ def played(
     return run_episode(composition, agent, regime, Surface.TEXT, seed)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(STAGES),
     RATES,

@@ -49,6 +49,7 @@ from asyncguard_benchmark.harness.replay.speaker import (
     Lane,
     Speaker,
 )
+from tests.support.examples import examples
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNS = EXAMPLES / "recorded_runs.jsonl"
@@ -471,7 +472,7 @@ _CALLS = st.builds(
 _TALKS = st.lists(_CALLS, max_size=4).map(lambda calls: conversation(*calls, user="Take 0 or x."))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     talks=st.lists(_TALKS, min_size=2, max_size=3),
     early=st.sampled_from([None, 0, 1]),

@@ -16,6 +16,7 @@ from asyncguard_benchmark.suites.hazards.domains.result_rules import (
     not_above,
     product,
 )
+from tests.support.examples import examples
 
 
 @pytest.fixture(
@@ -93,7 +94,7 @@ def test_rules_of_results_judge_only_what_they_can_read() -> None:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     cents=st.lists(st.integers(0, 3_000_000), min_size=1, max_size=12), off=st.integers(2, 10**6)
 )

@@ -14,6 +14,7 @@ from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.saved_form import Truth, Whole, json_value, parse, saved_form
 from asyncguard_benchmark.services.catalogue import toolsets
 from asyncguard_benchmark.services.schema_check import fast_check
+from tests.support.examples import examples
 
 
 @saved_form("note")
@@ -76,7 +77,7 @@ SCHEMAS = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(SCHEMAS), st.data())
 def test_what_surely_fits_fits(schema: dict[str, Any], data: st.DataObject) -> None:
     """The fast check never accepts what jsonschema refuses."""

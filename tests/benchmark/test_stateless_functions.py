@@ -12,6 +12,7 @@ from asyncguard_benchmark.services import data_format, number_operations, string
 from asyncguard_benchmark.services.declarations import Effect, Tool
 from asyncguard_benchmark.services.service import Executor
 from tests.benchmark.builders import SUB_TASKS
+from tests.support.examples import examples
 
 TOOLSETS = (number_operations.TOOLSET, string_manipulation.TOOLSET, data_format.TOOLSET)
 TOOLS = [tool for each in TOOLSETS for tool in each.tools.values()]
@@ -75,7 +76,7 @@ def arguments_of(tool: Tool) -> st.SearchStrategy[dict[str, Any]]:
 def test_any_arguments_get_an_answer_that_is_json(tool: Tool) -> None:
     """No function raises, and none answers with a number that JSON does not know."""
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
     @given(arguments_of(tool))
     def answers(arguments: dict[str, Any]) -> None:
         executor = Executor({tool.name: tool}, {})

@@ -13,6 +13,7 @@ import pytest
 
 import asyncguard_benchmark.suites
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.commands.options import parser
 from asyncguard_benchmark.errors import DataError, UnknownNameError
 from asyncguard_benchmark.harness.loading import sub_task_from_json, sub_task_to_json
 from asyncguard_benchmark.harness.registry import AgentSpec, agent_class
@@ -27,6 +28,7 @@ TOY = Path(__file__).parent / "toy_suite"
 SCRIPT = """
 import contextlib, io, json, sys
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.commands.options import parser
 said = {}
 for line in sys.stdin.read().splitlines():
     with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -144,6 +146,27 @@ def test_the_command_line_says_which_suite_is_broken(
     assert capsys.readouterr().err == (
         "asyncguard bench: the suite stranger cannot be loaded: no such thing\n"
     )
+
+
+def test_the_command_line_is_made_again_for_other_suites(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commands of a suite are there after it was found, and gone after it is gone."""
+    assert parser() is parser()
+    written(
+        place,
+        """
+def add(commands):
+    commands.add_parser("strange").set_defaults(module="asyncguard_benchmark.commands.listing")
+
+SUITE = BenchmarkSuite(summary='', commands=('.suite:add',))""",
+    )
+    for there in (True, False):
+        registry.cache_clear()
+        with pytest.raises(SystemExit) as ended:
+            main(["strange", "--help"])
+        assert (ended.value.code == 0) is there
+        shutil.rmtree(place / "stranger", ignore_errors=True)
 
 
 def test_a_reference_that_leads_nowhere_is_named_when_it_is_used(place: Path) -> None:

@@ -24,6 +24,7 @@ from asyncguard.distributed.version import version_of
 from asyncguard.errors import CallerError
 from tests.distributed import shop
 from tests.distributed.bench import job_of
+from tests.support.examples import examples
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -33,7 +34,7 @@ VALUES = st.recursive(
 ARGUMENTS = st.dictionaries(st.text(), VALUES, max_size=4)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(arguments=ARGUMENTS, effect=st.none() | st.sampled_from(EffectClass), content=st.text())
 def test_an_order_and_its_answer_arrive_as_they_were_sent(
     arguments: dict[str, Any], effect: EffectClass | None, content: str
@@ -58,7 +59,7 @@ def test_an_order_and_its_answer_arrive_as_they_were_sent(
     assert answer_from_json(answer, sent.fingerprint) == Success(content=content, update={"n": [1]})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(text=st.text() | VALUES.map(json.dumps))
 def test_what_is_no_order_is_refused(text: str) -> None:
     """With an error of the caller's kind, and nothing else."""

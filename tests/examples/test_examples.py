@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return printed.out
 
     return run_example
+
+
+@cache
+def process_run(name: str) -> subprocess.CompletedProcess[str]:
+    """Run an example in a process of its own, once: it starts others, and two tests look at what it says."""
+    command = [sys.executable, EXAMPLES / f"{name}.py"]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
 
 
 def test_five_lines_finish_two_tasks(run: Run) -> None:
@@ -142,9 +150,9 @@ def test_the_log_says_how_faults_were_diagnosed_and_recovered(run: Run) -> None:
     assert "2 of 3 agree (ask_archive, ask_wholesaler)" in mark
 
 
-def test_a_killed_process_repeats_nothing(run: Run) -> None:
+def test_a_killed_process_repeats_nothing() -> None:
     """Each effect happened once; the payment is in doubt until a person resolves it."""
-    printed = run("13_survive_a_crash")
+    printed = process_run("13_survive_a_crash").stdout
     assert printed.startswith("killed: True\nin doubt: ['pay#1']\ntold: <result-")
     assert 'call="pay#1" tool="pay" status="resolved">\npaid 268, receipt 815\n' in printed
     assert printed.splitlines()[-1] == "effects: ['booked TP-713', 'paid 268']"
@@ -163,9 +171,9 @@ def test_a_guard_of_ones_own_rejects_defers_and_may_fail(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_delivery_reaches_a_thread_without_a_process(run: Run) -> None:
+def test_a_delivery_reaches_a_thread_without_a_process() -> None:
     """It is kept until the next process comes; the second one with the same token is refused."""
-    printed = run("14_deliver_from_outside").splitlines()
+    printed = process_run("14_deliver_from_outside").stdout.splitlines()
     assert printed[:2] == [
         "killed: True",
         "delivery: 0 Delivered and stored. A parked thread continues when it is run again.",
@@ -190,7 +198,4 @@ def test_every_example_is_here() -> None:
 @pytest.mark.parametrize("name", ["13_survive_a_crash", "14_deliver_from_outside"])
 def test_a_crash_leaves_nothing_to_complain_about(name: str) -> None:
     """The journal is closed before its folder goes; else the process says at its end that nothing was written."""
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    assert process_run(name).stderr == ""

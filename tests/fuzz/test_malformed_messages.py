@@ -12,9 +12,10 @@ from langchain_core.messages import AIMessage
 from tests.fuzz.agents import Stand, stand
 from tests.fuzz.judging import check
 from tests.fuzz.malformed import Script, broken, call, nested, scripts, unchecked
+from tests.support.examples import examples
 
 _CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-_FAST, _ALL = 60, 5_000  # 10,000 over the two adapters
+_FAST, _ALL = examples(60), 5_000  # 10,000 over the two adapters
 
 
 @pytest.fixture(scope="module", params=["graph", "middleware"])

@@ -45,6 +45,7 @@ from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_t
 from tests.adapters.conftest import frontend
 from tests.adapters.harness import Agent, Frontend, build, pure, script
 from tests.fuzz.wrong_values import FITTING, KINDS, Odd, anything, of_any_kind
+from tests.support.examples import examples
 
 __all__ = ["frontend"]
 
@@ -105,7 +106,7 @@ def _refusal(make: Callable[[], Any]) -> str:
     return ""
 
 
-@drawn(250)
+@drawn(examples(250))
 @given(st.sampled_from(FIELDS), of_any_kind())
 def test_configuration_takes_what_its_types_say(field: Any, value: tuple[str, Any]) -> None:
     """Every field of every class of the configuration; a message names the field."""
@@ -122,7 +123,7 @@ def test_configuration_takes_what_its_types_say_at_length(
     _configure(field, value)
 
 
-@drawn(80)
+@drawn(examples(80))
 @given(st.sampled_from(sorted(Declaration.__annotations__)), of_any_kind())
 def test_guarded_takes_what_toolspec_takes(name: str, value: tuple[str, Any]) -> None:
     """The decorator is as strict as the class."""
@@ -167,7 +168,7 @@ _ARGUMENTS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 _PARAMETERS = [(make, name) for make, names in _ARGUMENTS.values() for name in names]
 
 
-@drawn(100)
+@drawn(examples(100))
 @given(st.sampled_from(_PARAMETERS), of_any_kind())
 def test_wrong_arguments_are_refused_when_the_agent_is_made(
     parameter: Any, value: tuple[str, Any]
@@ -179,7 +180,7 @@ def test_wrong_arguments_are_refused_when_the_agent_is_made(
     _refusal(lambda: make(**{name: value[1]}))
 
 
-@drawn(30)
+@drawn(examples(30))
 @given(st.sampled_from(["target", "create", "kind"]), of_any_kind())
 def test_wrong_arguments_of_files_are_refused(name: str, value: tuple[str, Any]) -> None:
     """Wrong arguments of journals and trace files are refused; only a text may be a path."""
@@ -250,7 +251,7 @@ _INPUT = st.tuples(
 )
 
 
-@drawn(25)
+@drawn(examples(25))
 @given(_INPUT)
 def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, Any, bool]) -> None:
     """Tasks, messages and cancelled tasks of every shape; the thread continues with the next input."""
@@ -352,7 +353,7 @@ _RESULT = st.one_of(
 )
 
 
-@drawn(25)
+@drawn(examples(25))
 @given(_RESULT, st.sampled_from(["pure", "at_most_once"]))
 def test_strange_results_are_told(frontend: Frontend, value: Any, effect: str) -> None:
     """Whatever a tool returns or says about its failure, its call gets one answer."""

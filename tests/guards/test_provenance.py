@@ -13,6 +13,7 @@ from asyncguard.core.admission import ADMIT, Verdict
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import enabled, provenance
 from tests.core.builders import Scene, object_schema, rejection
+from tests.support.examples import examples
 
 BOOK = ToolSpec(
     name="book",
@@ -315,7 +316,7 @@ DAY_FORMS = st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%B %d, %Y", "%d %b %Y", "%
 CASES = st.sampled_from([str, str.upper, str.lower])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.one_of(WORDS, IDS), FRAMES, CASES)
 def test_a_told_word_never_fires(value: str, frame: str, case: Any) -> None:
     """In whatever sentence and case."""
@@ -324,7 +325,7 @@ def test_a_told_word_never_fires(value: str, frame: str, case: Any) -> None:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(NUMBERS, FRAMES, st.sampled_from(["{}", "{:,}", "{}.0", "${:,}"]))
 def test_a_told_number_never_fires(value: int, frame: str, form: str) -> None:
     """With or without separators, decimals and a currency; also as a text."""
@@ -333,14 +334,14 @@ def test_a_told_number_never_fires(value: int, frame: str, form: str) -> None:
     assert not refused(str(value), text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(DAYS, FRAMES, DAY_FORMS)
 def test_a_told_day_never_fires(day: Any, frame: str, form: str) -> None:
     """In the usual notations."""
     assert not refused(day.isoformat(), frame.format(day.strftime(form)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(WORDS, min_size=1, max_size=4, unique=True),
     st.sampled_from([" ", "/", "_", "-", ", "]),
@@ -352,7 +353,7 @@ def test_parts_and_lists_of_told_words_never_fire(words: list[str], mark: str) -
     assert not refused(words, told)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(IDS, IDS)
 def test_another_id_fires(value: str, told: str) -> None:
     """An id of the same look is another one, unless its parts are told."""

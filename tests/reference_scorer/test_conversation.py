@@ -11,6 +11,7 @@ from asyncguard_benchmark.harness.protocol.actions import CallAction, Idle, Malf
 from asyncguard_benchmark.harness.scenario import Contract
 from tests.reference_scorer.conversation import account_of, objects_in
 from tests.reference_scorer.corpus import Episode, plain_corpus
+from tests.support.examples import examples
 
 RECORDED = ("task_id", "tool", "arguments", "issued", "delivered", "pending_before")
 
@@ -61,7 +62,7 @@ _PARTS = (
 """Parts of what models write."""
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(st.sampled_from(_PARTS), max_size=3), st.sampled_from(Contract))
 @example(['{"content": "I wait."}', _CALL], Contract.OURS)
 def test_both_read_a_text_alike(parts: list[str], contract: Contract) -> None:

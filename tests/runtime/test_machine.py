@@ -51,6 +51,7 @@ from asyncguard.runtime.signals import apply_signals
 from asyncguard.runtime.tasks import cancel_tasks
 from tests.adapters.processes import MortalJournal
 from tests.journal.conftest import memory
+from tests.support.examples import examples
 
 TASKS = ("t1", "t2")
 SPECS = {
@@ -451,9 +452,10 @@ def machine(examples: int, steps: int) -> None:
     )
 
 
+@pytest.mark.hypothesis  # which the plugin does not see in a function that runs a machine
 def test_a_thread_comes_through_all_its_processes() -> None:
     """A thread ends correctly in a few random worlds."""
-    machine(60, 30)
+    machine(examples(60), 30)
 
 
 @pytest.mark.full

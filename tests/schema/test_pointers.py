@@ -158,3 +158,15 @@ def test_arguments_and_results_refer_alike(reference: str, refused: bool) -> Non
         compile_schema(schema)
     with pytest.raises(DeclarationError, match="which is not in it") if refused else nullcontext():
         check_schema(schema, "a result")
+
+
+def test_a_schema_is_checked_by_what_it_holds_now() -> None:
+    """What is refused is refused again, and a change of a schema that passed is seen."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(2):
+        check_schema(schema, "a result")
+    schema["type"] = "no such type"
+    for owner in ("a result", "a result", "another"):
+        with pytest.raises(DeclarationError, match=f"The schema of {owner} is invalid"):
+            check_schema(schema, owner)
+    check_schema({"const": {1, 2}}, "a result that no JSON text tells")

@@ -22,12 +22,13 @@ from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.conftest import agent_of, frontend
 from tests.adapters.harness import Agent, AgentOf, pure, script
+from tests.support.examples import examples
 
 __all__ = ["agent_of", "frontend"]
 
 NONCE = "5ec2e7ba5e"
 _IGNORABLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]")
-_INVISIBLE = [chr(code) for code in range(sys.maxunicode + 1) if _IGNORABLE.match(chr(code))]
+_INVISIBLE = _IGNORABLE.findall("".join(map(chr, range(sys.maxunicode + 1))))
 _TRIED = "\u034f\u061c\u115f\u1160\u3164\uffa0\u17b4\u17b5\u180b\u180e\U000e0100\U000e01ef\U0001d173\ufff9\ufffb"
 _TRIED += "\U0001bca0\x07\x08\x7f\x85\u200b\u00ad\ufeff\u2800\u200a\x1b\n"
 WIDE = GuardConfig(limits=Limits(max_output_bytes=10**7, max_stored_bytes=10**7))
@@ -305,7 +306,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(st.lists(st.lists(_PIECES, max_size=8).map("".join), min_size=1, max_size=4))
 def test_what_was_cleaned_is_clean(texts: list[str]) -> None:
     """Taking out a second time finds nothing, in one text and across blocks."""

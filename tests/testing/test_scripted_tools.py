@@ -178,3 +178,16 @@ def test_a_bare_string_is_no_list_of_outcomes() -> None:
     """A forgotten list is refused instead of being taken letter by letter."""
     with pytest.raises(TypeError, match="put a single outcome into a list"):
         scripted_tool("look", "sunny")
+
+
+def test_tools_of_equal_parameters_share_their_model_and_others_do_not() -> None:
+    """Equal are names, types and defaults with their types; a default without a hash is taken, too."""
+
+    def model(**args: Any) -> Any:
+        return scripted_tool("look", ["x"], args=args).args_schema
+
+    assert model(n=int) is model(n=int)
+    assert model(n=(Any, 1))().n is not True
+    assert model(n=(Any, True))().n is True
+    assert len({model(n=int), model(n=str), model(m=int), model(n=(int, 3))}) == 4
+    assert model(n=(list[int], [1]))().n == [1]

@@ -1,6 +1,7 @@
 """The command line of ``asyncguard bench``. Imports nothing heavy: help answers at once."""
 
 import argparse
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from asyncguard_benchmark.commands.replay_options import add_replay
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.names import PLAIN, PLAYER_NAMES, Facet
-from asyncguard_benchmark.harness.suites import registry
+from asyncguard_benchmark.harness.suites import Registry, registry
 
 _EXAMPLES = """\
 examples:
@@ -115,7 +116,12 @@ examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the whole command line."""
+    """Return the whole command line; made once for the suites that are there, as that takes 20 ms."""
+    return _parser(registry())
+
+
+@lru_cache(maxsize=1)
+def _parser(found: Registry) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="asyncguard bench",
         **described("plays and scores agents on several tasks at once", _EXAMPLES),
@@ -131,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
     _results(commands)
     _export(commands)
     add_replay(commands)
-    for suite in registry().suites.values():
+    for suite in found.suites.values():
         for add in suite.commands:
             suite.load(add)(commands)
     _adapt(commands)

@@ -99,9 +99,9 @@ class BenchmarkSuite:
             ) from problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Registry:
-    """All suites under their names."""
+    """All suites under their names; equal to itself alone, as a key of what is made for it."""
 
     suites: Mapping[str, BenchmarkSuite]
 

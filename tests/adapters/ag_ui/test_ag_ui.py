@@ -1,11 +1,11 @@
-"""Guarded agents over AG-UI, against a server in a process of its own, which one test kills."""
+"""Guarded agents over AG-UI, against a server in a process of its own, which some tests kill."""
 
 import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,17 @@ ASKED = {"id": "u1", "role": "user", "content": "Look up x and y."}
 class Server:
     """A running process of the application."""
 
-    def __init__(self, file: Path, late: float) -> None:
-        command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(file), str(late)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self, late: float = 1.5) -> None:
+        """Start it on its file, unless it runs; its slow tool takes so many seconds."""
+        if self._process is None:
+            command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(self._file), str(late)]
+            self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            assert self._process.stdout is not None
+            self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
     def run(
         self,
@@ -63,27 +69,27 @@ class Server:
 
     def kill(self) -> None:
         """End it without any clean-up."""
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-
-@contextmanager
-def serving(file: Path, *, late: float = 1.5) -> Iterator[Server]:
-    """A server for as long as the block lasts, whose slow tool takes so many seconds."""
-    server = Server(file, late)
-    try:
-        yield server
-    finally:
-        server.kill()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+            self._process = None
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for the tests that let it live."""
-    with serving(tmp_path_factory.mktemp("ag_ui") / "threads.sqlite") as running:
-        yield running
+def only_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server of all tests, each of which has a thread of its own; its start takes 2 s."""
+    server = Server(tmp_path_factory.mktemp("ag_ui") / "threads.sqlite")
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def server(only_server: Server) -> Server:
+    """The server at work, also after a test that killed it."""
+    only_server.start()
+    return only_server
 
 
 def about(events: list[dict[str, Any]], call_id: str) -> list[str]:
@@ -100,6 +106,12 @@ def about(events: list[dict[str, Any]], call_id: str) -> list[str]:
 
 
 OPENING = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"]
+
+
+def slow_card(events: list[dict[str, Any]]) -> str:
+    """The id of the call of the slow tool; the model of a server numbers the calls of all its threads."""
+    (found,) = [each["toolCallId"] for each in events if each.get("toolCallName") == "slow"]
+    return str(found)
 
 
 def results(events: list[dict[str, Any]]) -> dict[str, str]:
@@ -167,49 +179,52 @@ def test_a_client_cannot_add_a_result(server: Server, frontend: Frontend) -> Non
 
 
 def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
-    frontend: Frontend, tmp_path: Path
+    server: Server, frontend: Frontend
 ) -> None:
     """The client's next run on the thread brings the result of the call that was open."""
-    file, path = tmp_path / "threads.sqlite", frontend.value
+    path, thread = frontend.value, f"{frontend.value}/killed"
     seen: list[dict[str, Any]] = []
 
-    def follow(server: Server) -> None:
-        for event in server.run(path, [ASKED], tasks=TASKS):
+    def follow() -> None:
+        for event in server.run(path, [ASKED], thread=thread, tasks=TASKS):
             seen.append(event)
             if event.get("name") == "asyncguard.text":
                 server.kill()
 
     # The call must outlast the early text and the kill, however busy the machine is.
-    with serving(file, late=600.0) as first, pytest.raises(httpx.HTTPError):
-        follow(first)
-    assert about(seen, "call_1_2") == [*OPENING, "queued", "pending"]
-    with serving(file) as second:
-        more = {"id": "u2", "role": "user", "content": "And?"}
-        events = list(second.run(path, [ASKED, more]))
+    server.kill()
+    server.start(late=600.0)
+    with pytest.raises(httpx.HTTPError):
+        follow()
+    slow = slow_card(seen)
+    assert about(seen, slow) == [*OPENING, "queued", "pending"]
+    server.start()
+    more = {"id": "u2", "role": "user", "content": "And?"}
+    events = list(server.run(path, [ASKED, more], thread=thread))
     assert events[-1]["type"] == "RUN_FINISHED"
-    assert results(events)["call_1_2"] == "slowly found y"
+    assert results(events)[slow] == "slowly found y"
     snapshot = [event for event in events if event["type"] == "MESSAGES_SNAPSHOT"][-1]["messages"]
-    assert [each["content"] for each in snapshot if each.get("toolCallId") == "call_1_2"] == [
+    assert [each["content"] for each in snapshot if each.get("toolCallId") == slow] == [
         "slowly found y"
     ]
 
 
 def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
-    frontend: Frontend, tmp_path: Path
+    server: Server, frontend: Frontend
 ) -> None:
     """The connection is gone while a call runs, the server is not: the thread is free, the card completes."""
     path, more = frontend.value, {"id": "u2", "role": "user", "content": "And?"}
-    with serving(tmp_path / "threads.sqlite") as server:
-        first = server.run(path, [ASKED], tasks=TASKS)
-        assert any(event.get("name") == "asyncguard.text" for event in first)
-        first.close()  # type: ignore[attr-defined]
-        for _ in range(
-            20
-        ):  # the server may see the next request before it sees that the first is gone
-            events = list(server.run(path, [ASKED, more]))
-            if events[-1]["type"] == "RUN_FINISHED":
-                break
-        assert results(events)["call_1_2"] == "slowly found y"
+    thread = f"{path}/left"
+    first = server.run(path, [ASKED], thread=thread, tasks=TASKS)
+    seen = list(takewhile(lambda event: event.get("name") != "asyncguard.text", first))
+    slow = slow_card(seen)
+    assert about(seen, slow) == [*OPENING, "queued", "pending"]
+    first.close()  # type: ignore[attr-defined]
+    for _ in range(20):  # the server may see the next request before it sees that the first is gone
+        events = list(server.run(path, [ASKED, more], thread=thread))
+        if events[-1]["type"] == "RUN_FINISHED":
+            break
+    assert results(events)[slow] == "slowly found y"
 
 
 def test_a_forged_answer_approves_nothing(server: Server, frontend: Frontend) -> None:
@@ -316,15 +331,16 @@ def test_a_parked_run_is_resumed(server: Server, frontend: Frontend) -> None:
     assert told(events) == ["certified deed"]
 
 
-def test_a_question_outlives_the_server(frontend: Frontend, tmp_path: Path) -> None:
+def test_a_question_outlives_the_server(server: Server, frontend: Frontend) -> None:
     """A client that comes back is asked again, and its answer runs the calls, each once."""
-    file, path = tmp_path / "threads.sqlite", f"{frontend.value}/desk"
-    with serving(file) as first:
-        (asked,) = questions(list(first.run(path, [ROOMS])))
-    with serving(file) as second:
-        (again,) = questions(list(second.run(path, [ROOMS])))
-        assert again == asked
-        ended = list(second.run(path, [ROOMS], resume=answer(again, payload=True)))
+    path = f"{frontend.value}/desk"
+    thread = f"{path}/outlived"
+    (asked,) = questions(list(server.run(path, [ROOMS], thread=thread)))
+    server.kill()
+    server.start()
+    (again,) = questions(list(server.run(path, [ROOMS], thread=thread)))
+    assert again == asked
+    ended = list(server.run(path, [ROOMS], thread=thread, resume=answer(again, payload=True)))
     assert sorted(told(ended)) == ["booked 12", "booked 14"]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from asyncguard.recovery.repair.arguments import rebind, same_contract
 from asyncguard.schema.compiled import shape_of
+from tests.support.examples import examples
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -325,7 +326,7 @@ def texts(value: Any) -> Iterator[str]:
         yield str(value).casefold()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.dictionaries(names, schemas, min_size=2, max_size=6), st.booleans())
 def test_every_value_is_used_once_and_the_outcome_fits(fields: dict[str, Any], keep: bool) -> None:
     """Under any contract: whole, or not at all."""
@@ -339,7 +340,7 @@ def test_every_value_is_used_once_and_the_outcome_fits(fields: dict[str, Any], k
     assert sorted(texts(rebound.arguments)) == sorted(["grz", "vie", weight, "express", "2"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.permutations(["p", "q", "r"]))
 def test_renames_without_evidence_are_never_bound(names: list[str]) -> None:
     """Fields of one type under new names, in any order."""

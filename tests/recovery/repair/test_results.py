@@ -14,6 +14,7 @@ from asyncguard.errors import DeclarationError
 from asyncguard.recovery.repair.results import normalise
 from asyncguard.recovery.result_check import Answer, read_answer
 from asyncguard.schema.compiled import check_schema, shape_of
+from tests.support.examples import examples
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -281,7 +282,7 @@ parts = st.lists(
 joiners = st.sampled_from(["_", "-", " ", ""])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     names=st.lists(st.tuples(parts, joiners), max_size=4),
     declared=st.sampled_from(["price", "net_price", "priceId"]),
@@ -502,7 +503,7 @@ WHOLE_DRIFTS = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     goods,
     st.lists(st.sampled_from(FIELD_DRIFTS), max_size=3),
@@ -569,7 +570,7 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.one_of(
         anything,

@@ -11,7 +11,8 @@ costs a few dictionary entries an observation and no pair of observations. Repet
 share all their sources and so are one cluster, as they should be.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from math import sqrt
 
@@ -39,10 +40,12 @@ def shared_sum(left: Sequence[float], right: Sequence[float], sources: Sequence[
     )
 
 
-def _subsets(own: Sources) -> Iterator[tuple[str, ...]]:
+@lru_cache(maxsize=2**14)
+def _subsets(own: Sources) -> tuple[tuple[str, ...], ...]:
+    # Kept: the same compositions are looked at for each pair of arms, agent and figure.
     ordered = sorted(own)
-    for size in range(1, len(ordered) + 1):
-        yield from combinations(ordered, size)
+    sizes = range(1, len(ordered) + 1)
+    return tuple(subset for size in sizes for subset in combinations(ordered, size))
 
 
 def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float = 0.0) -> Estimate:
