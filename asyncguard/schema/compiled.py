@@ -131,10 +131,13 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
     """
     try:
         text = json.dumps(schema)
-    except (TypeError, ValueError, RecursionError):  # no JSON text of it, so no key for the cache
-        _check(schema, whose)
-    else:
+        told = json.loads(text) == schema  # a tuple, or a name that is a number, becomes another value
+    except (TypeError, ValueError, RecursionError):
+        told = False
+    if told:
         _checked(text, whose)
+    else:  # the text is no key for the cache
+        _check(schema, whose)
 
 
 @lru_cache(maxsize=1024)

@@ -170,3 +170,5 @@ def test_a_schema_is_checked_by_what_it_holds_now() -> None:
         with pytest.raises(DeclarationError, match=f"The schema of {owner} is invalid"):
             check_schema(schema, owner)
     check_schema({"const": {1, 2}}, "a result that no JSON text tells")
+    with pytest.raises(DeclarationError):  # as text it would be a list, and right
+        check_schema({"required": ("a",)}, "a result")
