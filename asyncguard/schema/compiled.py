@@ -131,7 +131,8 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
     """
     try:
         text = json.dumps(schema)
-        told = json.loads(text) == schema  # a tuple, or a name that is a number, becomes another value
+        # Not so for a tuple, and a name that is a number.
+        told = json.loads(text) == schema
     except (TypeError, ValueError, RecursionError):
         told = False
     if told:
