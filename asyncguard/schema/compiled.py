@@ -137,7 +137,7 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
         told = False
     if told:
         _checked(text, whose)
-    else:  # the text is no key for the cache
+    else:
         _check(schema, whose)
 
 
