@@ -85,7 +85,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.OK
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except Exception as error:
+        if not _comes_of_interrupt(error):
+            raise
+        return Exit.INTERRUPTED
     return code
+
+
+def _comes_of_interrupt(error: BaseException) -> bool:
+    """Return True for an error into which a library has turned a Ctrl-C, as pydantic does."""
+    cause = error.__cause__
+    return cause is not None and (
+        isinstance(cause, KeyboardInterrupt) or _comes_of_interrupt(cause)
+    )
 
 
 def _run(arguments: list[str]) -> int:

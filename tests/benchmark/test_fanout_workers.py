@@ -119,7 +119,9 @@ def test_a_run_that_is_ended_is_resumed(
         wait_until(lambda: lines_in(file) > 20)
         workers = children(run.pid)
         run.send_signal(number)
-        assert run.wait(LAST) == code
+        ended = run.wait(LAST)
+        assert run.stderr is not None
+        assert ended == code, run.stderr.read()
     wait_until(lambda: not any(map(alive, workers)))
     before = lines_in(file)
     assert 20 < before < lines_in(alone)

@@ -4,8 +4,10 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
+from pydantic import PlainSerializer, TypeAdapter
 
 from asyncguard.cli import main
 from asyncguard.errors import CallerError
@@ -28,6 +30,16 @@ def fails(argv: Sequence[str]) -> int:
 def interrupted(argv: Sequence[str]) -> int:
     """Is stopped by the user."""
     raise KeyboardInterrupt
+
+
+def interrupted_within_a_library(argv: Sequence[str]) -> int:
+    """Is stopped by the user while pydantic calls back."""
+
+    def stopped(value: Any) -> Any:
+        raise KeyboardInterrupt
+
+    TypeAdapter(Annotated[int, PlainSerializer(stopped)]).dump_python(1)
+    return 0
 
 
 def silent(argv: Sequence[str]) -> None:
@@ -135,7 +147,10 @@ def test_errors_of_a_command_are_one_line(
     assert capsys.readouterr().err == "asyncguard: The scenario is missing; name one.\n"
 
 
-@pytest.mark.parametrize(("name", "code"), [("interrupted", 130), ("silent", 0)])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("interrupted", 130), ("interrupted_within_a_library", 130), ("silent", 0)],
+)
 def test_other_endings_have_a_code(plugins: list[EntryPoint], name: str, code: int) -> None:
     """Ctrl-C and a command that returns nothing."""
     add(plugins, name, f"plugin_module:{name}")
