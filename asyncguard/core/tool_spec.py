@@ -164,7 +164,7 @@ class ToolSpec:
     ``wrappers`` (names of fields in which its value may come).
     """
     invariants: tuple[Invariant, ...] = ()
-    """Conditions that have to hold between arguments and result."""
+    """Functions of arguments and result that return the defect in a sentence, or ``None``."""
     contract: str | None = None
     """Name of a read-only tool that returns the live contract.
 

@@ -182,13 +182,14 @@ def _broken(
     invariants: tuple[Invariant, ...], arguments: Mapping[str, Any], value: Any
 ) -> Iterator[Anomaly]:
     for invariant in invariants:
+        name = getattr(invariant, "__name__", type(invariant).__name__)
+        unable = f"The rule {name} could not judge the answer: it"
         try:
-            problem = invariant(arguments, value)
+            problem: Any = invariant(arguments, value)
         except Exception as error:  # noqa: BLE001 - a user's rule that fails is itself a finding
-            name = getattr(invariant, "__name__", type(invariant).__name__)
-            problem = (
-                f"The rule {name} could not judge the answer: it raised {type(error).__name__}."
-            )
+            problem = f"{unable} raised {type(error).__name__}."
+        if not isinstance(problem, str | None):  # after the effect: an error would lose it
+            problem = f"{unable} returned {type(problem).__name__}, not a text or None."
         if problem is not None:
             yield Anomaly(kind=AnomalyKind.INVARIANT, pointer="", message=problem[:_MAX_SENTENCE])
 

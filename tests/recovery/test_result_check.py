@@ -178,6 +178,20 @@ def test_invariants_see_arguments_and_result() -> None:
     assert {kind for kind, _ in found({"total": 1}, spec)} == {AnomalyKind.MISSING}
 
 
+@pytest.mark.parametrize("answer", [True, False, 0, ["The total is wrong."]])
+def test_a_rule_that_returns_no_text_is_a_finding(answer: Any) -> None:
+    """The effect has happened: a rule that says True where it holds must not end the run by an error."""
+
+    def holds(arguments: Mapping[str, Any], result: Any) -> Any:
+        return answer
+
+    spec = ToolSpec(name="quote", result_schema=SCHEMA, invariants=(holds,))
+    (unable,) = inspect(spec, {}, read_answer(json.dumps(GOOD)))
+    assert unable.kind is AnomalyKind.INVARIANT
+    said = f"The rule holds could not judge the answer: it returned {type(answer).__name__}, not a text or None."
+    assert unable.message == said
+
+
 def test_a_declared_text_may_read_like_json() -> None:
     """The text that came counts, if a text is declared."""
     spec = ToolSpec(name="code", result_schema={"type": "string"})
