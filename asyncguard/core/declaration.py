@@ -1,4 +1,4 @@
-"""What a type checker lets a caller declare of a tool: more forms than :class:`ToolSpec` keeps."""
+"""Forms in which a caller may declare a tool, for type checkers: more than :class:`ToolSpec` keeps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
