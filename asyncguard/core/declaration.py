@@ -1,4 +1,4 @@
-"""Forms in which a caller may declare a tool, for type checkers: more than :class:`ToolSpec` keeps."""
+"""Forms in which a caller may declare a tool: more than :class:`ToolSpec` keeps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
