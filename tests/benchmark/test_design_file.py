@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.commands import main, results
+from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.ablation import design_file
 from asyncguard_benchmark.harness.ablation import units as units_module
@@ -28,10 +28,10 @@ _ARMS = ["none", "sham", "features", "all"]
 def small(**more: Any) -> dict[str, Any]:
     """A design of two blocks of few compositions."""
     whole: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    one = {"why": "small", "suite": "lite", "every": 120, "arms": _ARMS}
+    one = {"why": "small", "suite": "lite", "every": 60, "arms": _ARMS}
     blocks = [
         {**one, "name": "eager", "agents": ["eager"]},
-        {**one, "name": "two", "agents": ["persona:gpt-4o", "persona:gpt-5"]},
+        {**one, "name": "two", "agents": ["persona:gpt-4o", "persona:gpt-5"], "every": 120},
     ]
     headlines = [
         {"name": "eager", "why": "it guesses", "block": "eager", "agent": "eager"},
@@ -45,12 +45,6 @@ def small(**more: Any) -> dict[str, Any]:
         {"name": "foreign", "why": "other authors", "elsewhere": "elsewhere.md has them"},
     ]
     return {**whole, "blocks": blocks, "headlines": headlines, "tables": [], **more}
-
-
-@pytest.fixture(autouse=True)
-def _one_unit_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time one unit of each agent for the announcement, as no test asks how exact it is."""
-    monkeypatch.setattr(results, "_TIMED", 1)
 
 
 def written(folder: Path, design: dict[str, Any]) -> Path:
@@ -158,7 +152,7 @@ def test_a_design_is_played_resumed_and_written(
     rest = ["--jobs", "1", "--resamples", "20"]
     assert main([*command, *rest, "--dry-run"]) == 0
     said = capsys.readouterr().err
-    assert "eager: 5 of 5 units are to be played, about" in said
+    assert "eager: 10 of 10 units are to be played, about" in said
     assert "all of it: about" in said
     assert not out.exists()
     assert main([*command, *rest]) == 0
@@ -183,7 +177,7 @@ def test_a_design_is_played_resumed_and_written(
     monkeypatch.setattr(units_module, "play", nothing)
     capsys.readouterr()
     assert main([*command, *rest]) == 0
-    assert "eager: 0 of 5 units are to be played, about 0.0 minutes" in capsys.readouterr().err
+    assert "eager: 0 of 10 units are to be played, about 0.0 minutes" in capsys.readouterr().err
     assert out.read_text(encoding="utf-8") == text
 
 
