@@ -244,9 +244,19 @@ class Owned:
 
 
 def stands_on(config: RunnableConfig) -> str:
-    """Return the id of the checkpoint that a run stands on, empty if the run stores nothing."""
-    place = _place(config)
-    return "" if place is None else place.own
+    """Return the id of the checkpoint that a run stands on, empty if no head is to be fenced.
+
+    That is a run which stores nothing before its end, or which goes back in time on purpose.
+    """
+    configurable = config.get("configurable", {})
+    places = configurable.get(CHECKPOINTS)
+    if saver_of(config) is None or not places or configurable.get(REPLAYED) is not None:
+        return ""
+    # Such a run puts a single checkpoint at its end.
+    if configurable.get(DURABILITY) == "exit":
+        return ""
+    namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
+    return str(places.get(namespace) or "")
 
 
 def with_fencing_token(identity: Thread, lease: Lease) -> Thread:
@@ -300,30 +310,20 @@ class _Place:
 
 
 def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
-    """Return the position of a run; ``None`` if no head can be or must be fenced.
-
-    That is a run which stores nothing before its end, or which goes back in time on purpose.
-    """
-    configurable = config.get("configurable", {})
-    saver, places = saver_of(config), configurable.get(CHECKPOINTS)
-    if saver is None or not places or configurable.get(REPLAYED) is not None:
+    """Return the position of a run; ``None`` if no head is to be fenced, see :func:`stands_on`."""
+    own, run = stands_on(config), run_of(config)
+    if not own:
         return None
-    # Such a run puts a single checkpoint at its end.
-    if configurable.get(DURABILITY) == "exit":
-        return None
-    thread = of_thread(config)
-    own = places.get(thread["configurable"]["checkpoint_ns"])
-    if own is None:
-        return None
-    resumed = configurable.get(RESUMED) is True
-    run = run_of(config)
+    resumed = config["configurable"].get(RESUMED) is True
+    begins = begins and not resumed
+    saver, thread = saver_of(config), of_thread(config)
     return _Place(
         saver=saver,
         of_thread=thread,
         own=own,
-        base=own if run is None or resumed or not begins else base_of(run),
+        base=base_of(run) if begins and run is not None else own,
         resumed=resumed,
-        begins=begins and not resumed,
+        begins=begins,
         lineage=Lineage(saver, thread),
     )
 
