@@ -57,7 +57,6 @@ from asyncguard.adapters.threads.checkpoint_barrier import (
 from asyncguard.adapters.threads.checkpoint_fence import (
     Owned,
     acquire_thread,
-    stands_on,
     with_fencing_token,
 )
 from asyncguard.adapters.threads.claims import claim_thread
@@ -302,7 +301,8 @@ class Run:
 
         A branch may begin here, and its calls may have been made on another branch.
         """
-        await self._session.lease.acquire(thread_of(self.config), again=True)
+        lease = self._session.lease
+        await lease.acquire(thread_of(self.config), stands_on=lease.stands_on, again=True)
 
     def _tell_interface(self, event: ev.Event) -> None:
         """Write an event into the stream for user interfaces, if it is one for them."""
@@ -320,8 +320,7 @@ class Run:
 
     def leave(self) -> None:
         """Release the thread at the end of its run; drop the session if nothing of it is alive."""
-        # The journal keeps the checkpoint, so that the next process waits for the step after it.
-        self._session.lease.release(stands_on(self.config))
+        self._session.lease.release(ends=True)
         self._session.listen(None)
         self._sessions.forget(self._session)
 

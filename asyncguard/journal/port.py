@@ -185,8 +185,12 @@ class LeaseGrant:
     """Token before; the same if this process held the thread last, 0 if no process ever did."""
     stolen: bool
     """True if the previous process lives and never released the thread; it may continue."""
-    final_checkpoint: str
-    """Checkpoint passed to :meth:`Journal.release`, if that was just now and its process lives."""
+    released_on: str
+    """``stands_on`` of the last :meth:`Journal.release`, empty if there was none."""
+    acquired_on: str
+    """``stands_on`` of the last :meth:`Journal.acquire`, empty if it was released since."""
+    ends: bool
+    """True if that release had ``ends``, was just now, and its process lives."""
 
 
 class Journal(Protocol):
@@ -210,6 +214,7 @@ class Journal(Protocol):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
         """Acquire the lease of a thread for this process, and subscribe to its signals.
 
@@ -223,6 +228,8 @@ class Journal(Protocol):
             receive: Callback for signals; it must be quick and must not raise.
             known: Fencing token in the thread's state; the new token is higher, even if the
                 journal has lost this one.
+            stands_on: Checkpoint that the run stands on, empty if it stores none or goes back in
+                time.
 
         Returns:
             The grant, with the latest attempts of the calls.
@@ -243,13 +250,14 @@ class Journal(Protocol):
         """
         ...
 
-    def release(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, stands_on: str | None = None, ends: bool = False) -> None:
         """Release the lease of a thread; written soon, and not waited for.
 
         Args:
             session: The thread.
-            ending: Checkpoint after which the last step of the run is being stored, empty if there
-                is none.
+            stands_on: Checkpoint that the run stands on, empty if it stores none or goes back in
+                time; ``None`` to keep that of the release before.
+            ends: True if the last step of the run is being stored after that checkpoint.
         """
         ...
 

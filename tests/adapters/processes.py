@@ -80,9 +80,12 @@ class MortalJournal:
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
         await self._alive()
-        return await self._journal.acquire(session, thread, keys, receive, known=known)
+        return await self._journal.acquire(
+            session, thread, keys, receive, known=known, stands_on=stands_on
+        )
 
     async def unfinished(self, session: str) -> Collection[str]:
         await self._alive()
@@ -95,9 +98,9 @@ class MortalJournal:
     def gone(self, process_ids: Collection[str]) -> Collection[str]:
         return self._journal.gone(process_ids)
 
-    def release(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, stands_on: str | None = None, ends: bool = False) -> None:
         if not self.dead:
-            self._journal.release(session, ending=ending)
+            self._journal.release(session, stands_on=stands_on, ends=ends)
 
     def keep_alive(self, session: str) -> None:
         self._journal.keep_alive(session)

@@ -177,8 +177,11 @@ class Uncounted(Broken):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
-        tenure = await super().acquire(session, thread, keys, receive, known=known)
+        tenure = await super().acquire(
+            session, thread, keys, receive, known=known, stands_on=stands_on
+        )
         return replace(tenure, fencing_token=1, previous_token=1)
 
 
@@ -193,15 +196,18 @@ class Suspicious(Broken):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
-        tenure = await super().acquire(session, thread, keys, receive, known=known)
+        tenure = await super().acquire(
+            session, thread, keys, receive, known=known, stands_on=stands_on
+        )
         return replace(tenure, stolen=tenure.fencing_token > tenure.previous_token)
 
 
 class Speechless(Broken):
     """Does not report the last stored step."""
 
-    def release(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, stands_on: str | None = None, ends: bool = False) -> None:
         super().release(session)
 
 
@@ -216,8 +222,9 @@ class Unaware(Broken):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
-        return await super().acquire(session, thread, keys, receive)
+        return await super().acquire(session, thread, keys, receive, stands_on=stands_on)
 
 
 class Deaf(Broken):
@@ -231,11 +238,14 @@ class Deaf(Broken):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
         entering = True
         try:
             first = lambda mail: receive(mail) if entering else None  # noqa: E731
-            return await super().acquire(session, thread, keys, first, known=known)
+            return await super().acquire(
+                session, thread, keys, first, known=known, stands_on=stands_on
+            )
         finally:
             entering = False
 
@@ -251,11 +261,14 @@ class Amnesic(Broken):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
         entering = True
         try:
             later = lambda mail: None if entering else receive(mail)  # noqa: E731
-            return await super().acquire(session, thread, keys, later, known=known)
+            return await super().acquire(
+                session, thread, keys, later, known=known, stands_on=stands_on
+            )
         finally:
             entering = False
 
@@ -271,12 +284,13 @@ class Stammering(Broken):
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
         def twice(mail: Signal) -> None:
             receive(mail)
             receive(mail)
 
-        return await super().acquire(session, thread, keys, twice, known=known)
+        return await super().acquire(session, thread, keys, twice, known=known, stands_on=stands_on)
 
 
 class Careless(Broken):

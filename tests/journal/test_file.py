@@ -158,7 +158,28 @@ async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) 
     tenure = await journal.acquire("s", "t", (), lambda _: None)
     assert (tenure.fencing_token, tenure.previous_token, tenure.stolen) == (1, 0, False)
     journal.close()
-    assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [("2",)]
+    assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [(str(schema.VERSION),)]
+
+
+async def test_where_a_thread_was_left_is_known_after_the_second_version(file: Path) -> None:
+    """Its threads keep the checkpoint of their last release only where a run had ended there."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        for statement in (*schema.MIGRATIONS[0], *schema.MIGRATIONS[1]):
+            serial = "INTEGER PRIMARY KEY"
+            connection.execute(
+                statement.replace("{serial}", serial).replace("{rising}", f"{serial} AUTOINCREMENT")
+            )
+        connection.execute("INSERT INTO meta VALUES ('id', 'abc'), ('version', '2')")
+        for session, ending in (("ended", "c1"), ("rests", "")):
+            row = (session, session, "somebody", time.time() - 60, 4, 1.0, ending)
+            connection.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    connection.close()
+    journal = open_journal(file)
+    for session, released_on in (("ended", "c1"), ("rests", "")):
+        grant = await journal.acquire(session, session, (), lambda _: None, stands_on="c2")
+        assert (grant.released_on, grant.acquired_on, grant.ends) == (released_on, "", False)
+        assert grant.fencing_token == 5
+    journal.close()
 
 
 async def test_an_older_version_is_brought_up_to_date(

@@ -237,7 +237,9 @@ def _in_the_journal(thread: Thread) -> None:
         fencing_token=2,
         previous_token=1,
         stolen=False,
-        final_checkpoint="",
+        released_on="",
+        acquired_on="",
+        ends=False,
     )
     thread.session.engine.journal = cast(Journal, Remembering(taken))
     asyncio.run(thread.session.lease.acquire(""))

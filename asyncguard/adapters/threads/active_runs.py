@@ -78,6 +78,8 @@ class _Threads:
         self._at_work: dict[_Thread, tuple[Run, asyncio.AbstractEventLoop | None]] = {}
         # Runs that hold their thread, so that later nodes of a run return at once.
         self._holders: WeakSet[Run] = WeakSet()
+        # Runs that left nothing: their input was undone.
+        self._refused: WeakSet[Run] = WeakSet()
         # How the last run of a thread ended, the newest last; see _KEPT_ENDS.
         self._left: OrderedDict[_Thread, Other] = OrderedDict()
         # Live savers by the address of their store; an address without one can be reused.
@@ -88,12 +90,15 @@ class _Threads:
         run = run_of(config)
         return run is None or run in self._holders or saver_of(config) is None
 
-    def take(self, config: RunnableConfig, journal: Journal | None) -> Other | None:
+    def take(
+        self, config: RunnableConfig, journal: Journal | None, began: str = ""
+    ) -> Other | None:
         """Claim the thread of a run; do nothing if the run holds it already.
 
         Args:
             config: Of a node.
             journal: Of the agent.
+            began: Checkpoint that the run began at a copy of, empty if it did not.
 
         Returns:
             The other run that excludes this one, ``None`` if the thread is claimed.
@@ -105,7 +110,7 @@ class _Threads:
         if thread is None:
             return None
         with self._lock:
-            if (other := self._other(thread, run)) is not None:
+            if (other := self._other(thread, run, began)) is not None:
                 return other
             self._holders.add(run)
             self._at_work[thread] = (
@@ -115,6 +120,11 @@ class _Threads:
             # LangGraph closes the stack however the run ends, so no thread stays claimed.
             when_over(run, self._leave, thread, run)
             return None
+
+    def refused(self, config: RunnableConfig) -> None:
+        """Note that a run is refused: however it ends, the thread was left by the run before it."""
+        if (run := run_of(config)) is not None:
+            self._refused.add(run)
 
     def refuses(self, config: RunnableConfig, journal: Journal | None) -> bool:
         """Return True if a run could not claim its thread now.
@@ -130,7 +140,7 @@ class _Threads:
         with self._lock:
             return self._other(thread, run) is not None
 
-    def _other(self, thread: _Thread, run: Run) -> Other | None:
+    def _other(self, thread: _Thread, run: Run, began: str = "") -> Other | None:
         holder, loop = self._at_work.get(thread, (None, None))
         if holder is not None and not (loop is not None and loop.is_closed()):
             return _other(holder, under_way=True)
@@ -138,22 +148,25 @@ class _Threads:
         # A run with a checkpoint id goes back in time on purpose and continues no other run.
         if left is None or goes_back(run):
             return None
-        return left if base_of(run) < left.checkpoint else None
+        return left if (began or base_of(run)) < left.checkpoint else None
 
-    def began_at(self, config: RunnableConfig, journal: Journal | None) -> str | None:
-        """Return the checkpoint that a run began at, ``None`` if the last run ended there.
+    def began_at(self, config: RunnableConfig, journal: Journal | None) -> tuple[str, str]:
+        """Return the checkpoints at which a run began and at which the last run here ended.
 
         Args:
             config: Of a node.
             journal: Of the agent.
+
+        Returns:
+            The second is empty if none has ended here; both are if the run continues no other one.
         """
         run = run_of(config)
         thread = self._thread_of(run, config, journal)
         if run is None or thread is None or goes_back(run):
-            return None
+            return "", ""
         with self._lock:
-            left, base = self._left.get(thread), base_of(run)
-        return None if not base or (left is not None and left.checkpoint == base) else base
+            left = self._left.get(thread)
+        return base_of(run), "" if left is None else left.checkpoint
 
     def _thread_of(
         self, run: Run | None, config: RunnableConfig, journal: Journal | None
@@ -186,6 +199,8 @@ class _Threads:
         with self._lock:
             if self._at_work.get(thread, (None,))[0] is run:
                 del self._at_work[thread]
+                if run in self._refused:
+                    return
                 self._left[thread] = _other(run, under_way=False)
                 self._left.move_to_end(thread)
                 if len(self._left) > _KEPT_ENDS:

@@ -1,23 +1,25 @@
-"""Fence of a thread's checkpoints: the thread resumes from the newest one of the last lease holder.
+"""Fence of a thread's checkpoints: a thread continues from the last step of its last lease holder.
 
 LangGraph resumes a thread from the checkpoint with the highest id, no matter which process stored
-it; a saver has no compare-and-set. A process that was frozen for longer than its lease stores one
-step more when it thaws. That stale step sorts after the steps of the process that took the thread
-over, and it joins their writes where both processes began at the same checkpoint.
+it; a saver has no compare-and-set. Two kinds of runs put a checkpoint over that last step:
 
-Three rules prevent that a thread resumes from a stale step:
+* A refused run: LangGraph stores its input before the first node. It appends the head before its
+  input again (:func:`_undo_refused_input`), and may cover a step that was on its way to the store.
+* A stale run: its process was frozen for longer than its lease, and stores one step more when it
+  thaws. That step also joins the writes of its heir where both began at the same checkpoint.
+
+So the journal keeps on which checkpoint a run acquired and released the thread. From there the
+steps lead to the true head (:func:`_true_head`). A run that acquires the thread and began elsewhere
+is refused, after it has appended the true head again (:func:`_check_head`). Two rules more keep a
+stale step off that line:
 
 1. A process that acquires the thread from one that may still be alive (a stolen lease) begins at a
    copy of the checkpoint, which the former holder does not write to (:func:`_fork_for_takeover`).
-2. Each state holds the fencing token of the process that stored it (:func:`with_fencing_token`).
-3. If a checkpoint with a lower token is newer than one with a higher token, the newest one with the
-   higher token is appended again, so that it is the head (:func:`_promote_owner_head`).
-
-The input of a refused run is a stale head, too, as LangGraph stores it before the first node. The
-head before it is restored (:func:`_undo_refused_input`, :func:`_restore_head_after_stale_input`).
+2. Each state holds the fencing token of the process that stored it (:func:`with_fencing_token`); a
+   step with a lower token than the one before it is not on the line.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,19 +31,22 @@ from asyncguard.adapters.langgraph_internals import (
     DURABILITY,
     REPLAYED,
     RESUMED,
+    base_of,
+    run_of,
     saver_of,
 )
 from asyncguard.adapters.state import Thread
+from asyncguard.adapters.threads.active_runs import THREADS
 from asyncguard.adapters.threads.checkpoints import (
     COPY_OF,
     fencing_token_of,
     id_of,
-    inputs_of,
     listed,
     of_thread,
-    parent_of,
+    original_of,
     put_last,
 )
+from asyncguard.adapters.threads.lineage import Lineage, changed_by_caller, rank, same
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import ThreadBusyError
 from asyncguard.journal.port import LeaseGrant
@@ -49,26 +54,17 @@ from asyncguard.runtime.clock import Backoff
 from asyncguard.runtime.dispatcher import inside_a_call
 from asyncguard.runtime.session.lease import Lease
 
-_RECENT = 8
-"""Number of checkpoints to list when a run begins.
-
-Those that the run has put before its first node are among them, nodes of other middleware included,
-and the head before them.
-"""
-_LATE = 50
-"""Number of checkpoints that a stale run may put between two reads of the journal."""
-_PATIENCE = 2.0
-"""Seconds within which the last step of a run is stored, if it is stored at all."""
+_NESTED = 50
+"""Number of checkpoints, of all namespaces, among which nested agents are looked for."""
+_PATIENCE = 5.0
+"""Seconds within which a checkpoint on its way is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
 async def acquire_thread(
     lease: Lease, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
 ) -> None:
-    """Acquire a thread, unless another process has continued it since the run read its state.
-
-    If a stale run appended checkpoints after the owner's, re-append the owner's newest one so that
-    the thread resumes from it.
+    """Acquire a thread, unless the run began at another checkpoint than the thread's true head.
 
     Args:
         lease: Of the thread.
@@ -78,78 +74,133 @@ async def acquire_thread(
         again: True to ask the journal even if the lease is held: the ledger was folded again.
 
     Raises:
-        ThreadBusyError: Another process holds the thread, or has continued it; or the lease was
-            stolen from a process that may still be alive, and the run has to begin at the copy.
+        ThreadBusyError: Another process holds the thread, or another run has continued it; or the
+            lease was stolen from a process that may still be alive, and the run has to begin at the
+            copy.
         JournalError: The journal cannot be read or written.
     """
     if not lease.wanted(again=again):  # in each node but the first
+        if lease.acquired and not begins:
+            lease.stand_on(stands_on(config))
         return
     async with lease.acquisition(again=again) as wanted:
         if not wanted:
             return
         place = _place(config, begins=begins)
-        # If this process was the last holder, no other one can have continued the thread: the
-        # state may be an older checkpoint on purpose.
-        ours = not lease.acquired and await lease.journal.holds(lease.thread)
+        own = "" if place is None else place.own
         try:
-            grant = await lease.acquire(thread_of(config), known=known, again=again)
+            grant = await lease.acquire(thread_of(config), known=known, stands_on=own, again=again)
         except ThreadBusyError:
-            if place is not None:
-                await _undo_refused_input(place)
+            await undo_refused_input(config, begins=begins)
             raise
-        if grant is None or place is None:
+        # A run that fails in its first node leaves the thread where it was.
+        lease.stand_on(own if place is None or not begins else place.base)
+        if grant is None or place is None or not grant.previous_token:
             return
         try:
-            await _repair_head(place, grant, known=known, ours=ours)
+            await _check_head(place, lease, grant, known=known)
         except BaseException:
             # Refused or failed: the next run must not find the thread held by a run that never
             # began.
+            THREADS.refused(config)
             lease.release()
             raise
 
 
-async def _repair_head(place: "_Place", grant: LeaseGrant, *, known: int, ours: bool) -> None:
-    """Make the newest checkpoint of the last lease holder the head of the thread.
+async def _check_head(place: "_Place", lease: Lease, grant: LeaseGrant, *, known: int) -> None:
+    """Refuse a run that began at another checkpoint than the thread's true head.
 
     Raises:
-        ThreadBusyError: The run did not begin there, or has to begin at the copy.
+        ThreadBusyError: It did, or has to begin at the copy.
     """
-    # Only if the former holder has left something to repair, the run waits for its own checkpoint.
-    repairs = grant.stolen or grant.final_checkpoint or known < grant.previous_token
-    newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
-    final = grant.final_checkpoint
-    base = _base(place, newest) if final else None
-    if base is not None and final in (id_of(base), base.metadata.get(COPY_OF)):
-        # Its last step may still be on its way to the store.
-        newest = await place.until(
-            lambda now: any(
-                found.metadata.get("source") == "loop" and parent_of(found) == final
-                for found in now
-            ),
-            _RECENT,
-        )
-        ours = False
-    carried_on = (
-        (not ours and await _restore_head_after_stale_input(place, newest))
-        or (known < grant.previous_token and await _promote_owner_head(place, known))
-        or await _promote_unseen_successor(place, newest)
-    )
-    if carried_on:
+    line = place.lineage
+    await line.read()
+    head = await _true_head(place, grant)
+    base = line.at(place.base) if await line.reach(place.base) else None
+    if head is None:
+        stale = known < grant.previous_token and await _promote_owner_head(place, known)
+    else:
+        lease.stand_on(id_of(head))
+        if stale := not await _continues(place, base, head):
+            await _append_again(place, head)
+    if stale:
         raise ThreadBusyError(
             f"Another run has continued thread {place.thread!r} since this one read its state; "
             "run it again."
         )
+    if place.resumed:
+        lease.stand_on(place.own)
     # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
     # starts it from its beginning under another thread name.
     if (
         grant.stolen
         and not inside_a_call()
-        and await _fork_for_takeover(place, newest, grant.fencing_token)
+        and (copy := await _fork_for_takeover(place, base, grant.fencing_token))
     ):
+        lease.stand_on(copy)
         raise ThreadBusyError(
             f"The process that held thread {place.thread!r} stopped renewing its lease and may "
             "still be alive: the thread was taken over; run it again."
         )
+
+
+async def _true_head(place: "_Place", grant: LeaseGrant) -> CheckpointTuple | None:
+    """Return the last step of the runs that have held the thread, ``None`` if it is not known."""
+    line = place.lineage
+    # A run that was killed before it released the thread; without a step it never ended its first
+    # node, and may have begun at a stale head itself.
+    if await line.reach(grant.acquired_on):
+        began = line.at(grant.acquired_on)
+        if began is not None and line.steps_after(began):
+            return line.end_of(began)
+    if not await line.reach(grant.released_on):
+        return None
+    if grant.ends:  # its last step may still be on its way to the store
+        await place.until(
+            lambda: (at := line.at(grant.released_on)) is None or bool(line.steps_after(at))
+        )
+    released = line.at(grant.released_on)
+    return None if released is None else line.end_of(released)
+
+
+async def _continues(place: "_Place", base: CheckpointTuple | None, head: CheckpointTuple) -> bool:
+    """Return True if a run that began at one checkpoint continues the thread's true head.
+
+    Also if nothing shows that it does not, as where checkpoints were deleted, and if the caller has
+    changed the state since, or gone back in time.
+    """
+    if base is None:
+        return bool(place.base)  # else it has begun the thread, as another run did
+    if same(base, head):
+        return True
+    line = place.lineage
+    if not place.resumed and await line.is_unread_input(base) and await _put_by_others(place, base):
+        return False  # that input was refused, or its run has read it: there is a checkpoint more
+    # Both lines are followed back to where they meet; ids rise with time.
+    passed: list[CheckpointTuple] = []
+    at: CheckpointTuple | None = base
+    older: CheckpointTuple | None = head
+    while at is not None and older is not None:
+        if original_of(at) == original_of(older):
+            return (older is head and at is not base) or changed_by_caller(passed)
+        if id_of(at) > id_of(older):
+            passed.append(at)
+            at = await line.before(at)
+        else:
+            older = await line.before(older)
+    return True
+
+
+async def _put_by_others(place: "_Place", since: CheckpointTuple | None) -> list[CheckpointTuple]:
+    """Return the checkpoints after a given one that other runs have put, without unread inputs."""
+    line = place.lineage
+    oldest = "" if since is None else id_of(since)
+    own = {place.own}
+    at = line.at(place.own)
+    while at is not None and id_of(at) > oldest:
+        own.add(id_of(at))
+        at = await line.before(at)
+    return [found for found in await line.read_since(oldest) if id_of(found) not in own]
 
 
 class Owned:
@@ -193,9 +244,19 @@ class Owned:
 
 
 def stands_on(config: RunnableConfig) -> str:
-    """Return the id of the checkpoint that a run stands on, empty if the run stores nothing."""
-    place = _place(config)
-    return "" if place is None else place.own
+    """Return the id of the checkpoint that a run stands on, empty if no head is to be fenced.
+
+    That is a run which stores nothing before its end, or which goes back in time on purpose.
+    """
+    configurable = config.get("configurable", {})
+    places = configurable.get(CHECKPOINTS)
+    if saver_of(config) is None or not places or configurable.get(REPLAYED) is not None:
+        return ""
+    # Such a run puts a single checkpoint at its end.
+    if configurable.get(DURABILITY) == "exit":
+        return ""
+    namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
+    return str(places.get(namespace) or "")
 
 
 def with_fencing_token(identity: Thread, lease: Lease) -> Thread:
@@ -217,63 +278,53 @@ class _Place:
     """Configuration that names the thread and the namespace."""
     own: str
     """Id of the checkpoint that the run stands on."""
+    base: str
+    """Id of the checkpoint that it began at: where it was resumed, or the head before its input."""
     resumed: bool
     """True if the run continues from a checkpoint that it has not put itself."""
     begins: bool
     """True if the run is in its first node, after an input of its own."""
+    lineage: Lineage
+    """Checkpoints of the thread."""
 
     @property
     def thread(self) -> str:
         """The caller's id of the thread."""
         return thread_of(self.of_thread)
 
-    async def newest(self, limit: int) -> list[CheckpointTuple]:
-        """Return the newest checkpoints, the newest first; their ids rise with time."""
-        return await listed(self.saver, self.of_thread, limit)
-
-    async def with_own(self, limit: int) -> list[CheckpointTuple]:
-        """Return the newest checkpoints once the run's own is among them.
+    async def with_own(self) -> None:
+        """Read the newest checkpoints once the run's own is among them.
 
         With durability ``async`` a checkpoint is stored while the node after it runs.
         """
+        await self.lineage.read()
+        if not await self.lineage.reach(self.own):
+            await self.until(lambda: self.lineage.at(self.own) is not None)
 
-        def found_or_passed(newest: list[CheckpointTuple]) -> bool:
-            passed = len(newest) == limit and id_of(newest[-1]) > self.own  # too many newer ones
-            return passed or any(id_of(found) == self.own for found in newest)
-
-        return await self.until(found_or_passed, limit)
-
-    async def until(
-        self, there: Callable[[list[CheckpointTuple]], bool], limit: int
-    ) -> list[CheckpointTuple]:
-        """Return the newest checkpoints once a condition holds, or after the time limit."""
+    async def until(self, there: Callable[[], bool]) -> None:
+        """Read the newest checkpoints again until a condition holds, or the time limit is over."""
         backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
-        while True:
-            newest = await self.newest(limit)
-            if there(newest) or backoff.over:
-                return newest
+        while not there() and not backoff.over:
             await backoff.pause()
+            await self.lineage.read()
 
 
 def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
-    """Return the position of a run; ``None`` if no head can be or must be fenced.
-
-    That is a run which stores nothing before its end, or which goes back in time on purpose.
-    """
-    configurable = config.get("configurable", {})
-    saver, places = saver_of(config), configurable.get(CHECKPOINTS)
-    if saver is None or not places or configurable.get(REPLAYED) is not None:
+    """Return the position of a run; ``None`` if no head is to be fenced, see :func:`stands_on`."""
+    own, run = stands_on(config), run_of(config)
+    if not own:
         return None
-    # Such a run puts a single checkpoint at its end.
-    if configurable.get(DURABILITY) == "exit":
-        return None
-    thread = of_thread(config)
-    own = places.get(thread["configurable"]["checkpoint_ns"])
-    if own is None:
-        return None
-    resumed = configurable.get(RESUMED) is True
+    resumed = config["configurable"].get(RESUMED) is True
+    begins = begins and not resumed
+    saver, thread = saver_of(config), of_thread(config)
     return _Place(
-        saver=saver, of_thread=thread, own=own, resumed=resumed, begins=begins and not resumed
+        saver=saver,
+        of_thread=thread,
+        own=own,
+        base=base_of(run) if begins and run is not None else own,
+        resumed=resumed,
+        begins=begins,
+        lineage=Lineage(saver, thread),
     )
 
 
@@ -284,122 +335,82 @@ async def undo_refused_input(config: RunnableConfig, *, begins: bool) -> None:
         config: Of the node that is run.
         begins: True if the node is the one that reads the run's input.
     """
+    THREADS.refused(config)
     if (place := _place(config, begins=begins)) is not None:
         await _undo_refused_input(place)
 
 
 async def _undo_refused_input(place: _Place) -> None:
     """Append the head before a refused run's input again; no node has read that input."""
-    newest = await place.with_own(_RECENT)
-    # Another run's checkpoint, or, if none has come, the one that this run began at.
-    head = _beside(place, newest) or (_base(place, newest) if place.begins else None)
-    if head is not None and id_of(head) < place.own and not await _has_nested(place, head):
-        await put_last(place.saver, head, above=newest[0])
+    if not place.begins:
+        return
+    line = place.lineage
+    await place.with_own()
+    base = line.at(place.base) if await line.reach(place.base) else None
+    while base is not None and await line.is_unread_input(base):  # that of another run
+        base = await line.before(base)
+    # The run that goes on may have begun at the same checkpoint, with an input of its own, or have
+    # begun the thread.
+    steps = await _put_by_others(place, base)
+    real = [step for step in steps if COPY_OF not in step.metadata]
+    found = max([*real, *([] if base is None else [base])], key=rank, default=None)
+    if found is None:
+        return
+    head = line.end_of(found)
+    if id_of(head) < place.own and not await _has_nested(place, head):
+        await _append_again(place, head)
 
 
-async def _restore_head_after_stale_input(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
-    """Restore another run's head if the input of this one was put after it.
-
-    Returns:
-        True if the run is stale: another one has continued the thread.
-    """
-    beside = _beside(place, newest)
-    if beside is not None and id_of(beside) < place.own:
-        await put_last(place.saver, beside, above=newest[0])
-    return beside is not None
-
-
-def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
-    """Return the newest checkpoint of another run after this one's, or among those it began with.
-
-    Walks from the newest checkpoint down the line of parents that this run has put. A checkpoint
-    that is not on that line was put by another run.
-    """
-    expected: str | None = place.own
-    before_input = place.begins
-    inputs = inputs_of(newest)
-    for found in newest:
-        began = id_of(found) in inputs
-        if id_of(found) != expected:
-            if began or parent_of(found) in inputs:
-                continue  # an input that no node has read, with its first step: that run is refused
-            return found if found is not newest[0] or id_of(found) > place.own else None
-        # The line of this run ends at its input; a resumed run has put nothing before its own.
-        if place.resumed or not (began or before_input or expected == place.own):
-            return None
-        before_input = before_input and not began
-        expected = parent_of(found)
-    return None
+async def _append_again(place: _Place, head: CheckpointTuple) -> None:
+    """Append a copy of a checkpoint, unless one is the newest already."""
+    newest = place.lineage.newest[0]
+    if not same(newest, head):
+        await put_last(place.saver, head, above=newest)
 
 
 async def _promote_owner_head(place: _Place, number: int) -> bool:
-    """Append the newest checkpoint of a later lease holder again if this process has covered it.
+    """Append the head of a later lease holder again if this process has covered it.
 
     Args:
         place: Position of the run.
         number: Fencing token of the process that stored the covering checkpoint.
 
     Returns:
-        True if there was such a checkpoint.
+        True if there was such a head.
     """
-    newest = await place.with_own(_LATE)
-    later = next((found for found in newest if fencing_token_of(found) > number), None)
+    line = place.lineage
+    await place.with_own()
+    read = await line.read_since("")
+    later = next((found for found in read if fencing_token_of(found) > number), None)
     if later is None or id_of(later) > place.own:
         return False
-    by_id = {id_of(found): found for found in newest}
-    at: str | None = place.own  # from this run's checkpoint back to the later holder's
-    while at is not None and at > id_of(later) and (found := by_id.get(at)) is not None:
-        if found.metadata.get("source") in ("update", "fork") and COPY_OF not in found.metadata:
-            # The caller went back in time, or changed the state, after the later holder: intended.
-            return False
-        at = parent_of(found)
-    await put_last(place.saver, later, above=newest[0])
+    passed: list[CheckpointTuple] = []
+    at = line.at(place.own)  # from this run's checkpoint back to the later holder's
+    while at is not None and id_of(at) > id_of(later):
+        passed.append(at)
+        at = await line.before(at)
+    if changed_by_caller(passed):
+        return False
+    await _append_again(place, line.end_of(later))
     return True
 
 
-async def _promote_unseen_successor(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
-    """Append the successors of a checkpoint again if the run began at a copy of that checkpoint.
-
-    The process of the original was about to store them when another run was refused the thread and
-    put the copy.
-
-    Returns:
-        True if there was a successor.
-    """
-    base = _base(place, newest)
-    original = None if base is None else base.metadata.get(COPY_OF)
-    if base is None or original is None:
-        return False
-    more, last = await place.newest(_LATE), None
-    # The oldest first, so that each successor is found after its parent.
-    for found in reversed(more):
-        is_step = found.metadata.get("source") == "loop"
-        fresh = fencing_token_of(found) >= fencing_token_of(base)
-        if is_step and fresh and parent_of(found) == original:
-            last, original = found, id_of(found)
-    if last is None:
-        return False
-    await put_last(place.saver, last, above=more[0])
-    return True
-
-
-async def _fork_for_takeover(place: _Place, newest: Sequence[CheckpointTuple], number: int) -> bool:
+async def _fork_for_takeover(place: _Place, base: CheckpointTuple | None, number: int) -> str:
     """Append a copy of the checkpoint that a run began at, as the head of this process's own line.
 
     Args:
         place: Position of the run.
-        newest: The newest checkpoints.
+        base: That checkpoint; without one the run began the thread itself, and shares no checkpoint
+            with another process.
         number: Fencing token of this process, for the copy.
 
     Returns:
-        True if a copy was put.
+        Id of the copy, empty if none was put.
     """
-    base = _base(place, newest)
-    # Without a base the run began the thread itself and shares no checkpoint with another process.
     if base is None or await _has_nested(place, base):
-        return False
-    await put_last(place.saver, base, above=newest[0], number=number)
-    return True
+        return ""
+    await place.with_own()
+    return await put_last(place.saver, base, above=place.lineage.newest[0], number=number)
 
 
 async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
@@ -410,24 +421,9 @@ async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
     """
     whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
     own = place.of_thread["configurable"]["checkpoint_ns"]
-    for other in await listed(place.saver, whole, _LATE):
+    for other in await listed(place.saver, whole, _NESTED):
         if other.config["configurable"].get("checkpoint_ns", "") == own:
             continue
         if other.metadata.get("parents", {}).get(own) == id_of(found):
             return True
     return False
-
-
-def _base(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
-    """Return the checkpoint that a run began at, ``None`` if it began the thread."""
-    by_id = {id_of(found): found for found in newest}
-    own = by_id.get(place.own)
-    if own is None or not place.begins:
-        return own  # resumed there, or after a step whose writes had all been stored
-    at: CheckpointTuple | None = own
-    # Nodes of other middleware may have run between the input and the first node of the guard.
-    while at is not None and at.metadata.get("source") == "loop":
-        at = by_id.get(parent_of(at) or "")
-    if at is None or at.metadata.get("source") != "input":
-        return own
-    return by_id.get(parent_of(at) or "")

@@ -5,7 +5,7 @@ belongs to the event loop that used it first.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncIterable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from asyncguard.runtime.portal import sync_entry
 
 COPY_OF = "asyncguard_copy_of"
-"""Metadata key of the copies of :func:`put_last`: id of the original.
+"""Metadata key of the copies of :func:`put_last`: id of the original, also in a copy of a copy.
 
 It distinguishes such a copy from a fork that the caller made to go back in time.
 """
@@ -42,9 +42,9 @@ def fencing_token_of(found: CheckpointTuple) -> int:
     return int(identity.get("number", 0)) if isinstance(identity, dict) else 0
 
 
-def inputs_of(newest: Iterable[CheckpointTuple]) -> set[str | None]:
-    """Return the ids of the checkpoints that LangGraph has put for the input of a run."""
-    return {id_of(found) for found in newest if found.metadata.get("source") == "input"}
+def original_of(found: CheckpointTuple) -> str:
+    """Return the id of the checkpoint that this one is a copy of, its own if it is none."""
+    return str(found.metadata.get(COPY_OF) or id_of(found))
 
 
 def of_thread(config: RunnableConfig) -> RunnableConfig:
@@ -85,8 +85,8 @@ async def stored(saver: Any, place: RunnableConfig) -> CheckpointTuple | None:
 
 async def put_last(
     saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0
-) -> None:
-    """Store a copy of a checkpoint as the newest of its thread.
+) -> str:
+    """Store a copy of a checkpoint as the newest of its thread; return the id of the copy.
 
     Its id is the newest id + 1, so the order does not depend on a clock, and what another process
     writes at the same time sorts after it.
@@ -107,7 +107,7 @@ async def put_last(
     copy = checkpoint.copy()
     copy["id"] = str(UUID(int=UUID(id_of(above)).int + 1))
     copy["channel_values"], copy["channel_versions"] = values, {**versions, **fresh}
-    metadata: Any = {**found.metadata, "source": "fork", COPY_OF: id_of(found)}
+    metadata: Any = {**found.metadata, "source": "fork", COPY_OF: original_of(found)}
     # The parent is that of the original: a delta channel is read by folding the writes along the
     # line of parents, and the writes at the original are those of the step after it.
     parent = found.parent_config
@@ -116,6 +116,7 @@ async def put_last(
         del named["checkpoint_id"]
         parent = RunnableConfig(configurable=named)
     await _ask(saver, "put", parent, copy, metadata, fresh)
+    return str(copy["id"])
 
 
 async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:

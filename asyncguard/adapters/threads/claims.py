@@ -10,11 +10,13 @@ an input which no node has read yet lets the run of that input go first.
 import asyncio
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 
 from asyncguard.adapters.langgraph_internals import saver_of, store_nothing
 from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
-from asyncguard.adapters.threads.checkpoints import id_of, inputs_of, listed, of_thread, parent_of
+from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, listed, of_thread, original_of
+from asyncguard.adapters.threads.lineage import Lineage
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.journal.port import Journal
@@ -28,6 +30,8 @@ _LOOKS_FOR_THE_END = 200
 """Polls, a millisecond apart, within which a cancelled or ending run has left its thread."""
 _LOOKS_FOR_FIRST_NODE = 1000
 """Polls, a millisecond apart, within which a run that has put its input reaches its first node."""
+_LOOKS_PER_READ = 10
+"""Polls of this process for each listing of the thread's checkpoints."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -49,17 +53,7 @@ async def claim_thread(
         CallerError: Another run is active on the thread.
         ThreadBusyError: Another run has continued the thread since this one read its state.
     """
-    if (
-        begins
-        and (base := THREADS.began_at(config, journal)) is not None
-        and await _untaken(config, base)
-    ):
-        # That run goes first; the wait has a limit, as it may be dead.
-        for _ in range(_LOOKS_FOR_FIRST_NODE):
-            if THREADS.refuses(config, journal):
-                break
-            await asyncio.sleep(_FIRST_LOOK)
-    other = await _in_the_way(config, journal)
+    other = await _in_the_way(config, journal, await _began(config, journal, begins=begins))
     if other is None:
         return
     # Refused: neither the stored input nor a checkpoint at the end of the run may stay.
@@ -76,15 +70,15 @@ async def claim_thread(
     )
 
 
-async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
+async def _in_the_way(config: RunnableConfig, journal: Journal | None, began: str) -> Other | None:
     """Return the run that has the thread, or had it while the run in question read its state."""
-    other = THREADS.take(config, journal)
+    other = THREADS.take(config, journal, began)
     # Polled, as the other run may end on another event loop or OS thread.
     for _ in range(_LOOKS_FOR_THE_END):
         if other is None or not other.under_way:
             break
         await asyncio.sleep(_FIRST_LOOK)
-        other = THREADS.take(config, journal)
+        other = THREADS.take(config, journal, began)
     if other is None:
         return None
     saver, thread = saver_of(config), of_thread(config)
@@ -100,15 +94,53 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other 
         return other
     # It left nothing: the thread was deleted, or its last step was never stored.
     THREADS.forget(other)
-    return THREADS.take(config, journal)
+    return THREADS.take(config, journal, began)
 
 
-async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
-    """Return True if a checkpoint holds an input that no node has read yet."""
-    newest = await listed(saver_of(config), of_thread(config), _RECENT)
-    inputs = inputs_of(newest)
-    # LangGraph puts an input as one checkpoint and its own first step after it as a second one.
-    return any(
-        id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs)
-        for found in newest
-    )
+async def _began(config: RunnableConfig, journal: Journal | None, *, begins: bool) -> str:
+    """Return the checkpoint that a run began at a copy of; let the run of an unread input go first.
+
+    Args:
+        config: Of the node that is run.
+        journal: Of the agent.
+        begins: True if the node is the one that reads the run's input.
+
+    Returns:
+        Empty if it began at no copy, or at one that is not older than the end of the last run.
+    """
+    base, ended = THREADS.began_at(config, journal)
+    if base in ("", ended):
+        return ""
+    line = Lineage(saver_of(config), of_thread(config))
+    await line.read()
+    if not await line.reach(base) or (found := line.at(base)) is None:
+        return ""
+    if begins and await line.is_unread_input(found):
+        await _let_go_first(config, journal, line, found)
+    last = line.at(ended) if await line.reach(ended) else None
+    if COPY_OF not in found.metadata:
+        return ""
+    # A run that was refused has ended at its input, which counts for nothing.
+    if last is not None and (
+        await line.is_unread_input(last) or original_of(found) >= original_of(last)
+    ):
+        return ""
+    return original_of(found)
+
+
+async def _let_go_first(
+    config: RunnableConfig, journal: Journal | None, line: Lineage, unread: CheckpointTuple
+) -> None:
+    """Wait until the run of an input reads it, or is refused; the wait has a limit: it may be dead.
+
+    A run of another process is seen by the checkpoint that it puts then.
+    """
+    for looks in range(1, _LOOKS_FOR_FIRST_NODE + 1):
+        if THREADS.refuses(config, journal):
+            return
+        await asyncio.sleep(_FIRST_LOOK)
+        if looks % _LOOKS_PER_READ:
+            continue
+        await line.read()
+        if await line.read_since(id_of(unread)):
+            return

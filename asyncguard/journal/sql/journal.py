@@ -70,12 +70,13 @@ class SqlJournal:
         receive: Callable[[Signal], None],
         *,
         known: int = 0,
+        stands_on: str = "",
     ) -> LeaseGrant:
         """See :meth:`~asyncguard.journal.port.Journal.acquire`."""
         wanted = tuple(keys)
 
         def work(store: Store) -> tuple[LeaseGrant, list[Signal], int]:
-            taken = leases.acquire(store, session, thread, known)
+            taken = leases.acquire(store, session, thread, known, stands_on)
             found = {
                 key: latest
                 for key in wanted
@@ -86,7 +87,9 @@ class SqlJournal:
                 fencing_token=taken.fencing_token,
                 previous_token=taken.previous_token,
                 stolen=taken.stolen,
-                final_checkpoint=taken.final_checkpoint,
+                released_on=taken.released_on,
+                acquired_on=taken.acquired_on,
+                ends=taken.ends,
             )
             return grant, *signals.signals_after(
                 store, session, self._maintenance.last_signal(session, receive)
@@ -105,12 +108,12 @@ class SqlJournal:
         """See :meth:`~asyncguard.journal.port.Journal.unfinished`."""
         return await self._writer.ask(lambda store: attempts.unfinished(store, session))
 
-    def release(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, stands_on: str | None = None, ends: bool = False) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.release`."""
         # At once, and not with the release: a round between the two would renew the lease.
         self._maintenance.stop_renewing(session)
         named = f"the release of thread {session}"
-        release = lambda store: leases.release(store, session, ending)  # noqa: E731
+        release = lambda store: leases.release(store, session, stands_on, ends=ends)  # noqa: E731
         self._writer.post(named, release, lambda _: self._maintenance.thread_released(session))
 
     def keep_alive(self, session: str) -> None:

@@ -29,11 +29,17 @@ class Acquired:
     """Token before; the same if this process held the thread last, 0 if no process ever did."""
     stolen: bool
     """True if the previous process lives and never released the thread; it may continue."""
-    final_checkpoint: str
-    """Checkpoint after which a process that released the thread just now stores its last step."""
+    released_on: str
+    """Checkpoint that the last run to release the thread stood on, empty if it is not known."""
+    acquired_on: str
+    """Checkpoint that the last run acquired it on, empty if it has released it or none is known."""
+    ends: bool
+    """True if a living process may still be storing its last step, after ``released_on``."""
 
 
-def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired:
+def acquire(
+    store: Store, session: str, thread: str, known: int = 0, stands_on: str = ""
+) -> Acquired:
     """Acquire a thread for this process.
 
     Args:
@@ -41,6 +47,7 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
         session: Id of the thread in its state.
         thread: The caller's thread id, empty if there is none.
         known: Fencing token in the thread's state; the database may have lost it.
+        stands_on: Checkpoint that the run stands on, empty if it stores none or goes back in time.
 
     Raises:
         ThreadBusyError: A process that is alive holds the thread.
@@ -55,12 +62,12 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
     # step, so two processes that begin one thread at once, or again after the first step was lost,
     # have different ones.
     rows = store.execute(
-        "SELECT session, epoch, seen_at, number, left_at, ending FROM threads "
+        "SELECT session, epoch, seen_at, number, left_at, ending, ends, acquired_on FROM threads "
         "WHERE session = ? OR (thread = ? AND thread <> '')",
         (plain(session), plain(thread)),
     )
     stolen = False
-    for _, process_id, seen_at, _, left_at, _ in rows:
+    for _, process_id, seen_at, _, left_at, *_ in rows:
         if process_id in ("", store.process_id):
             continue
         # The distance, and not the order: after the clock was set back a renewal lies in the
@@ -76,9 +83,11 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
             )
         # Alive and silent for longer than a lease: suspended, or its writer waits for the database.
         stolen = True
-    previous = max((row[3] for row in rows), default=0)
+    last = max(rows, key=lambda row: row[3], default=("", "", 0.0, 0, None, "", 0, ""))
+    previous = last[3]
+    # A run that goes back in time, or stores nothing before its end, leaves no line that is known.
+    released_on = last[5] if stands_on else ""
     had = any((row[0], row[1]) == (plain(session), store.process_id) for row in rows)
-    ending = next((row[5] for row in rows if row[5] and _just_left(store, now, row[1], row[4])), "")
     # A state with a higher token was stored under another journal, or before this one was restored
     # from a backup; the new token must exceed both.
     number = previous if had and not stolen and known <= previous else max(previous, known) + 1
@@ -89,13 +98,20 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
             (plain(thread), plain(session), store.process_id),
         )
     store.execute(
-        "INSERT INTO threads (session, thread, epoch, seen_at, number) VALUES (?, ?, ?, ?, ?) "
+        "INSERT INTO threads "
+        "(session, thread, epoch, seen_at, number, ending, acquired_on) VALUES (?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (session) DO UPDATE SET thread = excluded.thread, epoch = excluded.epoch, "
-        "seen_at = excluded.seen_at, number = excluded.number, left_at = NULL, ending = ''",
-        (plain(session), plain(thread), store.process_id, now, number),
+        "seen_at = excluded.seen_at, number = excluded.number, left_at = NULL, "
+        "ending = excluded.ending, ends = 0, acquired_on = excluded.acquired_on",
+        (plain(session), plain(thread), store.process_id, now, number, released_on, stands_on),
     )
     return Acquired(
-        fencing_token=number, previous_token=previous, stolen=stolen, final_checkpoint=ending
+        fencing_token=number,
+        previous_token=previous,
+        stolen=stolen,
+        released_on=last[5],
+        acquired_on=last[7],
+        ends=bool(last[6]) and _just_left(store, now, last[1], last[4]),
     )
 
 
@@ -128,15 +144,26 @@ def standing(store: Store, session: str) -> tuple[bool, str]:
     return ended_at is not None, process_id or ""
 
 
-def release(store: Store, session: str, ending: str = "") -> None:
+def release(
+    store: Store, session: str, stands_on: str | None = None, *, ends: bool = False
+) -> None:
     """Release a thread.
 
     Until another process acquires it, this one may still end its attempts and begin others.
+
+    Args:
+        store: The database.
+        session: Id of the thread in its state.
+        stands_on: Checkpoint that the run stands on, empty if it stores none or goes back in time;
+            ``None`` to keep that of the last release.
+        ends: True if a last step is being stored after that checkpoint.
     """
+    now = store.now()
     # The holder stays in the row (see above); seen a lease ago, it does not count as renewed.
     store.execute(
-        "UPDATE threads SET seen_at = ?, left_at = ?, ending = ? WHERE session = ? AND epoch = ?",
-        ((now := store.now()) - LEASE, now, plain(ending), plain(session), store.process_id),
+        "UPDATE threads SET seen_at = ?, left_at = ?, ending = COALESCE(?, ending), ends = ?, "
+        "acquired_on = '' WHERE session = ? AND epoch = ?",
+        (now - LEASE, now, stands_on, int(ends), plain(session), store.process_id),
     )
 
 

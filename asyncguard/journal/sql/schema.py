@@ -94,7 +94,16 @@ _SECOND = (
 """``number``: fencing token of the thread; ``left_at``: time of its release; ``ending``: checkpoint
 after which the last step of the releasing run is stored."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+_THIRD = (
+    "ALTER TABLE threads ADD COLUMN ends BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE threads ADD COLUMN acquired_on TEXT NOT NULL DEFAULT ''",
+    "UPDATE threads SET ends = 1 WHERE ending <> ''",
+)
+"""``ending`` is the checkpoint that the last run stood on at its release, in any case; ``ends``: 1
+if a step was to be stored after it; ``acquired_on``: checkpoint that the present holder's run stood
+on when it acquired the thread."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 """Statements from each version to the next; version 0 is an empty database."""
 
 VERSION = len(MIGRATIONS)

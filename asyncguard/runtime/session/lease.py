@@ -110,6 +110,7 @@ class Lease:
         # Engine time at which the journal last confirmed that this process holds the thread.
         self._confirmed_at = 0.0
         self._fencing_token = 0
+        self._stands_on = ""
         self._begun_before: Mapping[str, Attempt] = {}
         self._inside = _Inside(self)
         self._releasing = _Releasing(self)
@@ -128,6 +129,11 @@ class Lease:
     def fencing_token(self) -> int:
         """Fencing token of this process, 0 before the acquisition; see :class:`LeaseGrant`."""
         return self._fencing_token
+
+    @property
+    def stands_on(self) -> str:
+        """Checkpoint that the thread continues from after a release, empty if it is not known."""
+        return self._stands_on
 
     @property
     def begun_before(self) -> Mapping[str, Attempt]:
@@ -179,13 +185,16 @@ class Lease:
                 self._acquiring = None
             own[1].set()
 
-    async def acquire(self, name: str, *, known: int = 0, again: bool = False) -> LeaseGrant | None:
+    async def acquire(
+        self, name: str, *, known: int = 0, stands_on: str = "", again: bool = False
+    ) -> LeaseGrant | None:
         """Acquire the thread for this process, and load its signals and the attempts of open calls.
 
         Args:
             name: The caller's thread id, empty if there is none.
             known: Fencing token in the thread's state, see
                 :class:`~asyncguard.journal.port.LeaseGrant`.
+            stands_on: Checkpoint that the run stands on, empty if no head is fenced.
             again: True to ask the journal even if the thread is held: its ledger was rebuilt.
 
         Returns:
@@ -202,7 +211,9 @@ class Lease:
         # An agent that is a tool of another one shares the caller's thread id, and is a thread of
         # its own.
         unique = f"{name}|{tenant.namespace}" if name and tenant.namespace else name
-        grant = await journal.acquire(self.thread, unique, keys, tenant.receive, known=known)
+        grant = await journal.acquire(
+            self.thread, unique, keys, tenant.receive, known=known, stands_on=stands_on
+        )
         self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
         self._acquired, self._confirmed_at = True, self._engine.clock.now()
         if not held:
@@ -237,17 +248,24 @@ class Lease:
             )
         self._confirmed_at = now
 
-    def release(self, ending: str = "") -> None:
+    def stand_on(self, checkpoint: str) -> None:
+        """Note the checkpoint that the thread continues from after a release.
+
+        Args:
+            checkpoint: That of the node that is run; where a run begins, the one before its input.
+        """
+        self._stands_on = checkpoint
+
+    def release(self, *, ends: bool = False) -> None:
         """Release the thread for other processes: its run ended, or is parked.
 
         Args:
-            ending: Checkpoint after which the last step of the run is being stored, empty if there
-                is none.
+            ends: True if the last step of the run is being stored after :attr:`stands_on`.
         """
         if self._acquired:
             self._acquired = False
             self._tenant.lease_released()
-            self.journal.release(self.thread, ending=ending)
+            self.journal.release(self.thread, stands_on=self._stands_on, ends=ends)
 
     def releasing_on_error(self) -> AbstractContextManager[None]:
         """Release the thread if the block or a concurrent one raises, as that ends the run.

@@ -74,29 +74,33 @@ async def counts_acquisitions(bench: Bench) -> None:
     """
     first, second = await bench.process(), await bench.outsider()
 
-    async def acquire(journal: Journal, known: int = 0) -> LeaseGrant:
+    async def acquire(journal: Journal, known: int = 0, stands_on: str = "on") -> LeaseGrant:
         return await journal.acquire(
-            bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known
+            bench.session(),
+            f"thread {bench.session()}",
+            (),
+            lambda _: None,
+            known=known,
+            stands_on=stands_on,
         )
 
     again = await acquire(first)
     assert again.fencing_token == again.previous_token > 0, (
         f"a process that acquires its own thread again keeps its token, not {again}"
     )
-    first.release(bench.session(), ending="checkpoint")
+    first.release(bench.session(), stands_on="checkpoint", ends=True)
     await asyncio.to_thread(first.entries, key="-")
-    heir = await acquire(second)
-    assert heir.final_checkpoint == "checkpoint", (
-        "a last step that is being stored was reported, and acquire() says "
-        f"{heir.final_checkpoint!r}"
+    heir = await acquire(second, stands_on="later")
+    assert (heir.released_on, heir.acquired_on, heir.ends) == ("checkpoint", "", True), (
+        f"a last step is being stored after 'checkpoint', where the thread was released: {heir}"
     )
     assert heir.fencing_token > heir.previous_token == again.fencing_token, (
         f"the next process counts on from {again.fencing_token}, not {heir}"
     )
     await bench.die(second)
     back = await acquire(first, known=heir.fencing_token + 5)
-    assert back.final_checkpoint == "", (
-        f"no process stores a last step now, and acquire() says {back.final_checkpoint!r}"
+    assert (back.released_on, back.acquired_on, back.ends) == ("checkpoint", "later", False), (
+        f"a run that began on 'later' never released the thread, and no last step comes: {back}"
     )
     assert back.previous_token == heir.fencing_token, (
         f"the number before is {heir.fencing_token}, not that of {back}"

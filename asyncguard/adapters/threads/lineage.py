@@ -1,0 +1,146 @@
+"""Lineage of a thread's checkpoints: which one follows which, and where a line of them ends.
+
+A refused run puts checkpoints, too: its input, the first step after it, and a copy of the head that
+it has covered. They never continue a line: an input is not followed, and copies stand for their
+original.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+
+from asyncguard.adapters.threads.checkpoints import (
+    COPY_OF,
+    fencing_token_of,
+    id_of,
+    listed,
+    original_of,
+    parent_of,
+)
+
+_FIRST_WINDOW = 8
+"""Number of checkpoints to list at first.
+
+Those that a run has put before its first node are among them, nodes of other middleware included,
+and the head before them.
+"""
+_LARGEST_WINDOW = 4096
+"""Greatest number of checkpoints to list; a refused run puts three or more."""
+
+_LAST_ID = "g"
+"""Sorts after each id, which is written in hexadecimal digits."""
+
+
+class Lineage:
+    """The newest checkpoints of a thread; more are read when they are asked for."""
+
+    def __init__(self, saver: Any, of_thread: RunnableConfig) -> None:
+        """Read nothing yet.
+
+        Args:
+            saver: The checkpointer.
+            of_thread: Names the thread and the namespace.
+        """
+        self._saver, self._of_thread = saver, of_thread
+        self._limit = _FIRST_WINDOW
+        self._oldest = _LAST_ID  # what was asked for
+        self.newest: list[CheckpointTuple] = []
+        self._by_id: dict[str, CheckpointTuple] = {}
+        self._copies: dict[str, set[str]] = {}
+        self._after: dict[str, list[CheckpointTuple]] = {}
+
+    async def read(self) -> None:
+        """Read the newest checkpoints, or read them again: as far back as they were read before."""
+        while True:
+            self.newest = await listed(self._saver, self._of_thread, self._limit)
+            exhausted = len(self.newest) < self._limit or self._limit >= _LARGEST_WINDOW
+            # Ids rise with time.
+            if exhausted or id_of(self.newest[-1]) <= self._oldest:
+                break
+            self._limit = min(8 * self._limit, _LARGEST_WINDOW)
+        self._by_id = {id_of(found): found for found in self.newest}
+        self._copies, self._after = defaultdict(set), defaultdict(list)
+        for found in self.newest:
+            self._copies[original_of(found)].add(id_of(found))
+            step = found.metadata.get("source") in ("loop", "update")
+            if step and (parent := parent_of(found)) is not None:
+                self._after[parent].append(found)
+
+    async def reach(self, checkpoint: str) -> bool:
+        """Read older checkpoints until one is among them; return False if it is not there."""
+        if checkpoint and checkpoint < self._oldest:
+            self._oldest = checkpoint
+            if checkpoint not in self._by_id:
+                await self.read()
+        return checkpoint in self._by_id
+
+    def at(self, checkpoint: str) -> CheckpointTuple | None:
+        """Return a checkpoint, ``None`` if it is not among those read."""
+        return self._by_id.get(checkpoint)
+
+    def steps_after(self, found: CheckpointTuple) -> list[CheckpointTuple]:
+        """Return the steps that a run has put, or the caller, after a checkpoint or a copy of it.
+
+        A step with a lower fencing token was put by a process that had lost the thread before.
+        """
+        floor = fencing_token_of(found)
+        same = {id_of(found), original_of(found), *self._copies.get(original_of(found), ())}
+        return [
+            step
+            for each in same
+            for step in self._after.get(each, ())
+            if fencing_token_of(step) >= floor
+        ]
+
+    def end_of(self, found: CheckpointTuple) -> CheckpointTuple:
+        """Return the last step of the line that continues a checkpoint; itself if none does."""
+        while steps := self.steps_after(found):
+            found = max(steps, key=rank)
+        return found
+
+    async def is_unread_input(self, found: CheckpointTuple) -> bool:
+        """Return True if a checkpoint is the input of a run, or the step that LangGraph puts next."""
+        if _is_input(found):
+            return True
+        parent = parent_of(found) or ""
+        return await self.reach(parent) and _is_input(self._by_id[parent])
+
+    async def read_since(self, checkpoint: str) -> list[CheckpointTuple]:
+        """Return the checkpoints after one, given by its id, without inputs that no node has read.
+
+        The newest come first. Of those that were not read yet none is among them.
+        """
+        newest = [found for found in self.newest if id_of(found) > checkpoint]
+        return [found for found in newest if not await self.is_unread_input(found)]
+
+    async def before(self, found: CheckpointTuple) -> CheckpointTuple | None:
+        """Return the parent of a checkpoint, the original of a copy, ``None`` if there is none."""
+        older = str(found.metadata.get(COPY_OF) or parent_of(found) or "")
+        return self._by_id[older] if await self.reach(older) else None
+
+
+def _is_input(found: CheckpointTuple) -> bool:
+    return found.metadata.get("source") == "input"
+
+
+def rank(found: CheckpointTuple) -> tuple[int, str]:
+    """Return the order of steps of several runs: that of the latest lease holder counts."""
+    return fencing_token_of(found), id_of(found)
+
+
+def same(one: CheckpointTuple, other: CheckpointTuple) -> bool:
+    """Return True if two checkpoints are the same one, or if the first is a copy of the second's."""
+    return id_of(one) == id_of(other) or (
+        COPY_OF in one.metadata and original_of(one) == original_of(other)
+    )
+
+
+def changed_by_caller(line: Iterable[CheckpointTuple]) -> bool:
+    """Return True if the caller has put one of some checkpoints: by an update, or to go back."""
+    return any(
+        found.metadata.get("source") in ("update", "fork") and COPY_OF not in found.metadata
+        for found in line
+    )
