@@ -145,7 +145,10 @@ class _Streamed:
         """Yield LangChain's events, with those of the stream ``custom`` as custom events.
 
         Pieces of a message that LangGraph is not to stream are left out: ``hold_text`` asks so.
+        Keys that ``ag-ui-langgraph`` adds to each input are left out, too.
         """
+        if isinstance(input, dict):
+            input = {name: input[name] for name in input if name in self._graph.channels}
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.
         options["durability"] = "sync"

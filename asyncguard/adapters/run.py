@@ -38,6 +38,7 @@ from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.parse import parse_calls
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
+from asyncguard.adapters.refused_input import undo_input
 from asyncguard.adapters.run_input import (
     cancellation,
     check_input,
@@ -367,22 +368,28 @@ class Run:
         """
         self._session.lease.claim()
 
-    def begin(self) -> dict[str, Any]:
+    async def begin(self) -> dict[str, Any]:
         """Apply the input of a run: tasks, cancellations and the user's messages.
 
         Returns:
             The update of the state; ``messages`` holds what is written into the history.
 
         Raises:
-            CallerError: The input cannot be read, or says nothing new.
+            CallerError: The input cannot be read, or says nothing new; the thread keeps its former
+                state.
         """
         session, messages = self._session, self.messages
-        tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
-        cancelled = read_cancelled(self._state.get("cancel"))
-        check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
+        names = [task.task.id for task in self.ledger.tasks()]
         # Before the first event: the session keeps it for the next state, and the observers have
         # seen it, even if the input is refused after it.
-        check_known(session, cancelled)
+        try:
+            tasks = read_tasks(self._state.get("tasks"), set(names))
+            cancelled = read_cancelled(self._state.get("cancel"))
+            check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
+            check_known(cancelled, names)
+        except CallerError:
+            await undo_input(self.config)
+            raise
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)

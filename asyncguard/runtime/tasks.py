@@ -40,17 +40,16 @@ def close_tasks(session: Session) -> None:
             session.record.task_closed(task.task.id)
 
 
-def check_known(session: Session, names: Sequence[str]) -> None:
+def check_known(names: Sequence[str], known: Collection[str]) -> None:
     """Refuse a cancellation of tasks that the thread does not have.
 
     Args:
-        session: The thread.
-        names: Ids of tasks.
+        names: Ids of the tasks to cancel.
+        known: Ids of the thread's tasks.
 
     Raises:
         CallerError: The thread has no task of that name.
     """
-    known = [task.task.id for task in session.ledger.tasks()]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise CallerError(
@@ -72,8 +71,8 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
     Raises:
         CallerError: The thread has no task of that name; nothing was cancelled.
     """
-    check_known(session, names)
     known = {task.task.id: task for task in session.ledger.tasks()}
+    check_known(names, known)
     for name in dict.fromkeys(names):
         for record in list(session.ledger.open_of(name)):
             resolve(session, record, Why.CANCELLED)

@@ -19,7 +19,6 @@ from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
 from asyncguard.adapters.approvals import question, resumable
-from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.messages.history import put_in_place
@@ -30,6 +29,7 @@ from asyncguard.adapters.messages.run_messages import (
     parked,
     view_message,
 )
+from asyncguard.adapters.refused_input import check_input_of
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
@@ -82,7 +82,7 @@ class Nodes:
             with run.leaving_on_error():
                 async with run.keeping():
                     if begins:  # before join(), so that a refused input changes nothing
-                        await refuse_answers(state, config)
+                        await check_input_of(state, config)
                     await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
                     run.read_prompt(self.system)
                     update = await act(run)
@@ -98,7 +98,7 @@ class Nodes:
     async def prepare(self, run: Run) -> Any:
         """Apply the input, and repair the history that an earlier run has left."""
         run.claim()
-        update = run.begin()
+        update = await run.begin()
         # What has arrived or was taken back (a late result, a resolved doubt, a call that the
         # message withdraws or cancels) is told before the model's next turn: its calls may rest on
         # it.
