@@ -24,7 +24,7 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
-from asyncguard.adapters.langgraph_internals import streams
+from asyncguard.adapters.langgraph_internals import channels_of, streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
@@ -541,6 +541,12 @@ class Run:
         return self._session.has_completions
 
     @property
+    def stopping(self) -> bool:
+        """True if a call that the user cancelled still runs."""
+        pending, barred = self.ledger.in_state(CallState.PENDING), self._session.live.barred
+        return any(record.key in barred for record in pending)
+
+    @property
     def questions(self) -> Collection[str]:
         """Keys of the calls whose tools have raised an interrupt."""
         return self._session.live.interrupts.keys()
@@ -620,7 +626,13 @@ class Run:
 
     def cancel_beside(self) -> str:
         """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""
-        return cancel_beside(self.config, partial(cancel_tasks, self._session))
+        wrong = cancel_beside(self.config, partial(cancel_tasks, self._session))
+        read = channels_of(self.config)
+        said: Sequence[AnyMessage] = (read("messages") if read is not None else None) or []
+        if heard_user(said) and not self.ledger.open_tasks():
+            known = [task.task.id for task in self.ledger.tasks()]
+            reopen_tasks(self._session, text_of(said[-1].content), cancelled=known)
+        return wrong
 
     def park(self) -> None:
         """Record that the run rests until external results are delivered."""

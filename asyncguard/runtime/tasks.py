@@ -22,15 +22,14 @@ def reopen_tasks(session: Session, goal: str, *, cancelled: Collection[str]) -> 
 
     Args:
         session: The thread.
-        goal: Goal of the default task, for a thread without tasks.
+        goal: Goal of the default task, for a thread of which no other task is left to speak about.
         cancelled: Ids of the tasks that the user has just cancelled.
     """
-    known = list(session.ledger.tasks())
-    if not known:
-        session.record.task_opened(SOLE_TASK, goal=goal)
-    for record in known:
+    for record in list(session.ledger.tasks()):
         if record.state is not TaskState.OPEN and record.task.id not in cancelled:
             session.record.task_opened(record.task.id, goal=record.task.goal)
+    if not session.ledger.open_tasks():
+        session.record.task_opened(SOLE_TASK, goal=goal)
 
 
 def close_tasks(session: Session) -> None:

@@ -37,7 +37,6 @@ from asyncguard.adapters.tools.invoke import ToolRunner
 from asyncguard.adapters.ui_events import emit, silenced
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scheduling import Step, has_news
 from asyncguard.runtime.engine import Engine
 
@@ -102,10 +101,11 @@ class Nodes:
         # What has arrived or was taken back (a late result, a resolved doubt, a call that the
         # message withdraws or cancels) is told before the model's next turn: its calls may rest on
         # it.
-        stopped = {task.task.id for task in run.ledger.tasks() if task.state is TaskState.STOPPED}
-        stopping = any(each.call.task in stopped for each in run.ledger.in_state(CallState.PENDING))
         waits = (
-            run.has_news or stopping or has_news(run.board) or only_cancelled(update["messages"])
+            run.has_news
+            or run.stopping
+            or has_news(run.board)
+            or only_cancelled(update["messages"])
         )
         goto = "execute" if waits else "model"
         if self.binding.structured:  # that of an earlier run answered something else
