@@ -39,7 +39,7 @@ from pydantic import ValidationError
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
-from asyncguard.adapters.messages.markers import is_withheld, withheld
+from asyncguard.adapters.messages.markers import is_withheld, mark, withheld
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
@@ -446,7 +446,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             )
         if record.state in _WITHOUT_WRAPPERS and (text := changed_outside(request)):
             return ToolMessage(
-                content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
+                content=text,
+                tool_call_id=call_id,
+                name=request.tool_call["name"],
+                status="error",
+                additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
             )
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
