@@ -145,12 +145,13 @@ class _Streamed:
 
         Keys that ``ag-ui-langgraph`` adds to each input are left out.
         """
-        if isinstance(input, dict):
-            input = {name: input[name] for name in input if name in self._graph.channels}
+        given = input
+        if isinstance(given, dict):
+            given = {name: given[name] for name in given if name in self._graph.channels}
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.
         options["durability"] = "sync"
-        async for event in self._graph.astream_events(input, **options):
+        async for event in self._graph.astream_events(given, **options):
             chunk = event["data"].get("chunk") if event["event"] == "on_chain_stream" else None
             if isinstance(chunk, tuple) and chunk[-2:-1] == ("custom",):
                 told = chunk[-1]

@@ -311,7 +311,7 @@ class _WithoutPieces:
     def __init__(self, handler: BaseCallbackHandler) -> None:
         self._handler = handler
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._handler)
 

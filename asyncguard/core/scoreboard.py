@@ -141,7 +141,7 @@ class Scoreboard:
         return record.key in self.asking or self.spec(record.call.tool).interrupts
 
     def in_foreground(self, tool: str) -> bool:
-        """Return True if the model waits for this tool; in shadow mode it does, as without guards."""
+        """Return True if the model waits for this tool; in shadow mode it waits for all."""
         spec, config = self.spec(tool), self.config
         awaited = config.shadow and config.waiting and spec.mode is not Mode.EXTERNAL
         return awaited or spec.foreground(self.several_tasks)

@@ -1,4 +1,4 @@
-"""Keys of an input beside tasks, messages and cancellations: those that ``build_agent`` knows are kept, no other is dropped silently."""
+"""Keys of an input beside tasks, messages and cancellations: ``build_agent`` drops none silently."""
 
 import operator
 from typing import Annotated, Any
