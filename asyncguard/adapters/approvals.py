@@ -62,8 +62,9 @@ def check_command(given: Any) -> None:
     update = update_of(given)
     if given.resume is None and not update and not given.goto:
         raise CallerError(
-            "The Command says nothing: resume=None is no answer. Answer with Command(resume=True) "
-            "or Command(resume=False); to go on without an answer, pass None as the input."
+            "The Command says nothing: LangGraph ignores resume=None. Answer with "
+            "Command(resume=True) or Command(resume=False); to go on without an answer, pass None "
+            "as the input."
         )
     if update.get("tasks"):
         raise CallerError(_NO_TASKS)

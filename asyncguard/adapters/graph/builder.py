@@ -105,8 +105,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
 
     Returns:
         A compiled graph. Its input is ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or
-        ``{"messages": [...]}``, its output ``{"messages": [...], "report": {...}}``. A key of the
-        input that is no channel is a ``CallerError``.
+        ``{"messages": [...]}``, its output ``{"messages": [...], "report": {...}}``. An unknown key
+        of the input is a ``CallerError``.
 
     Raises:
         CallerError: An argument has another type than its annotation says.

@@ -5,8 +5,8 @@ command as the end of the run, and a call that a person approves afterwards woul
 
 A run of ``invoke`` or ``ainvoke`` is marked as one of which the caller sees the last state alone.
 
-The graph also refuses a ``Command`` that a resume cannot apply, before LangGraph stores the answer
-in it, which would be lost with the run, and keys of an input that LangGraph would drop.
+The graph also refuses what LangGraph would store or drop: a ``Command`` that a resume cannot apply,
+whose answer would be lost with the run; an input that says nothing; and unknown keys of an input.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ from langgraph.types import Command, StateUpdate
 from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
+from asyncguard.adapters.run_input import refuse_silence
 from asyncguard.errors import CallerError
 
 _OF_RESULTS = frozenset({"__interrupt__"})
@@ -39,7 +40,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             CallerError: A ``Command`` cannot be applied, see :func:`check_command`; or the input
-                has a key that is no channel.
+                says nothing, or has an unknown key.
         """
         self._check(input, config)
         return super().stream(input, config, **options)
@@ -56,7 +57,9 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def _check(self, given: Any, config: RunnableConfig | None) -> None:
         check_command(given)
-        unknown = given.keys() - self.channels - _OF_RESULTS if isinstance(given, Mapping) else ()
+        if not isinstance(given, Mapping):
+            return
+        unknown = given.keys() - self.channels - _OF_RESULTS
         # A graph around the agent passes on its whole state.
         if unknown and not ensure_config(config)["configurable"].get("checkpoint_ns"):
             raise CallerError(
@@ -65,6 +68,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 "a value that tools read, subclass GuardedState with a channel of that name and "
                 "write build_agent(..., state_schema=...)."
             )
+        refuse_silence(given)
 
     def invoke(
         self,

@@ -5,7 +5,7 @@ from typing import Any
 
 from langgraph.channels import EphemeralValue
 
-from asyncguard.adapters.run_input import read_cancelled, read_tasks, refuse_silence
+from asyncguard.adapters.run_input import read_cancelled, read_tasks
 from asyncguard.adapters.state import read_messages
 from asyncguard.errors import CallerError
 
@@ -33,15 +33,13 @@ def _usable(given: Any, names: Iterable[str]) -> dict[str, Any]:
         names: Names of these parts.
 
     Raises:
-        CallerError: It is not a mapping, says nothing, or its tasks, messages or cancelled tasks
-            cannot be read.
+        CallerError: It is not a mapping, or its tasks, messages or cancelled tasks cannot be read.
     """
     if not isinstance(given, Mapping):
         raise CallerError(
             f"The input of an agent must be a dict, not {type(given).__name__}; write "
             '{"tasks": [...]} or {"messages": [...]}.'
         )
-    refuse_silence(given)
     usable = {name: given[name] for name in names if name in given}
     if (tasks := usable.get("tasks")) is not None:
         read_tasks(tasks)

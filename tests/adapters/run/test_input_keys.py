@@ -40,7 +40,7 @@ def agent_of(**options: Any) -> Any:
 
 @pytest.mark.parametrize("key", ["user", "task", "message", 5])
 def test_an_unknown_key_is_refused_by_its_name(key: Any) -> None:
-    """A channel that nobody declared, or a misspelt key; nothing is stored, and the error says what to do."""
+    """A channel that was not declared, or a misspelt key; nothing is stored, and the error says what to do."""
     agent = agent_of()
     with pytest.raises(CallerError, match=rf"key {key!r}.*state_schema"):
         agent.invoke({**ASKED, key: "Ada"}, THREAD)
