@@ -24,7 +24,6 @@ from ag_ui.core import (
 from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
@@ -144,14 +143,15 @@ class _Streamed:
     async def astream_events(self, input: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Yield LangChain's events, with those of the stream ``custom`` as custom events.
 
-        Pieces of a message that LangGraph is not to stream are left out: ``hold_text`` asks so.
+        Keys that ``ag-ui-langgraph`` adds to each input are left out.
         """
+        given = input
+        if isinstance(given, dict):
+            given = {name: given[name] for name in given if name in self._graph.channels}
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.
         options["durability"] = "sync"
-        async for event in self._graph.astream_events(input, **options):
-            if event["event"] == "on_chat_model_stream" and TAG_NOSTREAM in event.get("tags", ()):
-                continue
+        async for event in self._graph.astream_events(given, **options):
             chunk = event["data"].get("chunk") if event["event"] == "on_chain_stream" else None
             if isinstance(chunk, tuple) and chunk[-2:-1] == ("custom",):
                 told = chunk[-1]

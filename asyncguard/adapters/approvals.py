@@ -54,12 +54,18 @@ def check_command(given: Any) -> None:
         given: Input of the agent.
 
     Raises:
-        CallerError: It is a ``Command`` that adds tasks, has messages that cannot be read, or an
-            answer that names calls by something else than text.
+        CallerError: It is a ``Command`` that says nothing, adds tasks, has messages that cannot be
+            read, or an answer that names calls by something else than text.
     """
     if not isinstance(given, Command):
         return
     update = update_of(given)
+    if given.resume is None and not update and not given.goto:
+        raise CallerError(
+            "The Command says nothing: LangGraph ignores resume=None. Answer with "
+            "Command(resume=True) or Command(resume=False); to go on without an answer, pass None "
+            "as the input."
+        )
     if update.get("tasks"):
         raise CallerError(_NO_TASKS)
     if "messages" in update:

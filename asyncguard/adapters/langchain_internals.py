@@ -10,7 +10,7 @@ anywhere else.
 tools and models to write. Here they are not written but read and wrapped, for which it has no word.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -109,3 +109,16 @@ def provider_of(model: BaseChatModel) -> str:
     they do not need.
     """
     return str(model._get_ls_params().get("ls_provider", ""))  # noqa: SLF001
+
+
+def edits_of(state: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the calls that a reviewer wrote instead of the model's, by the ids of the latter.
+
+    Why: ``HumanInTheLoopMiddleware`` keeps them for its own wrappers, and no public value tells a
+    person's change of a call from a program's. Without the channel, a call that the model makes in
+    the words of a reviewer is asked about again.
+
+    Args:
+        state: Of the agent, after a message of the model.
+    """
+    return state.get("hitl_edited_tool_calls") or {}

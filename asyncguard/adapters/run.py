@@ -24,7 +24,7 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
-from asyncguard.adapters.langgraph_internals import streams
+from asyncguard.adapters.langgraph_internals import channels_of, streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
@@ -38,6 +38,7 @@ from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.parse import parse_calls
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
+from asyncguard.adapters.refused_input import undo_input
 from asyncguard.adapters.run_input import (
     cancellation,
     check_input,
@@ -366,22 +367,28 @@ class Run:
         """
         self._session.lease.claim()
 
-    def begin(self) -> dict[str, Any]:
+    async def begin(self) -> dict[str, Any]:
         """Apply the input of a run: tasks, cancellations and the user's messages.
 
         Returns:
             The update of the state; ``messages`` holds what is written into the history.
 
         Raises:
-            CallerError: The input cannot be read, or says nothing new.
+            CallerError: The input cannot be read, or says nothing new; the thread keeps its former
+                state.
         """
         session, messages = self._session, self.messages
-        tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
-        cancelled = read_cancelled(self._state.get("cancel"))
-        check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
+        names = [task.task.id for task in self.ledger.tasks()]
         # Before the first event: the session keeps it for the next state, and the observers have
         # seen it, even if the input is refused after it.
-        check_known(session, cancelled)
+        try:
+            tasks = read_tasks(self._state.get("tasks"), set(names))
+            cancelled = read_cancelled(self._state.get("cancel"))
+            check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
+            check_known(cancelled, names)
+        except CallerError:
+            await undo_input(self.config)
+            raise
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
@@ -533,6 +540,12 @@ class Run:
         return self._session.has_completions
 
     @property
+    def stopping(self) -> bool:
+        """True if a call that the user cancelled still runs."""
+        pending, barred = self.ledger.in_state(CallState.PENDING), self._session.live.barred
+        return any(record.key in barred for record in pending)
+
+    @property
     def questions(self) -> Collection[str]:
         """Keys of the calls whose tools have raised an interrupt."""
         return self._session.live.interrupts.keys()
@@ -612,7 +625,13 @@ class Run:
 
     def cancel_beside(self) -> str:
         """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""
-        return cancel_beside(self.config, partial(cancel_tasks, self._session))
+        wrong = cancel_beside(self.config, partial(cancel_tasks, self._session))
+        read = channels_of(self.config)
+        said: Sequence[AnyMessage] = (read("messages") if read is not None else None) or []
+        if heard_user(said) and not self.ledger.open_tasks():
+            known = [task.task.id for task in self.ledger.tasks()]
+            reopen_tasks(self._session, text_of(said[-1].content), cancelled=known)
+        return wrong
 
     def park(self) -> None:
         """Record that the run rests until external results are delivered."""

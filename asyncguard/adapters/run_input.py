@@ -16,6 +16,20 @@ from asyncguard.errors import CallerError
 _MAX_TASKS = 256
 _CANCELLED = "cancelled"
 """Kind of the note that reports a cancellation to the model."""
+_NOTHING_NEW = (
+    'Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new. To go on with '
+    "a run that has stopped, pass None; to answer its question, Command(resume=...)."
+)
+
+
+def refuse_silence(given: Mapping[str, Any]) -> None:
+    """Refuse an input that says nothing; it would count as a new one and withdraw held calls.
+
+    Raises:
+        CallerError: It has no tasks, no messages, and cancels nothing.
+    """
+    if not (given.get("tasks") or given.get("messages") or given.get("cancel")):
+        raise CallerError(_NOTHING_NEW)
 
 
 def read_tasks(
@@ -125,9 +139,7 @@ def check_input(
     last = messages[-1] if messages else None
     finished = board.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
     if last is None or (finished and not (board.ledger.any_open() or news or deliverable(board))):
-        raise CallerError(
-            'Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new.'
-        )
+        raise CallerError(_NOTHING_NEW)
 
 
 def heard_user(messages: Sequence[AnyMessage]) -> bool:

@@ -8,6 +8,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
+from langchain_core.callbacks import (
+    AsyncCallbackHandler,
+    BaseCallbackHandler,
+    BaseCallbackManager,
+)
 from langchain_core.runnables.config import RunnableConfig, var_child_runnable_config
 from langgraph.config import get_config, get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
@@ -297,9 +302,61 @@ def _recovery_event(event: ev.CallRecovered, record: CallRecord, texts: Texts) -
     )
 
 
+class _WithoutPieces:
+    """Callback handler that is told of a model's call, but of no piece of its message.
+
+    It passes for the handler itself: LangChain adds another one where it finds none of a class.
+    """
+
+    def __init__(self, handler: BaseCallbackHandler) -> None:
+        self._handler = handler
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._handler)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handler, name)
+
+    def on_llm_new_token(self, *_: Any, **__: Any) -> None:
+        """Drop a piece."""
+
+    on_stream_event = on_llm_new_token
+
+
+_PIECES = ("on_llm_new_token", "on_stream_event")
+_IGNORED = {
+    getattr(kind, name, None)  # an older LangChain has the first alone
+    for kind in (BaseCallbackHandler, AsyncCallbackHandler)
+    for name in _PIECES
+}
+"""Methods of a handler that takes no pieces."""
+
+
+def _without_pieces(handlers: Iterable[BaseCallbackHandler]) -> list[Any]:
+    # A handler that takes none stays as it is: LangChain looks for some by identity.
+    return [
+        handler
+        if all(getattr(type(handler), name, None) in _IGNORED for name in _PIECES)
+        else _WithoutPieces(handler)
+        for handler in handlers
+    ]
+
+
 def silenced(config: RunnableConfig) -> RunnableConfig:
-    """Return a configuration under which LangGraph streams no piece of a model's message."""
-    return {**config, "tags": [*(config.get("tags") or ()), TAG_NOSTREAM]}
+    """Return a configuration under which no piece of a model's message is told.
+
+    LangGraph streams none, and callback handlers are called with none, ``astream_events`` among
+    them; those that the model itself was made with are not known here.
+    """
+    given = config.get("callbacks")
+    quiet: Any = _without_pieces(given) if isinstance(given, list) else given
+    if isinstance(given, BaseCallbackManager):
+        quiet = given.copy()
+        quiet.handlers = _without_pieces(given.handlers)
+        quiet.inheritable_handlers = _without_pieces(given.inheritable_handlers)
+    tags = [*(config.get("tags") or ()), TAG_NOSTREAM]
+    return {**config, "tags": tags, "callbacks": quiet}
 
 
 @contextmanager

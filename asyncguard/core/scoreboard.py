@@ -13,7 +13,7 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.stored_specs import cautious, gone
-from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.core.tool_spec import Mode, ToolSpec
 
 Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]
 """Function from arguments to their problems, each a sentence that starts with the path."""
@@ -141,8 +141,10 @@ class Scoreboard:
         return record.key in self.asking or self.spec(record.call.tool).interrupts
 
     def in_foreground(self, tool: str) -> bool:
-        """Return True if the model waits for this tool."""
-        return self.spec(tool).foreground(self.several_tasks)
+        """Return True if the model waits for this tool; in shadow mode it waits for all."""
+        spec, config = self.spec(tool), self.config
+        awaited = config.shadow and config.waiting and spec.mode is not Mode.EXTERNAL
+        return awaited or spec.foreground(self.several_tasks)
 
 
 def task_view(board: Scoreboard) -> str:

@@ -22,15 +22,14 @@ def reopen_tasks(session: Session, goal: str, *, cancelled: Collection[str]) -> 
 
     Args:
         session: The thread.
-        goal: Goal of the default task, for a thread without tasks.
+        goal: Goal of the default task, for a thread of which no other task is left to speak about.
         cancelled: Ids of the tasks that the user has just cancelled.
     """
-    known = list(session.ledger.tasks())
-    if not known:
-        session.record.task_opened(SOLE_TASK, goal=goal)
-    for record in known:
+    for record in list(session.ledger.tasks()):
         if record.state is not TaskState.OPEN and record.task.id not in cancelled:
             session.record.task_opened(record.task.id, goal=record.task.goal)
+    if not session.ledger.open_tasks():
+        session.record.task_opened(SOLE_TASK, goal=goal)
 
 
 def close_tasks(session: Session) -> None:
@@ -40,17 +39,16 @@ def close_tasks(session: Session) -> None:
             session.record.task_closed(task.task.id)
 
 
-def check_known(session: Session, names: Sequence[str]) -> None:
+def check_known(names: Sequence[str], known: Collection[str]) -> None:
     """Refuse a cancellation of tasks that the thread does not have.
 
     Args:
-        session: The thread.
-        names: Ids of tasks.
+        names: Ids of the tasks to cancel.
+        known: Ids of the thread's tasks.
 
     Raises:
         CallerError: The thread has no task of that name.
     """
-    known = [task.task.id for task in session.ledger.tasks()]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise CallerError(
@@ -72,8 +70,8 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
     Raises:
         CallerError: The thread has no task of that name; nothing was cancelled.
     """
-    check_known(session, names)
     known = {task.task.id: task for task in session.ledger.tasks()}
+    check_known(names, known)
     for name in dict.fromkeys(names):
         for record in list(session.ledger.open_of(name)):
             resolve(session, record, Why.CANCELLED)

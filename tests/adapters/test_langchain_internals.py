@@ -5,8 +5,12 @@ import traceback
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, StructuredTool, Tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 from typing_extensions import override
 
 from asyncguard.adapters.langchain_internals import (
@@ -14,12 +18,14 @@ from asyncguard.adapters.langchain_internals import (
     OUTER_MODULES,
     async_body,
     calls_func,
+    edits_of,
     find_injected,
     generate_of,
     has_async_body,
     provider_of,
     sync_body,
 )
+from asyncguard.testing import ScriptedChatModel, calls
 
 
 def look(name: str) -> str:
@@ -141,3 +147,18 @@ def test_a_model_names_its_provider_and_has_a_sync_side(name: str, expected: str
     model: BaseChatModel = chat_model(model="m", api_key="none")
     assert provider_of(model) == expected
     assert callable(generate_of(model))
+
+
+def test_the_state_holds_what_a_reviewer_wrote() -> None:
+    """By the id of the call that the model had made; it is empty before."""
+    model = ScriptedChatModel([calls(("look", {"name": "a"})), "done"])
+    approval = HumanInTheLoopMiddleware({"look": True})
+    agent = create_agent(model, [look], middleware=[approval], checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "t"}}
+    agent.invoke({"messages": [("user", "Look.")]}, place)
+    assert edits_of(agent.get_state(place).values) == {}
+    written = {"name": "look", "args": {"name": "b"}}
+    answer = {"decisions": [{"type": "edit", "edited_action": written}]}
+    for _ in agent.stream(Command(resume=answer), place, interrupt_after=["tools"]):
+        pass
+    assert edits_of(agent.get_state(place).values) == {"call_1_1": written}

@@ -50,6 +50,7 @@ _FOREIGN = {
     "ToolMessage": "langchain_core.messages",
     "HumanMessage": "langchain_core.messages",
     "RemoveMessage": "langchain_core.messages",
+    "InjectedState": "langgraph.prebuilt",
     "ToolNode": "langgraph.prebuilt",
     "StateGraph": "langgraph.graph",
     "DeltaChannel": "langgraph.channels",

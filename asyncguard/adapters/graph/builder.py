@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -15,6 +15,9 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
+
+# As in `state`: Pydantic makes the schemas of the input and output.
+from typing_extensions import TypedDict
 
 from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
 from asyncguard.adapters.graph.compiled_graph import GuardedGraph
@@ -89,7 +92,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
             checkpoints of a checkpointer that outlives the process (``ASYNCGUARD_JOURNAL`` names
             another place); ``False`` for none.
         store: LangGraph store, for tools that ask for it.
-        state_schema: ``GuardedState`` or a subclass with further channels.
+        state_schema: ``GuardedState`` or a subclass with further channels. They are accepted in the
+            input and returned in the output; tools read them by ``InjectedState``.
         context_schema: Run-scoped context, for tools that ask for it.
         response_format: Form of the answer, as in ``create_agent``: a schema or a strategy of
             ``langchain.agents.structured_output``. The state's ``structured_response`` holds it.
@@ -101,7 +105,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
 
     Returns:
         A compiled graph. Its input is ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or
-        ``{"messages": [...]}``, its output ``{"messages": [...], "report": {...}}``.
+        ``{"messages": [...]}``, its output ``{"messages": [...], "report": {...}}``. An unknown key
+        of the input is a ``CallerError``.
 
     Raises:
         CallerError: An argument has another type than its annotation says.
@@ -138,7 +143,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     graph = _graph(nodes, portal, state_schema, context_schema)
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
     run_by_steps(compiled, several=not nodes.runner.reads_state)
-    compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
+    # LangGraph's own stores any input.
+    compiled.channels[START] = InputChannel(graph.input_schema)
     # compile() chooses the class itself; copies with other settings keep this one.
     compiled.__class__ = GuardedGraph
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
@@ -156,8 +162,8 @@ def _graph(
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         state_schema,
         context_schema=context_schema,
-        input_schema=GuardedInput,
-        output_schema=GuardedOutput,
+        input_schema=_with_own(GuardedInput, state_schema),
+        output_schema=_with_own(GuardedOutput, state_schema),
     )
     for step, destinations in _DESTINATIONS.items():
         act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
@@ -172,6 +178,17 @@ def _graph(
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     return graph
+
+
+def _with_own(schema: type[Any], state_schema: type[Any]) -> type[Any]:
+    """Return the schema of the input or output, with the channels that the caller's state adds."""
+    if state_schema is GuardedState:
+        return schema
+    # Of the channels alone: LangGraph refuses managed values, such as its remaining steps, here.
+    own = StateGraph(state_schema).channels.keys() - GuardedState.__annotations__.keys()
+    hints = get_type_hints(state_schema)
+    names = {**schema.__annotations__, **{name: hints[name] for name in sorted(own)}}
+    return TypedDict(schema.__name__, names, total=False)  # type: ignore[operator,no-any-return]
 
 
 def _check_schema(schema: type[Any]) -> None:

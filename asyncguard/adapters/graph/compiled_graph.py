@@ -5,39 +5,70 @@ command as the end of the run, and a call that a person approves afterwards woul
 
 A run of ``invoke`` or ``ainvoke`` is marked as one of which the caller sees the last state alone.
 
-The graph also refuses a ``Command`` that a resume cannot apply, before LangGraph stores the answer
-in it, which would be lost with the run.
+The graph also refuses what LangGraph would store or drop: a ``Command`` that a resume cannot apply,
+whose answer would be lost with the run; an input that says nothing; and unknown keys of an input.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
+from asyncguard.adapters.run_input import refuse_silence
+from asyncguard.errors import CallerError
+
+_OF_RESULTS = frozenset({"__interrupt__"})
+"""Keys in the result of a run beside the channels; callers may pass a result on as an input."""
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """Compiled graph whose resting runs survive :meth:`update_state`."""
 
     # `input` is LangGraph's name for the argument; the methods have six overloads there.
-    def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:  # noqa: A002
+    def stream(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> Iterator[Any]:
         """See LangGraph; ``invoke`` calls this method, too.
 
         Raises:
-            CallerError: A ``Command`` cannot be applied; see :func:`check_command`.
+            CallerError: A ``Command`` cannot be applied, see :func:`check_command`; or the input
+                says nothing, or has an unknown key.
         """
-        check_command(input)
-        return super().stream(input, *args, **options)
+        self._check(input, config)
+        return super().stream(input, config, **options)
 
-    def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
+    def astream(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
         """See :meth:`stream`."""
-        check_command(input)
-        return super().astream(input, *args, **options)
+        self._check(input, config)
+        return super().astream(input, config, **options)
+
+    def _check(self, given: Any, config: RunnableConfig | None) -> None:
+        check_command(given)
+        if not isinstance(given, Mapping):
+            return
+        unknown = given.keys() - self.channels - _OF_RESULTS
+        # A graph around the agent passes on its whole state.
+        if unknown and not ensure_config(config)["configurable"].get("checkpoint_ns"):
+            raise CallerError(
+                f"The input has the key {min(unknown, key=str)!r}, which the agent does not know. "
+                'It takes "messages", "tasks", "cancel" and the channels of its state_schema; for '
+                "a value that tools read, subclass GuardedState with a channel of that name and "
+                "write build_agent(..., state_schema=...)."
+            )
+        refuse_silence(given)
 
     def invoke(
         self,

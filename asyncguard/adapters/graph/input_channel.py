@@ -1,17 +1,17 @@
 """Channel for a graph's input, which refuses an unreadable one before LangGraph stores anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langgraph.channels import EphemeralValue
 
 from asyncguard.adapters.run_input import read_cancelled, read_tasks
-from asyncguard.adapters.state import GuardedInput, read_messages
+from asyncguard.adapters.state import read_messages
 from asyncguard.errors import CallerError
 
 
 class InputChannel(EphemeralValue[Any]):
-    """Channel that checks the input of a run."""
+    """Channel that checks the input of a run; its type is the schema of the input."""
 
     __slots__ = ()
 
@@ -21,11 +21,16 @@ class InputChannel(EphemeralValue[Any]):
         Raises:
             CallerError: It cannot be read; the thread keeps its former state.
         """
-        return super().update([usable_input(value) for value in values])
+        names = self.typ.__annotations__
+        return super().update([_usable(value, names) for value in values])
 
 
-def usable_input(given: Any) -> dict[str, Any]:
+def _usable(given: Any, names: Iterable[str]) -> dict[str, Any]:
     """Return the parts of an input that the graph reads; a saver may be unable to store others.
+
+    Args:
+        given: The input.
+        names: Names of these parts.
 
     Raises:
         CallerError: It is not a mapping, or its tasks, messages or cancelled tasks cannot be read.
@@ -35,7 +40,7 @@ def usable_input(given: Any) -> dict[str, Any]:
             f"The input of an agent must be a dict, not {type(given).__name__}; write "
             '{"tasks": [...]} or {"messages": [...]}.'
         )
-    usable = {name: given[name] for name in GuardedInput.__annotations__ if name in given}
+    usable = {name: given[name] for name in names if name in given}
     if (tasks := usable.get("tasks")) is not None:
         read_tasks(tasks)
         usable["tasks"] = [

@@ -19,7 +19,6 @@ from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
 from asyncguard.adapters.approvals import question, resumable
-from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.messages.history import put_in_place
@@ -30,6 +29,7 @@ from asyncguard.adapters.messages.run_messages import (
     parked,
     view_message,
 )
+from asyncguard.adapters.refused_input import check_input_of
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
@@ -37,7 +37,6 @@ from asyncguard.adapters.tools.invoke import ToolRunner
 from asyncguard.adapters.ui_events import emit, silenced
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scheduling import Step, has_news
 from asyncguard.runtime.engine import Engine
 
@@ -82,7 +81,7 @@ class Nodes:
             with run.leaving_on_error():
                 async with run.keeping():
                     if begins:  # before join(), so that a refused input changes nothing
-                        await refuse_answers(state, config)
+                        await check_input_of(state, config)
                     await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
                     run.read_prompt(self.system)
                     update = await act(run)
@@ -98,14 +97,15 @@ class Nodes:
     async def prepare(self, run: Run) -> Any:
         """Apply the input, and repair the history that an earlier run has left."""
         run.claim()
-        update = run.begin()
+        update = await run.begin()
         # What has arrived or was taken back (a late result, a resolved doubt, a call that the
         # message withdraws or cancels) is told before the model's next turn: its calls may rest on
         # it.
-        stopped = {task.task.id for task in run.ledger.tasks() if task.state is TaskState.STOPPED}
-        stopping = any(each.call.task in stopped for each in run.ledger.in_state(CallState.PENDING))
         waits = (
-            run.has_news or stopping or has_news(run.board) or only_cancelled(update["messages"])
+            run.has_news
+            or run.stopping
+            or has_news(run.board)
+            or only_cancelled(update["messages"])
         )
         goto = "execute" if waits else "model"
         if self.binding.structured:  # that of an earlier run answered something else

@@ -80,8 +80,13 @@ def is_ours(message: BaseMessage) -> bool:
 
 def stands_for_result(message: ToolMessage) -> bool:
     """Return True for the runtime's answer to a call whose result, or doubt, is told later."""
+    return is_ours(message) and not was_not_executed(message)
+
+
+def was_not_executed(message: ToolMessage) -> bool:
+    """Return True for the runtime's answer to a call that was not run."""
     data = message.additional_kwargs.get("lc_data")
-    return is_ours(message) and not (isinstance(data, dict) and data.get("kind") == "not_executed")
+    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "not_executed"
 
 
 def is_results(message: BaseMessage) -> bool:

@@ -36,11 +36,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
-from asyncguard.adapters.messages.markers import is_withheld, withheld
+from asyncguard.adapters.messages.markers import is_withheld, mark, withheld
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
@@ -68,6 +67,7 @@ from asyncguard.adapters.middleware.reconcile import (
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
+from asyncguard.adapters.refused_input import check_input_of
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
@@ -180,7 +180,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not self._placed:
             self._placed = True
             report_early_place(config, self._name)
-        await refuse_answers(state, config)
+        await check_input_of(state, config)
         run, handlers = await self._threads.joined(
             self._threads.identified(state), config, begins=True
         )
@@ -193,7 +193,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run)
                 run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
-                update = run.begin()
+                update = await run.begin()
         # Told to a model that gave no answer: they are stored together with their events.
         update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)
@@ -446,7 +446,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             )
         if record.state in _WITHOUT_WRAPPERS and (text := changed_outside(request)):
             return ToolMessage(
-                content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
+                content=text,
+                tool_call_id=call_id,
+                name=request.tool_call["name"],
+                status="error",
+                additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
             )
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)

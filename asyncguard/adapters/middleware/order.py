@@ -13,6 +13,8 @@ from langchain.agents.middleware import (
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from asyncguard.adapters.langchain_internals import edits_of
+from asyncguard.adapters.messages.markers import was_not_executed
 from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
 from asyncguard.adapters.middleware.placement import ONE_GUARD
 from asyncguard.errors import CallerError
@@ -28,9 +30,9 @@ def guard_middleware(
 ) -> list[AgentMiddleware[Any, Any, Any]]:
     """Put the guard in its place in a list of middleware for ``create_agent``.
 
-    Human approval goes outside the guard, so that a person is asked about admitted calls only;
-    retry and fallback go inside, so that one admitted call stays one call. All other middleware
-    keeps its order, outside.
+    Human approval goes outside the guard, so that a person is asked about admitted calls only, and
+    once about a call that the person edits; retry and fallback go inside, so that one admitted call
+    stays one call. All other middleware keeps its order, outside.
 
     Args:
         middleware: The list, with or without a guard.
@@ -63,21 +65,32 @@ def guard_middleware(
     outside = [item for item in rest if item not in approvals and item not in inside]
     for item in approvals:
         for config in item.interrupt_on.values():
-            config["when"] = _unless_answered(config.get("when"))
+            config["when"] = _unless_decided(config.get("when"))
     return [*outside, *approvals, chosen, *inside]
 
 
-def _unless_answered(
+def _unless_decided(
     when: Callable[[ToolCallRequest], bool] | None,
 ) -> Callable[[ToolCallRequest], bool]:
     def ask(request: ToolCallRequest) -> bool:
-        """Return False for a call that the guard has answered, which it does to reject it."""
-        call_id = request.tool_call["id"]
-        messages = request.state["messages"] if isinstance(request.state, dict) else []
-        answered = any(
-            isinstance(message, ToolMessage) and message.tool_call_id == call_id
-            for message in messages
+        """Return False for a call that needs no decision of a person any more.
+
+        The guard has answered it, which it does to reject it; or a person wrote it just now: the
+        guard did not run that edit of another call, and had the model make it.
+        """
+        state: Any = request.state if isinstance(request.state, dict) else {}
+        answers = {
+            message.tool_call_id: message
+            for message in state.get("messages", ())
+            if isinstance(message, ToolMessage)
+        }
+        call = request.tool_call
+        written = any(
+            (edit["name"], edit["args"]) == (call["name"], call["args"])
+            for call_id, edit in edits_of(state).items()
+            if call_id in answers and was_not_executed(answers[call_id])
         )
-        return not answered and (when is None or when(request))
+        answered = call["id"] in answers
+        return not answered and not written and (when is None or when(request))
 
     return ask

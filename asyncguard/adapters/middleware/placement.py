@@ -58,5 +58,6 @@ def report_early_place(config: RunnableConfig, name: str) -> None:
     if own in nodes and _APPROVAL in nodes[nodes.index(own) :]:
         _log.warning(
             "The guard stands before HumanInTheLoopMiddleware, so people are asked about calls "
-            "that it rejects; pass the list through guard_middleware(...), which puts it after."
+            "that it rejects, and what they edit runs unjudged; pass the list through "
+            "guard_middleware(...), which puts it after."
         )

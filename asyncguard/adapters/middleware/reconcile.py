@@ -15,6 +15,7 @@ from langchain_core.messages import (
 )
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from asyncguard.adapters.langchain_internals import edits_of
 from asyncguard.adapters.messages.markers import is_withheld, stands_for_result
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
@@ -81,12 +82,14 @@ def changed_outside(request: ToolCallRequest) -> str:
     )
     if made is None or (made["name"], made["args"]) == (now["name"], now["args"]):
         return ""
-    _log.warning(
-        "Other middleware changed a call of %s after the guard had judged it, so it is not run and "
-        "the model is told to make the changed call; list middleware that changes calls after "
-        "AsyncGuardMiddleware.",
-        made["name"],
-    )
+    edit = edits_of(request.state).get(str(now["id"]))
+    if edit is None or (edit["name"], edit["args"]) != (now["name"], now["args"]):
+        _log.warning(
+            "Other middleware changed a call of %s after the guard had judged it, so it is not run "
+            "and the model is told to make the changed call; list middleware that changes calls "
+            "after AsyncGuardMiddleware.",
+            made["name"],
+        )
     return (
         "Nothing was executed for this call, whatever stands above: it was changed after the "
         f"guards had judged it, to {now['name']}({json.dumps(now['args'], default=str)}). Make "

@@ -102,8 +102,10 @@ def test_in_create_agent_they_are_logged(
         Command(resume=True, update={"messages": [("nobody", "Thanks.")]}),
         Command(resume={1: True}),
         Command(resume={("main", "pay#1"): True}),
+        Command(resume=None),
+        Command(),
     ],
-    ids=["no messages", "no role", "a number as key", "a tuple as key"],
+    ids=["no messages", "no role", "a number as key", "a tuple as key", "no answer", "nothing"],
 )
 def test_a_command_that_cannot_be_read_leaves_the_question_open(
     agent_of: AgentOf, command: Command[Any]

@@ -116,3 +116,28 @@ def test_a_wrong_one_does_not_wake_a_parked_run_for_ever(agent_of: AgentOf) -> N
 
     outcome = run_virtual(main()).result
     assert outcome.states("a") == outcome.states("b") == {"done": 1}
+
+
+@pytest.mark.parametrize("step", [PAY, POST], ids=["a question", "a parked run"])
+def test_words_beside_the_cancellation_of_every_task_are_heard(
+    agent_of: AgentOf, step: Any
+) -> None:
+    """The run does not end by the stop of its tasks: the model answers the user."""
+    office = Office(agent_of, step)
+
+    async def main() -> Outcome:
+        await office.agent.say(tasks=TASKS, thread="t")
+        update = {"cancel": ["a", "b"], "messages": [("user", "Tell me a joke instead.")]}
+        return await office.agent.go(Command(resume=YES, update=update), "t")
+
+    outcome = run_virtual(main()).result
+    assert office.paid == []
+    assert outcome.last == "all said"
+    request = office.agent.model.requests[-1].messages
+    assert "Tell me a joke instead." in [message.text for message in request]
+    assert outcome.report["reason"] == "complete"
+    assert {task["id"]: task["state"] for task in outcome.report["tasks"]} == {
+        "a": "stopped",
+        "b": "stopped",
+        "main": "closed",
+    }

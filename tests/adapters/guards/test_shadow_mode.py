@@ -4,11 +4,14 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage
 from langchain_core.tools import StructuredTool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 from asyncguard import Details, GuardConfig, Inbox, Limits, Mode, Ports, Timing, ToolSpec
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
@@ -230,6 +233,38 @@ def test_nobody_is_asked(agent_of: AgentOf) -> None:
 
     assert ("trust", "hold") in stage.objections()
     assert len(wiping.calls) == 1
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.BACKGROUND])
+@pytest.mark.parametrize("of", ["a", "ab"], ids=["one call", "two calls"])
+def test_the_question_of_an_undeclared_tool_reaches_the_person(
+    agent_of: AgentOf, of: str, mode: Mode
+) -> None:
+    """A tool that interrupts asks as it does without guards, also beside other tasks; its effect comes once."""
+    paid: list[Any] = []
+
+    def pay(arguments: Any) -> str:
+        paid.append((arguments["to"], interrupt(f"Pay {arguments['to']}?")))
+        return f"paid {arguments['to']}"
+
+    tool = scripted_tool("pay", pay, args={"to": str})
+    step = calls(*(("pay", {"to": name, "task_id": name}) for name in of))
+    specs = [ToolSpec(name="pay", mode=mode)]
+    saver = InMemorySaver()
+    stage = Stage(agent_of, SHADOW, step, tools=[tool], specs=specs, checkpointer=saver)
+
+    async def main() -> Outcome:
+        outcome = await stage.agent.say(tasks=TASKS, thread="t")
+        assert outcome.interrupts
+        while outcome.interrupts:
+            outcome = await stage.agent.answer(lambda asked: f"yes: {asked}", "t")
+        return outcome
+
+    outcome = run_virtual(main()).result
+    assert sorted(paid) == [(name, f"yes: Pay {name}?") for name in of]
+    assert [outcome.answer(f"call_1_{k + 1}") for k in range(len(of))] == [
+        f"paid {name}" for name in of
+    ]
 
 
 def test_results_are_not_cut(agent_of: AgentOf) -> None:

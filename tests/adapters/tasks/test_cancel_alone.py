@@ -402,6 +402,57 @@ def test_the_only_task_is_cancelled_alone(desk: Desk) -> None:
     assert len(desk.agent.model.requests) == 1
 
 
+def test_words_beside_the_cancellation_of_the_only_task_are_heard(desk: Desk) -> None:
+    """Its call never runs, and the task goes on with the message, as a message alone opens an ended one."""
+    desk.use(calls(("pay", {"q": "x"})), calls(("look", {"q": "y"})))
+
+    async def main() -> Outcome:
+        await desk.agent.say("Pay x.", thread="t")
+        return await desk.cancel("main", said="No, look y up.")
+
+    outcome = run_virtual(main()).result
+    assert desk.done == []
+    assert "saw y" in outcome.text
+    assert outcome.report["reason"] == "complete"
+    assert states(outcome) == {"main": "closed"}
+
+
+@pytest.mark.parametrize("first", ["search", "book"])
+def test_words_beside_the_cancellation_of_a_running_call_are_heard(desk: Desk, first: str) -> None:
+    """The model is shown the end of the call before it acts on the message, so its next call is not too early."""
+    desk.use(calls((first, {"q": "x"})), calls(("look", {"q": "y"})))
+
+    async def main() -> Outcome:
+        run = asyncio.create_task(desk.agent.say("Find x.", thread="t"))
+        await asyncio.sleep(1.0)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        return await desk.cancel("main", said="No, look y up.")
+
+    outcome = run_virtual(main()).result
+    assert outcome.answer("call_2_1") == "saw y"
+    assert states(outcome) == {"main": "closed"}
+
+
+def test_words_beside_the_cancellation_of_all_tasks_are_a_task_of_their_own(desk: Desk) -> None:
+    """What the user named stays stopped; calls for the message belong to `main`."""
+    desk.use(
+        calls(of("a", "pay", "x"), of("b", "pay", "y")),
+        calls(of("main", "look", "z"), of("a", "look", "z")),
+    )
+
+    async def main() -> Outcome:
+        await desk.begin()
+        return await desk.cancel("a", "b", said="Look z up instead.")
+
+    outcome = run_virtual(main()).result
+    assert desk.done == []
+    assert outcome.states("main") == {"done": 1}
+    assert outcome.states("a") == {"squashed": 1, "rejected": 1}
+    assert states(outcome) == {"a": "stopped", "b": "stopped", "main": "closed"}
+    assert outcome.report["reason"] == "complete"
+
+
 def test_the_user_goes_on_after_a_cancellation_alone(desk: Desk) -> None:
     """A later message opens the task again, as the documents say of every stopped task."""
     steps = (

@@ -1,11 +1,16 @@
-"""Inputs with which there is nothing to do: refused before the model is asked, which could not answer them."""
+"""Inputs with which there is nothing to do: refused before the model is asked, which could not answer them.
 
+A refused input changes nothing: questions stay open, and a thread continues as it would have without it.
+"""
+
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
-from asyncguard import CallerError
+from asyncguard import CallerError, Inbox, Mode, Ports, ToolSpec
 from asyncguard.testing import (
     ScriptedChatModel,
     calls,
@@ -13,10 +18,12 @@ from asyncguard.testing import (
     run_virtual,
     scripted_tool,
 )
-from tests.adapters.harness import AgentOf, Outcome, pure, script
+from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, pure, script
 
 EMPTY: list[dict[str, Any]] = [
+    {},
     {"messages": []},
+    {"tasks": []},
     {"messages": [], "tasks": []},
     {"messages": [], "cancel": []},
 ]
@@ -57,3 +64,126 @@ def test_a_finished_thread_is_not_asked_again_with_nothing_new(
     assert run_virtual(main()).result.report["reason"] == "complete"
     for request in model.requests:
         check_history_all(request.messages)
+
+
+PLACE: Any = {"configurable": {"thread_id": "t"}}
+WRONG: list[dict[str, Any]] = [
+    {"messages": [], "cancel": ["nothing of this name"]},
+    {"messages": [], "cancel": 5},
+    {"messages": [], "tasks": [{"id": "a"}]},
+]
+"""Inputs that say something wrong."""
+REFUSED = "Nothing to do|no task|takes ids|no goal"
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """An agent whose one call waits for a person, for the outside world, or for nothing."""
+
+    agent: Agent
+    inbox: Inbox
+    tokens: list[str] = field(default_factory=list)
+
+    async def history(self) -> list[Any]:
+        """The states of the thread, the newest first."""
+        return [state async for state in self.agent.graph.aget_state_history(PLACE)]
+
+
+def desk_of(agent_of: AgentOf, tool: str) -> Desk:
+    """A desk whose model calls this tool once."""
+    inbox = Inbox()
+    desk = Desk(agent=None, inbox=inbox)  # type: ignore[arg-type]
+
+    def start(arguments: Any) -> str:
+        desk.tokens.append(arguments["token"])
+        return "accepted"
+
+    tools = [
+        scripted_tool("ask", start, args={"token": str}),
+        scripted_tool("pay", lambda _: "paid"),
+        scripted_tool("look", ["seen"]),
+    ]
+    ask = ToolSpec(name="ask", mode=Mode.EXTERNAL, token_argument="token")
+    desk.agent = agent_of(
+        ScriptedChatModel(script(calls((tool, {})))),
+        tools,
+        specs=[ask, ToolSpec(name="pay", approval=True), pure("look")],
+        ports=Ports(inbox=inbox),
+        checkpointer=InMemorySaver(),
+    )
+    return desk
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("said", [*EMPTY, *WRONG], ids=str)
+def test_a_question_stays_open(said: dict[str, Any], durability: str, agent_of: AgentOf) -> None:
+    """The held call is not withdrawn, and the answer is taken as if the input had not been."""
+    desk = desk_of(agent_of, "pay")
+
+    async def main() -> Outcome:
+        asked = await desk.agent.say("Pay.", thread="t")
+        assert asked.interrupts
+        with pytest.raises(CallerError, match=REFUSED):
+            await desk.agent.graph.ainvoke(said, PLACE, durability=durability)
+        assert (await desk.agent.go(None, "t")).interrupts == asked.interrupts
+        return await desk.agent.go(Command(resume={"main/pay#1": True}), "t")
+
+    outcome = run_virtual(main()).result
+    assert outcome.answer("call_1_1") == "paid"
+    assert outcome.report["reason"] == "complete"
+
+
+@pytest.mark.parametrize("said", EMPTY, ids=str)
+def test_a_parked_thread_stays_parked(said: dict[str, Any], agent_of: AgentOf) -> None:
+    """The external call is still waited for, and its result is told."""
+    desk = desk_of(agent_of, "ask")
+
+    async def main() -> Outcome:
+        parked = await desk.agent.say("Ask.", thread="t")
+        assert parked.interrupts[0]["type"] == "parked"
+        with pytest.raises(CallerError, match="Nothing to do"):
+            await desk.agent.go(said, "t")
+        assert (await desk.agent.go(None, "t")).interrupts == parked.interrupts
+        desk.inbox.deliver(desk.tokens[0], "delivered")
+        return await desk.agent.resume("go on", "t")
+
+    outcome = run_virtual(main()).result
+    assert "delivered" in outcome.text
+    assert outcome.states("main") == {"done": 1}
+
+
+@pytest.mark.parametrize("said", [*EMPTY, *WRONG, "the history"], ids=str)
+def test_an_ended_thread_continues_with_none_as_before(said: Any, agent_of: AgentOf) -> None:
+    """``None`` returns the state of the thread; a checkpoint of the refused input would raise there."""
+    desk = desk_of(agent_of, "look")
+
+    async def main() -> Outcome:
+        ended = await desk.agent.say("Look.", thread="t")
+        given = {"messages": ended.messages} if said == "the history" else said
+        with pytest.raises(CallerError, match=REFUSED):
+            await desk.agent.go(given, "t")
+        again = await desk.agent.go(None, "t")
+        assert again.messages == ended.messages
+        return await desk.agent.say("And?", thread="t")
+
+    assert run_virtual(main()).result.report["reason"] == "complete"
+
+
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH], ids=["build_agent"])
+@pytest.mark.parametrize("said", EMPTY, ids=str)
+@pytest.mark.parametrize("tool", ["pay", "ask", "look"], ids=["asking", "parked", "ended"])
+def test_nothing_is_stored(tool: str, said: dict[str, Any], agent_of: AgentOf) -> None:
+    """``build_agent`` refuses the input before LangGraph stores it; each way of calling does."""
+    desk = desk_of(agent_of, tool)
+
+    async def main() -> None:
+        await desk.agent.say("Go.", thread="t")
+        before = await desk.history()
+        with pytest.raises(CallerError, match="Nothing to do"):
+            await desk.agent.go(said, "t")
+        with pytest.raises(CallerError, match="Nothing to do"):
+            async for _ in desk.agent.graph.astream(said, PLACE):
+                pass
+        assert await desk.history() == before
+
+    run_virtual(main())

@@ -1,4 +1,7 @@
-"""Check of an input for answers to calls of the thread; such an input is refused.
+"""Check of an input before a run joins its thread; a refused one changes nothing.
+
+A later refusal comes too late: joining decides about open calls, and LangGraph has stored the input
+as the head of the thread. ``build_agent`` refuses what needs no state before that.
 
 A call has one answer, and the runtime writes it. A second one makes a request that providers
 refuse; and if it were accepted as the result, it would end a call whose tool still runs. Results
@@ -16,28 +19,61 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.langgraph_internals import input_of, store_nothing
+from asyncguard.adapters.run_input import read_cancelled, read_tasks, refuse_silence
 from asyncguard.adapters.state import read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
+from asyncguard.core.events import TaskOpened
 from asyncguard.errors import CallerError
+from asyncguard.runtime.tasks import check_known
 
 
-async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> None:
-    """Refuse an input that answers a call of the thread; the thread keeps its former state.
+async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> None:
+    """Refuse an input that a run cannot begin with; the thread keeps its former state.
 
     Args:
         state: State of the run's first node; the input is folded into its messages already.
         config: Of that node.
 
     Raises:
-        CallerError: The input answers a call of the thread.
+        CallerError: The input says nothing, its tasks cannot be read, it cancels a task that the
+            thread does not have, or it answers a call of the thread.
     """
     given = input_of(config)
-    said = given.get("messages") if isinstance(given, Mapping) else None
-    answers = [item for item in read_messages(said or []) if isinstance(item, ToolMessage)]
-    if not answers or (call := _answered_again(answers, state)) is None:
+    if not isinstance(given, Mapping):  # the run continues, or its input is not known
         return
+    try:
+        refuse_silence(given)
+        read_tasks(given.get("tasks"))
+        events = state.get("ledger") or []
+        opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
+        check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
+        _refuse_answers(given, state)
+    except CallerError:
+        await undo_input(config)
+        raise
+
+
+async def undo_input(config: RunnableConfig) -> None:
+    """Restore the head that a thread had before the input of a run, which is to raise now.
+
+    Args:
+        config: Of the run's first node.
+    """
     await undo_refused_input(config, begins=True)
     store_nothing(config)
+
+
+def _refuse_answers(given: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Refuse an input that answers a call of the thread.
+
+    Raises:
+        CallerError: It does.
+    """
+    answers = [
+        item for item in read_messages(given.get("messages") or []) if isinstance(item, ToolMessage)
+    ]
+    if not answers or (call := _answered_again(answers, state)) is None:
+        return
     raise CallerError(
         f'"messages" holds an answer to the call {call["call_id"]!r} of {call["tool"]!r}, which '
         "only the runtime answers. Deliver the result of an external call with "
