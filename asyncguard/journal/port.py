@@ -344,7 +344,7 @@ class Journal(Protocol):
 
         Args:
             key: Key of the call, or a prefix of it that fits one call only.
-            kind: ``HAPPENED``, ``NOT_HAPPENED`` or ``RETRY``.
+            kind: ``HAPPENED``, ``NOT_HAPPENED`` or ``RETRY``, or its name as text.
             content: Its result, for ``HAPPENED``.
             by: Name of the person or program that resolves it.
 
@@ -364,9 +364,12 @@ class Journal(Protocol):
         repeated.
 
         Args:
-            states: Only calls in one of these, empty for all.
+            states: Only calls in one of these, empty for all; names as text will do.
             session: Only calls of this thread, by either of its ids.
             key: Only calls whose key begins with this.
+
+        Raises:
+            CallerError: A filter is of another type.
         """
         ...
 

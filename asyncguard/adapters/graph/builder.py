@@ -17,6 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
+from asyncguard.adapters.graph.checkpointed_graph import CheckpointedGraph
 from asyncguard.adapters.graph.compiled_graph import GuardedGraph
 from asyncguard.adapters.graph.input_channel import InputChannel
 from asyncguard.adapters.graph.node import Node, run_by_steps
@@ -140,7 +141,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     run_by_steps(compiled, several=not nodes.runner.reads_state)
     compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
     # compile() chooses the class itself; copies with other settings keep this one.
-    compiled.__class__ = GuardedGraph
+    compiled.__class__ = CheckpointedGraph if checkpointer else GuardedGraph
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
     if checkpointer:
         # Store every super-step, unless the caller says otherwise: no effect may come before the
