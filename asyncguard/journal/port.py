@@ -111,6 +111,16 @@ class Signal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Begin:
+    """A begin of an attempt whose process ended without an outcome, before another took it over."""
+
+    process_id: str
+    """Id of the process."""
+    begun_at: float
+    """Unix time in seconds; for display only."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
     """One attempt as recorded in the journal."""
 
@@ -134,6 +144,8 @@ class Attempt:
     """Result of the attempt, ``None`` while it is unknown."""
     arguments: Mapping[str, Any] | None = None
     """Arguments of the attempt; set only by :meth:`Journal.acquire`."""
+    begun_before: tuple[Begin, ...] = ()
+    """Earlier begins of the same attempt, in order; each may have had the effect."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

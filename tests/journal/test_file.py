@@ -158,7 +158,7 @@ async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) 
     tenure = await journal.acquire("s", "t", (), lambda _: None)
     assert (tenure.fencing_token, tenure.previous_token, tenure.stolen) == (1, 0, False)
     journal.close()
-    assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [("2",)]
+    assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [("3",)]
 
 
 async def test_an_older_version_is_brought_up_to_date(

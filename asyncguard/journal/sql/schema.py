@@ -94,7 +94,11 @@ _SECOND = (
 """``number``: fencing token of the thread; ``left_at``: time of its release; ``ending``: checkpoint
 after which the last step of the releasing run is stored."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+_THIRD = ("ALTER TABLE attempts ADD COLUMN begun_before TEXT",)
+"""``begun_before``: processes that began the attempt before its present one took it over, and the
+times, as JSON."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 """Statements from each version to the next; version 0 is an empty database."""
 
 VERSION = len(MIGRATIONS)
