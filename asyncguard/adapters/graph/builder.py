@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -15,6 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
+from typing_extensions import TypedDict
 
 from asyncguard.adapters.graph.bound_model import ModelBinding, as_model
 from asyncguard.adapters.graph.checkpointed_graph import CheckpointedGraph
@@ -90,7 +91,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
             checkpoints of a checkpointer that outlives the process (``ASYNCGUARD_JOURNAL`` names
             another place); ``False`` for none.
         store: LangGraph store, for tools that ask for it.
-        state_schema: ``GuardedState`` or a subclass with further channels.
+        state_schema: ``GuardedState`` or a subclass with further channels, which the input may fill
+            and the output holds.
         context_schema: Run-scoped context, for tools that ask for it.
         response_format: Form of the answer, as in ``create_agent``: a schema or a strategy of
             ``langchain.agents.structured_output``. The state's ``structured_response`` holds it.
@@ -139,7 +141,8 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     graph = _graph(nodes, portal, state_schema, context_schema)
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
     run_by_steps(compiled, several=not nodes.runner.reads_state)
-    compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
+    # LangGraph's own stores any input.
+    compiled.channels[START] = InputChannel(_with_own(GuardedInput, state_schema))
     # compile() chooses the class itself; copies with other settings keep this one.
     compiled.__class__ = CheckpointedGraph if checkpointer else GuardedGraph
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
@@ -157,8 +160,8 @@ def _graph(
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         state_schema,
         context_schema=context_schema,
-        input_schema=GuardedInput,
-        output_schema=GuardedOutput,
+        input_schema=_with_own(GuardedInput, state_schema),
+        output_schema=_with_own(GuardedOutput, state_schema),
     )
     for step, destinations in _DESTINATIONS.items():
         act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
@@ -173,6 +176,18 @@ def _graph(
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     return graph
+
+
+def _with_own(schema: type[Any], state_schema: type[Any]) -> type[Any]:
+    """Return a schema of input or output, with the channels that the caller has added to the state."""
+    own = {
+        name: hint
+        for name, hint in get_type_hints(state_schema, include_extras=True).items()
+        if name not in GuardedState.__annotations__
+    }
+    hints = get_type_hints(schema, include_extras=True) | own
+    # Made by a call: the names are known only now.
+    return TypedDict(schema.__name__, hints, total=False) if own else schema  # type: ignore[operator]
 
 
 def _check_schema(schema: type[Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.channels import EphemeralValue
 
 from asyncguard.adapters.run_input import read_cancelled, read_tasks
-from asyncguard.adapters.state import GuardedInput, read_messages
+from asyncguard.adapters.state import read_messages
 from asyncguard.errors import CallerError
 
 
@@ -21,11 +21,15 @@ class InputChannel(EphemeralValue[Any]):
         Raises:
             CallerError: It cannot be read; the thread keeps its former state.
         """
-        return super().update([usable_input(value) for value in values])
+        return super().update([usable_input(value, self.typ) for value in values])
 
 
-def usable_input(given: Any) -> dict[str, Any]:
+def usable_input(given: Any, schema: type[Any]) -> dict[str, Any]:
     """Return the parts of an input that the graph reads; a saver may be unable to store others.
+
+    Args:
+        given: The input.
+        schema: Has the names of the parts.
 
     Raises:
         CallerError: It is not a mapping, or its tasks, messages or cancelled tasks cannot be read.
@@ -35,7 +39,7 @@ def usable_input(given: Any) -> dict[str, Any]:
             f"The input of an agent must be a dict, not {type(given).__name__}; write "
             '{"tasks": [...]} or {"messages": [...]}.'
         )
-    usable = {name: given[name] for name in GuardedInput.__annotations__ if name in given}
+    usable = {name: given[name] for name in schema.__annotations__ if name in given}
     if (tasks := usable.get("tasks")) is not None:
         read_tasks(tasks)
         usable["tasks"] = [

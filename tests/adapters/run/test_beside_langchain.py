@@ -103,7 +103,8 @@ def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     def tasks(middleware: Any) -> list[str]:
         model = ScriptedChatModel(lambda messages, tools: "a: no tool needed\nb: no tool needed")
         agent = create_agent(model, [], middleware=middleware)
-        agent.invoke({"messages": [("user", "Go.")], "tasks": list(TASKS)})  # type: ignore[arg-type, unused-ignore]
+        given: Any = {"messages": [("user", "Go.")], "tasks": list(TASKS)}
+        agent.invoke(given)
         return [text for text in map(str, model.requests[0].messages) if "Look x up." in text]
 
     caplog.set_level(logging.WARNING, "asyncguard")
