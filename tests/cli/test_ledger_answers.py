@@ -95,7 +95,7 @@ def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture
     [
         (["retry", "--yes"], True),
         (["resolve", *DENIED], False),
-        (["resolve", "--did-not-happen", "--yes"], False),  # its name up to 0.2.0rc1
+        (["resolve", "--did-not-happen", "--yes"], False),  # its name in 0.1.0
     ],
 )
 def test_what_did_not_happen_is_made_again_on_request_only(

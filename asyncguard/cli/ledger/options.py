@@ -195,7 +195,7 @@ def _add_answers(actions: "_Actions") -> None:
         action="store_true",
         help="it did not; the agent is notified, nothing is repeated",
     )
-    # Its name up to 0.2.0rc1.
+    # Its name in 0.1.0.
     found.add_argument(
         "--did-not-happen", action="store_true", dest="not_happened", help=argparse.SUPPRESS
     )

@@ -255,6 +255,12 @@ def _answered_by_the_other_model(run: Played) -> None:
     assert "found x" in run.asked()
 
 
+def _summarised(run: Played) -> None:
+    went_well(run)
+    assert "a summary" in run.asked()
+    assert run.answers("look") == ""
+
+
 def _searched(run: Played) -> None:
     assert run.result["report"]["reason"] == "complete"
     assert "notes.txt" in str(run.result["messages"])
@@ -405,7 +411,8 @@ MIDDLEWARE: Sequence[Beside] = (
         name="SummarizationMiddleware",
         place=Place.ANY,
         make=lambda kind: kind(_other("a summary"), trigger=("messages", 3), keep=("messages", 1)),
-        check=_also("a summary"),
+        note="A late result is told also if its call was summarised.",
+        check=_summarised,
     ),
     Beside(
         name="TodoListMiddleware",
@@ -421,6 +428,7 @@ MIDDLEWARE: Sequence[Beside] = (
         name="ToolCallLimitMiddleware",
         place=Place.ANY,
         make=lambda kind: kind(tool_name="pay", run_limit=1),
+        note="A call that it refuses has ended for the guard, too.",
         steps=[BOTH, calls(("pay", {"n": 2, "task_id": "b"}))],
         check=_second_call_refused,
     ),
