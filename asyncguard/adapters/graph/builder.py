@@ -179,7 +179,7 @@ def _graph(
 
 
 def _with_own(schema: type[Any], state_schema: type[Any]) -> type[Any]:
-    """Return a schema of input or output, with the channels that the caller has added to the state."""
+    """Return a schema of input or output with the channels that the caller added to the state."""
     own = {
         name: hint
         for name, hint in get_type_hints(state_schema, include_extras=True).items()
