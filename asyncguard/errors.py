@@ -5,7 +5,10 @@ of a guard is never an exception: exceptions mean that code, configuration or an
 has to be changed.
 """
 
+import logging
 from typing import Any
+
+_log = logging.getLogger("asyncguard")
 
 
 class AsyncguardError(Exception):
@@ -59,13 +62,24 @@ class ToolFault(AsyncguardError):
     ) -> None:
         """Build the fault; see the class attributes.
 
-        A value of another type counts as not given: an error that is being raised must not be
-        replaced by another.
+        A value of another type is logged and counts as not given: an error that is being raised
+        must not be replaced by another.
         """
+        for name, value, kind, needed in (
+            ("transient", transient, bool, "True or False"),
+            ("started", started, bool, "True or False"),
+            ("retry_after", retry_after, int | float | None, "a number of seconds or None"),
+            ("status", status, int | None, "an integer or None"),
+        ):
+            if not _fits(value, kind):
+                # Without the value, which may come from an answer of the tool's server.
+                given = type(value).__name__
+                _log.warning(
+                    "ToolFault: %s must be %s, not %s; it counts as not given.", name, needed, given
+                )
         transient, started = transient is True, started is not False
-        status = status if isinstance(status, int) and not isinstance(status, bool) else None
-        said = isinstance(retry_after, int | float) and not isinstance(retry_after, bool)
-        retry_after = retry_after if said and retry_after == retry_after else None  # not NaN
+        status = status if _fits(status, int) else None
+        retry_after = retry_after if _fits(retry_after, int | float) else None
         super().__init__(
             message, transient=transient, started=started, retry_after=retry_after, status=status
         )
@@ -73,6 +87,12 @@ class ToolFault(AsyncguardError):
         self.transient = transient
         self.started = started
         self.retry_after = retry_after
+
+
+def _fits(value: object, kind: Any) -> bool:
+    # A bool is an int in Python, and NaN a float that is unequal to itself.
+    exact = isinstance(value, bool) is (kind is bool)
+    return exact and isinstance(value, kind) and (kind is bool or value == value)
 
 
 class IllegalTransitionError(AsyncguardError):

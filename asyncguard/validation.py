@@ -112,7 +112,10 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec", "Rule"):
         if expected.startswith(f"a {name}"):
             advice = f"; build one with {'GuardRule' if name == 'Rule' else name}(...)"
-    raise error(f"{place}{inside} must be {expected}, not {_described(given)}{advice}.")
+    # Among names, a text is of the right type: the message has to say which one it was.
+    named = isinstance(given, str) and "'" in expected
+    shown = repr(given[:_SHOWN]) if named else _described(given)
+    raise error(f"{place}{inside} must be {expected}, not {shown}{advice}.")
 
 
 @cache  # resolving annotations is slow, and classes and functions keep theirs

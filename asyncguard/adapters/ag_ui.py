@@ -28,6 +28,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.thread_id import check_stores_threads
 from asyncguard.core.calls import OPEN_STATES, CallState
 
 _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
@@ -210,7 +211,11 @@ class AgUiAgent:
             description: What the agent is for.
             config: Configuration of its runs.
             options: Further arguments of ``ag_ui_langgraph.LangGraphAgent``.
+
+        Raises:
+            CallerError: ``graph`` is not a compiled graph, or has no checkpointer.
         """
+        check_stores_threads("AgUiAgent", graph, named="graph")
         self.name = name
         self.description = description
         # Events of LangGraph itself hold the thread's private state.

@@ -138,7 +138,7 @@ class Thread(TypedDict):
 
 
 class GuardedState(TypedDict, total=False):
-    """State of an agent of ``build_agent``; subclass it to add channels for commands of tools."""
+    """State of an agent of ``build_agent``; subclass it to add channels of your own."""
 
     messages: Annotated[
         list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)

@@ -97,6 +97,12 @@ def fill(templates: Iterable[str] | None, values: Mapping[str, Any]) -> frozense
     return frozenset(_fill_one(template, values) for template in templates)
 
 
+def arguments_of(templates: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the names of the arguments in resource templates, without ``task_id``."""
+    named = [name for template in templates or () for name in _FIELD.findall(template)]
+    return tuple(name for name in named if name != "task_id")
+
+
 def _fill_one(template: str, values: Mapping[str, Any]) -> str:
     parts: list[str] = []
     position = 0

@@ -5,6 +5,7 @@ most once, its footprint is unknown, it runs in the foreground of a single task 
 background of several.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +18,11 @@ from asyncguard.validation import check_fields, check_value
 
 if TYPE_CHECKING:
     from asyncguard.core.declaration import Declaration
+
+
+_POINTER = re.compile(r"(/([^~/]|~[01])*)*")
+"""Form of a JSON pointer (RFC 6901, section 3)."""
+_ESCAPE = re.compile(r"~(?![01])")
 
 
 class Mode(StrEnum):
@@ -257,12 +263,23 @@ class ToolSpec:
             raise DeclarationError(
                 f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.'
             )
+        self._check_pointers()
         self._check_durations()
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
             raise DeclarationError(
                 f"{_called(self.name)} interrupts, so it can only run in the foreground; "
                 "set mode to foreground or auto."
             )
+
+    def _check_pointers(self) -> None:
+        pointers = {f"compared[{number}]": each for number, each in enumerate(self.compared)}
+        for place, pointer in (*pointers.items(), ("dated", self.dated)):
+            if pointer is not None and not _POINTER.fullmatch(pointer):
+                written = _ESCAPE.sub("~0", f"/{pointer.removeprefix('/')}")
+                raise DeclarationError(
+                    f"{_called(self.name)}: {place} must be a JSON pointer, not {pointer!r}; "
+                    f"write {written!r}."
+                )
 
     def _check_durations(self) -> None:
         if self.timeout is not None and self.timeout <= 0:

@@ -111,6 +111,16 @@ class Signal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Begin:
+    """A begin of an attempt whose process ended without an outcome, before another took it over."""
+
+    process_id: str
+    """Id of the process."""
+    begun_at: float
+    """Unix time in seconds; for display only."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
     """One attempt as recorded in the journal."""
 
@@ -134,6 +144,8 @@ class Attempt:
     """Result of the attempt, ``None`` while it is unknown."""
     arguments: Mapping[str, Any] | None = None
     """Arguments of the attempt; set only by :meth:`Journal.acquire`."""
+    begun_before: tuple[Begin, ...] = ()
+    """Earlier begins of the same attempt, in order; each may have had the effect."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -352,7 +364,7 @@ class Journal(Protocol):
 
         Args:
             key: Key of the call, or a prefix of it that fits one call only.
-            kind: ``HAPPENED``, ``NOT_HAPPENED`` or ``RETRY``.
+            kind: ``HAPPENED``, ``NOT_HAPPENED`` or ``RETRY``, or its name as text.
             content: Its result, for ``HAPPENED``.
             by: Name of the person or program that resolves it.
 
@@ -372,9 +384,12 @@ class Journal(Protocol):
         repeated.
 
         Args:
-            states: Only calls in one of these, empty for all.
+            states: Only calls in one of these, empty for all; names as text will do.
             session: Only calls of this thread, by either of its ids.
             key: Only calls whose key begins with this.
+
+        Raises:
+            CallerError: A filter is of another type.
         """
         ...
 

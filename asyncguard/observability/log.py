@@ -4,6 +4,7 @@ structlog is used, never configured: an application's own configuration decides 
 and how they look. :func:`console_logger` is for programs without a configuration.
 """
 
+import logging
 import os
 import sys
 from typing import Any, TextIO
@@ -12,6 +13,7 @@ import structlog
 from structlog.typing import Processor
 
 from asyncguard.core import events as ev
+from asyncguard.errors import CallerError
 from asyncguard.observability.fields import fields
 from asyncguard.observability.observer import Details, Observer
 from asyncguard.observability.readable import readable
@@ -36,8 +38,16 @@ def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
         logger: A structlog logger; ``structlog.get_logger("asyncguard")`` by default, which follows
             the application's configuration.
         payloads: True to include arguments, results, goals and reasons.
+
+    Raises:
+        CallerError: The logger is not one of structlog.
     """
     log = structlog.get_logger("asyncguard") if logger is None else logger
+    # The standard library's own loggers have these methods, and take no fields.
+    if isinstance(log, logging.Logger) or not (hasattr(log, "info") and hasattr(log, "warning")):
+        raise CallerError(
+            f"log_events: logger must be a logger of structlog, not {type(log).__name__}."
+        )
 
     def observe(details: Details) -> None:
         row = fields(details, payloads=payloads)

@@ -245,16 +245,17 @@ class ObserverSet:
             self._observers, self._followers = left, _followers(left)
         if not first:
             return  # another OS thread has removed and reported it
-        # The message of the exception may quote a payload; its class and place do not.
+        # The message of the exception may quote a payload; its class and place do not, nor does
+        # ours, which says what to do.
         place = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__} at {place.filename}:{place.lineno}"
+        what += f" ({error})" if isinstance(error, CallerError) else ""
         # Warnings would raise under -W error, and a log filter of the application may raise, too.
         with contextlib.suppress(Exception):
             logging.getLogger("asyncguard").error(
-                "The observer %s raised %s at %s:%s and was removed; the run continues without it.",
+                "The observer %s raised %s and was removed; the run continues without it.",
                 _title(observer),
-                type(error).__name__,
-                place.filename,
-                place.lineno,
+                what,
             )
 
 

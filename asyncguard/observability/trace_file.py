@@ -117,15 +117,16 @@ class TraceFile:
     def _write(self, line: bytes) -> None:
         # Without the lock, the write could go to a descriptor that was closed and used again.
         with self._lock:
-            if self._file is None:
-                raise CallerError(
-                    f"The trace file {self.path} is closed; close it after the last run."
-                )
-            written = os.write(self._file, line)
+            written = os.write(self._opened(), line)
         if written < len(line):
             raise AsyncguardError(
                 f"The trace file {self.path} took only a part of a line; is the disk full?"
             )
+
+    def _opened(self) -> int:
+        if self._file is None:
+            raise CallerError(f"The trace file {self.path} is closed; close it after the last run.")
+        return self._file
 
     def close(self) -> None:
         """Close the file; a second time does nothing."""
@@ -135,6 +136,7 @@ class TraceFile:
             self._file = None
 
     def __enter__(self) -> Self:
+        self._opened()
         return self
 
     def __exit__(

@@ -169,6 +169,12 @@ def _check(schema: Mapping[str, Any], whose: str) -> None:
                 f'The schema of {whose}: "wrappers" must be a list of names; write it as in '
                 '"wrappers": ["data", "result"].'
             )
+    for unit in keyword_values(own, "unit"):
+        if not isinstance(unit, str):
+            raise DeclarationError(
+                f'The schema of {whose}: "unit" must be a text, not {type(unit).__name__}; write '
+                'it as in "unit": "EUR".'
+            )
     for target in keyword_texts(own, "$ref"):
         if in_schema(own, target) is None:
             raise DeclarationError(

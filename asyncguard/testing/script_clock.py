@@ -29,6 +29,23 @@ class ScriptTiming:
     """Function by which a sync variant waits for its latency, in seconds."""
 
 
+def check_seconds(name: str, seconds: object) -> None:
+    """Refuse a latency that cannot be waited for.
+
+    Args:
+        name: Name of the parameter, for the message.
+        seconds: The latency.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is negative, or not a number that can be compared (NaN).
+    """
+    if not isinstance(seconds, int | float):
+        raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}.")
+    if not seconds >= 0:
+        raise ValueError(f"{name} must be >= 0 seconds, not {seconds}.")
+
+
 class VirtualClock:
     """Clock that moves only when it is moved, for code without a loop.
 

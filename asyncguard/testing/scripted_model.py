@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from asyncguard.testing.completion import chunks_of, completed
 from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema
-from asyncguard.testing.script_clock import ScriptTiming
+from asyncguard.testing.script_clock import ScriptTiming, check_seconds
 
 Script: TypeAlias = "Sequence[Step] | StepFunction"
 """Answers in order, or one function that makes every answer."""
@@ -54,11 +54,18 @@ class _Tape:
     """Script, position and record, shared by every copy of one model."""
 
     def __init__(self, script: Script) -> None:
-        if isinstance(script, str | AIMessage | Calls):
+        single = isinstance(script, str | AIMessage | Calls) or not isinstance(script, Iterable)
+        if single and not callable(script):
             raise TypeError(
                 "a script is a list of answers or one function; put a single answer into a list"
             )
         self.steps = None if callable(script) else tuple(script)
+        for place, step in enumerate(self.steps or ()):
+            if not (isinstance(step, AIMessage | str | Calls | Exception) or callable(step)):
+                raise TypeError(
+                    f"script[{place}] must be a message, text, calls, an exception or a function, "
+                    f"not {type(step).__name__}."
+                )
         self.policy = script if callable(script) else None
         self.requests: list[ModelRequest] = []
         # Reentrant: a step may itself look at the record. It is held while a step decides, so that
@@ -102,7 +109,8 @@ class ScriptedChatModel(BaseChatModel):
         options: Fields of `BaseChatModel`, such as `disable_streaming`.
 
     Raises:
-        TypeError: `script` is a single answer.
+        TypeError: `script` is a single answer or holds anything else, or `latency` is not a number.
+        ValueError: `latency` is negative.
     """
 
     _tape: _Tape = PrivateAttr()
@@ -122,6 +130,8 @@ class ScriptedChatModel(BaseChatModel):
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        if not callable(latency):
+            check_seconds("latency", latency)
         self._tape = _Tape(script)
         self._latency = latency
         self._id_prefix = id_prefix

@@ -13,7 +13,7 @@ from langchain_core.tools import StructuredTool
 from pydantic import BaseModel, PrivateAttr, create_model
 
 from asyncguard.testing.script import ScriptExhaustedError
-from asyncguard.testing.script_clock import ScriptTiming
+from asyncguard.testing.script_clock import ScriptTiming, check_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,7 @@ Name to type (required) or to `(type, default)`; or a ready pydantic model.
 
 def after(seconds: float, outcome: Any) -> Delayed:
     """Return an outcome with a latency of its own, so that a later call can end earlier."""
+    check_seconds("seconds", seconds)
     return Delayed(seconds=seconds, outcome=outcome)
 
 
@@ -88,6 +89,7 @@ class _Log:
     def __init__(self, name: str, outcomes: Outcomes, latency: float, timing: ScriptTiming) -> None:
         if isinstance(outcomes, str):
             raise TypeError("outcomes are a list or one function; put a single outcome into a list")
+        check_seconds("latency", latency)
         self.name = name
         self.outcomes = outcomes if callable(outcomes) else tuple(outcomes)
         self.latency = latency
@@ -165,6 +167,10 @@ def scripted_tool(
         latency: Seconds each call takes that has no `after` of its own.
         mode: Which variants the tool has.
         timing: Clock of the record and sleep of the sync variant.
+
+    Raises:
+        TypeError: The outcomes are a single text, or the latency is not a number.
+        ValueError: The latency is negative.
     """
     log = _Log(name, outcomes, latency, timing or ScriptTiming())
     sync, coroutine = _variants(log)

@@ -5,12 +5,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.commands import main, output
 from asyncguard_benchmark.harness.arms import ARMS
 from asyncguard_benchmark.harness.loading import shipped_sub_tasks
 from asyncguard_benchmark.harness.suites import registry
@@ -52,6 +53,29 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """Return the output of the command with --json."""
     assert main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+def test_a_log_gets_few_lines_of_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where lines cannot overwrite each other they come ever less often, and the last says that all is done."""
+    now = [0.0]
+    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+
+    def slow(seconds: float, number: int) -> Iterator[None]:
+        for _ in range(number):
+            now[0] += seconds
+            yield None
+
+    for seconds, number in ((7.0, 86), (0.5, 2000)):
+        assert len(list(output.with_progress(slow(seconds, number), number))) == number
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) <= 30
+        assert lines[-1].startswith(f"{number}/{number} episodes, ")
+        # Not silent for long either: a line a minute.
+        passed = [int(re.findall(r", (\d+) s, ", line)[0]) for line in lines]
+        pauses = [later - earlier for earlier, later in zip([0, *passed], passed, strict=False)]
+        assert max(pauses) <= 62 + seconds
 
 
 def test_help_shows_examples_and_loads_nothing_heavy() -> None:

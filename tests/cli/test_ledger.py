@@ -10,6 +10,7 @@ import pytest
 
 from asyncguard.cli import main
 from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Fresh
@@ -75,7 +76,7 @@ def test_the_list_shows_what_a_person_has_to_look_at(desk: Path, capsys: Capture
     assert lines[5] == ""
     advice = " ".join(" ".join(lines[6:]).split())
     assert (
-        "`asyncguard ledger resolve KEY --happened` or `--did-not-happen`, or `asyncguard ledger retry KEY`"
+        "`asyncguard ledger resolve KEY --happened` or `--not-happened`, or `asyncguard ledger retry KEY`"
         in advice
     )
     assert "broken off: its process is gone. Run its thread again" in advice
@@ -254,6 +255,27 @@ def test_show_tells_everything_but_payloads(desk: Path, capsys: Capture) -> None
     assert "failed: TimeoutError" in run(capsys, "show", key("mail#3"), desk)
     assert "work outside started, result awaited" in run(capsys, "show", key("ask#5"), desk)
     assert "outcome    success" in run(capsys, "show", key("book#2"), desk)
+
+
+def test_show_tells_every_process_that_began_an_attempt(tmp_path: Path, capsys: Capture) -> None:
+    """A keyed attempt that a later process takes over was made twice, under one key."""
+    place = tmp_path / "journal.db"
+
+    async def begun(journal: Any) -> str:
+        assert await journal.begin(intent("keyed#1", EffectClass.KEYED)) == Fresh()
+        return str(journal.process_id)
+
+    processes = [tell(place, begun) for _ in range(3)]
+    (attempt,) = json.loads(run(capsys, "show", key("keyed#1"), place, "--json"))["attempts"]
+    assert [each["process"] for each in attempt["begun_before"]] == processes[:2]
+    assert attempt["process"] == processes[2]
+    begins = [each["begun_at"] for each in (*attempt["begun_before"], attempt)]
+    assert begins == sorted(begins)
+    text = " ".join(run(capsys, "show", key("keyed#1"), place).split())
+    assert "attempt 1, begun 3 times" in text
+    for process in processes[:2]:
+        assert f"by {process} (gone), end unknown, at 20" in text
+    assert f"process {processes[2]} (gone)" in text
 
 
 def test_arguments_and_results_are_shown_on_request_only(desk: Path, capsys: Capture) -> None:

@@ -36,7 +36,7 @@ from tests.cli.desk import (
 
 Capture = pytest.CaptureFixture[str]
 HAPPENED = ("--happened", "--yes")
-DENIED = ("--did-not-happen", "--yes")
+DENIED = ("--not-happened", "--yes")
 
 
 class Terminal(io.StringIO):
@@ -91,7 +91,12 @@ def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture
 
 
 @pytest.mark.parametrize(
-    ("words", "again"), [(["retry", "--yes"], True), (["resolve", *DENIED], False)]
+    ("words", "again"),
+    [
+        (["retry", "--yes"], True),
+        (["resolve", *DENIED], False),
+        (["resolve", "--did-not-happen", "--yes"], False),  # its name in 0.1.0
+    ],
 )
 def test_what_did_not_happen_is_made_again_on_request_only(
     desk: Path, capsys: Capture, words: list[str], again: bool
@@ -200,13 +205,11 @@ def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
     assert "a call that did not happen has no result" in wrong(
         capsys, "resolve", "a", desk, *DENIED, "--result-file", "f"
     )
-    assert "not allowed with" in wrong(
-        capsys, "resolve", "a", desk, "--happened", "--did-not-happen"
-    )
+    assert "not allowed with" in wrong(capsys, "resolve", "a", desk, "--happened", "--not-happened")
     assert "not allowed with" in wrong(
         capsys, "resolve", "a", desk, "--happened", "--result", "r", "--result-file", "f"
     )
-    assert "one of the arguments --happened --did-not-happen is required" in wrong(
+    assert "one of the arguments --happened --not-happened is required" in wrong(
         capsys, "resolve", "a", desk
     )
     assert "required: ACTION" in wrong(capsys)

@@ -219,7 +219,11 @@ def test_a_task_opened_again_keeps_its_history() -> None:
         ),
         (
             lambda: GuardConfig(delivery="some"),
-            "GuardConfig.delivery must be one of 'all', 'any', not str.",
+            "GuardConfig.delivery must be one of 'all', 'any', not 'some'.",
+        ),
+        (
+            lambda: GuardConfig(siblings="x" * 99),
+            f"GuardConfig.siblings must be one of 'declared', 'once', 'every', not {'x' * 40!r}.",
         ),
         (
             lambda: GuardConfig().with_switches({"trust": 1}),
@@ -246,6 +250,18 @@ def test_a_task_opened_again_keeps_its_history() -> None:
         (
             lambda: ToolSpec(name="x", fallbacks=[5]),
             "Tool 'x': fallbacks[0] must be a Fallback, not int 5.",
+        ),
+        (
+            lambda: ToolSpec(name="x", compared=["/a", "price"]),
+            "Tool 'x': compared[1] must be a JSON pointer, not 'price'; write '/price'.",
+        ),
+        (
+            lambda: ToolSpec(name="x", dated="a/b"),
+            "Tool 'x': dated must be a JSON pointer, not 'a/b'; write '/a/b'.",
+        ),
+        (
+            lambda: ToolSpec(name="x", dated="/a~2"),
+            "Tool 'x': dated must be a JSON pointer, not '/a~2'; write '/a~02'.",
         ),
         (lambda: Source(tool="x", trusted="yes"), "Source.trusted must be True or False, not str."),
         (

@@ -6,6 +6,7 @@ hand.
 
 import ast
 import importlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 import asyncguard.config
+import asyncguard.testing
 from asyncguard import Limits, Timing, ToolSpec, build_agent
 from asyncguard.adapters import ui_events
 from asyncguard.config import OPT_IN_GUARDS
@@ -30,6 +32,7 @@ from asyncguard_benchmark.harness.registry import agent_class
 from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.suites.hazards.outside.tally import COLUMNS as OUTSIDE_COLUMNS
 from asyncguard_benchmark.suites.missions.agents.roster import AGENTS as MISSION_AGENTS
+from tests.adapters.run.beside import MIDDLEWARE
 from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.state_diagram import mermaid
@@ -47,6 +50,8 @@ DOCUMENTS = (
     "docs/tools.md",
     "docs/limits.md",
     "docs/logs.md",
+    "docs/migration.md",
+    "docs/testing.md",
     "docs/state-tables.md",
     "docs/events.md",
     "docs/react.md",
@@ -378,6 +383,29 @@ def _policy_cell(row: Row | None) -> str:
     return "" if row is None else f"`{row.action}`: {row.reason}"
 
 
+def beside_langchain() -> str:
+    """Return where each middleware of LangChain stands, which a test plays."""
+    rows = [f"| `{row.name}` | {row.place} | {row.note} |" for row in MIDDLEWARE]
+    return "\n".join(["| middleware | in the list | to know |", "|---|---|---|", *rows])
+
+
+def names_for_tests() -> str:
+    """Return the names of ``asyncguard.testing`` with the first lines of their docstrings."""
+    texts = {}
+    for path in (ROOT / "asyncguard" / "testing").glob("*.py"):
+        for item, text in pairwise(ast.parse(path.read_text(encoding="utf-8")).body):
+            # Types have their text below them.
+            if isinstance(item, ast.AnnAssign) and isinstance(text, ast.Expr):
+                texts[ast.unparse(item.target)] = str(ast.literal_eval(text.value))
+    rows = []
+    for name in sorted(asyncguard.testing.__all__, key=str.swapcase):
+        found = getattr(asyncguard.testing, name)
+        documented = isinstance(found, type) or inspect.isfunction(found)
+        said = (inspect.getdoc(found) if documented else texts[name]) or ""
+        rows.append(f"| `{name}` | {said.partition(chr(10))[0]} |")
+    return "\n".join(["| name | what it is |", "|---|---|", *rows])
+
+
 def resume_rules() -> str:
     """Return the rows of the fate table in their order."""
     lines = ["| | row | asked when | fate |", "|---|---|---|---|"]
@@ -418,6 +446,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "diagnosis-rules": diagnosis_rules,
     "policy-rows": policy_rows,
     "resume-rules": resume_rules,
+    "beside-langchain": beside_langchain,
+    "test-kit": names_for_tests,
 }
 """Name of a block to what makes it, with its fence where it needs one."""
 

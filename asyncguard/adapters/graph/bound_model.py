@@ -19,6 +19,7 @@ from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.tools.schemas import shown_tools, task_argument
 from asyncguard.adapters.tools.sync_async import answers_sync
 from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.errors import CallerError
 from asyncguard.runtime.portal import off_portal, sync_entry
 
 
@@ -52,7 +53,17 @@ class ModelBinding:
             options: Further arguments of ``bind_tools``, such as ``strict`` or
                 ``parallel_tool_calls``.
             structured: Form of the answer, ``None`` for text.
+
+        Raises:
+            CallerError: There are tools, and the model cannot call any.
         """
+        if (tools or provider_tools or structured) and (
+            type(model).bind_tools is BaseChatModel.bind_tools
+        ):
+            raise CallerError(
+                f"{type(model).__name__} cannot call tools, as it has no bind_tools; pass another "
+                "model, or no tools."
+            )
         self.chat = model
         self._tools = tools
         self._specs = specs

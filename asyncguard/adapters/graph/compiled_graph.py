@@ -20,6 +20,7 @@ from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
 from asyncguard.adapters.run_input import refuse_silence
+from asyncguard.adapters.thread_id import check_names_thread
 from asyncguard.errors import CallerError
 
 _OF_RESULTS = frozenset({"__interrupt__"})
@@ -56,6 +57,10 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return super().astream(input, config, **options)
 
     def _check(self, given: Any, config: RunnableConfig | None) -> None:
+        if self.checkpointer:
+            # LangGraph refuses only a run without any `configurable`, and that of the graph holds
+            # the durability.
+            check_names_thread(self, config)
         check_command(given)
         if not isinstance(given, Mapping):
             return

@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.langgraph_internals import next_nodes
+from asyncguard.adapters.thread_id import check_names_thread, check_stores_threads
 
 _FORMER = (".before_model", ".after_model")
 
@@ -26,7 +27,11 @@ async def acontinue_older(agent: Any, config: RunnableConfig) -> bool:
 
     Returns:
         True if the thread stood in such a hook.
+
+    Raises:
+        CallerError: The agent has no checkpointer, or the configuration names no thread.
     """
+    _check(agent, config)
     stored = await agent.checkpointer.aget_tuple(config)
     entry = _entry_beside(agent, next_nodes(stored))
     if entry:
@@ -36,10 +41,16 @@ async def acontinue_older(agent: Any, config: RunnableConfig) -> bool:
 
 def continue_older(agent: Any, config: RunnableConfig) -> bool:
     """See :func:`acontinue_older`; for agents with a sync checkpointer."""
+    _check(agent, config)
     entry = _entry_beside(agent, next_nodes(agent.checkpointer.get_tuple(config)))
     if entry:
         agent.update_state(config, {}, as_node=entry)
     return bool(entry)
+
+
+def _check(agent: Any, config: RunnableConfig) -> None:
+    check_stores_threads("continue_older", agent, named="agent")
+    check_names_thread(agent, config)
 
 
 def _entry_beside(agent: Any, names: list[str]) -> str:

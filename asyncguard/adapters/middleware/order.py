@@ -3,13 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from langchain.agents.middleware import (
-    AgentMiddleware,
-    HumanInTheLoopMiddleware,
-    ModelFallbackMiddleware,
-    ModelRetryMiddleware,
-    ToolRetryMiddleware,
-)
+from langchain.agents import middleware as langchain
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
@@ -20,7 +15,18 @@ from asyncguard.adapters.middleware.placement import ONE_GUARD
 from asyncguard.errors import CallerError
 from asyncguard.validation import check_arguments
 
-_INSIDE = (ToolRetryMiddleware, ModelRetryMiddleware, ModelFallbackMiddleware)
+_INSIDE: tuple[type[Any], ...] = tuple(
+    getattr(langchain, name)
+    for name in (
+        "AutoModeMiddleware",
+        "LLMToolEmulator",
+        "ModelFallbackMiddleware",
+        "ModelRetryMiddleware",
+        "ToolErrorMiddleware",
+        "ToolRetryMiddleware",
+    )
+    if hasattr(langchain, name)  # the oldest supported release has not all of them
+)
 
 
 def guard_middleware(
@@ -31,8 +37,10 @@ def guard_middleware(
     """Put the guard in its place in a list of middleware for ``create_agent``.
 
     Human approval goes outside the guard, so that a person is asked about admitted calls only, and
-    once about a call that the person edits; retry and fallback go inside, so that one admitted call
-    stays one call. All other middleware keeps its order, outside.
+    once about a call that the person edits; what repeats a call or answers it in place of its tool
+    goes inside, so that one admitted call stays one call; and what has a ``before_agent``, as
+    LangGraph would drop ``tasks`` of the input before the guard could read them. All other
+    middleware keeps its order, outside.
 
     Args:
         middleware: The list, with or without a guard.
@@ -61,12 +69,20 @@ def guard_middleware(
     chosen = found[0] if found else AsyncGuardMiddleware()
     rest = [item for item in given if item is not chosen]
     approvals = [item for item in rest if isinstance(item, HumanInTheLoopMiddleware)]
-    inside = [item for item in rest if isinstance(item, _INSIDE)]
+    inside = [item for item in rest if isinstance(item, _INSIDE) or _acts_first(item)]
     outside = [item for item in rest if item not in approvals and item not in inside]
     for item in approvals:
         for config in item.interrupt_on.values():
             config["when"] = _unless_decided(config.get("when"))
     return [*outside, *approvals, chosen, *inside]
+
+
+def _acts_first(item: AgentMiddleware[Any, Any, Any]) -> bool:
+    kind = type(item)
+    return (
+        kind.before_agent is not AgentMiddleware.before_agent
+        or kind.abefore_agent is not AgentMiddleware.abefore_agent
+    )
 
 
 def _unless_decided(

@@ -46,7 +46,7 @@ class GuardName(str):
 
 
 def report_early_place(config: RunnableConfig, name: str) -> None:
-    """Log a warning if human approval stands after the guard in the agent's list of middleware.
+    """Log a warning if middleware stands on the wrong side of the guard in the agent's list.
 
     Args:
         config: Of a hook of the guard.
@@ -54,6 +54,14 @@ def report_early_place(config: RunnableConfig, name: str) -> None:
     """
     # The nodes of an agent are in the order of its middleware.
     nodes = nodes_of(config)
+    first = [node for node in nodes if node.endswith(".before_agent")]
+    if first[0] != f"{name}.before_agent":
+        _log.warning(
+            "%s runs before the guard, which then sees no tasks and cancel of an input: LangGraph "
+            "keeps them for one step; pass the list through guard_middleware(...), which puts it "
+            "after.",
+            first[0],
+        )
     own = f"{name}.after_agent"
     if own in nodes and _APPROVAL in nodes[nodes.index(own) :]:
         _log.warning(

@@ -12,7 +12,7 @@ from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.argument_routes import check_passing
 from asyncguard.adapters.tools.schemas import fills, parameters_of
 from asyncguard.core.declaration import Declaration
-from asyncguard.core.footprints import EffectClass
+from asyncguard.core.footprints import EffectClass, arguments_of
 from asyncguard.core.tool_spec import Mode, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
 from asyncguard.validation import check_arguments, check_value
@@ -153,6 +153,11 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
                 f"Tool {spec.name!r} is external and gets no token, so its result could not be "
                 "delivered; name the argument that takes the token (token_argument)."
             )
+        if spec.mode is not Mode.EXTERNAL and spec.token_argument is not None:
+            raise DeclarationError(
+                f"Tool {spec.name!r} names a token_argument, but is not external, so no result is "
+                'delivered by a token; declare it with mode="external", or drop token_argument.'
+            )
     return specs
 
 
@@ -160,12 +165,15 @@ def by_name(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
     """Return declarations by the names of their tools.
 
     Raises:
-        DeclarationError: An item is not a ``ToolSpec``.
+        DeclarationError: An item is not a ``ToolSpec``, or two declare one tool.
     """
-    given = _listed("specs", specs)
-    for spec in given:
+    found: dict[str, ToolSpec] = {}
+    for spec in _listed("specs", specs):
         check_value("An item of specs", ToolSpec, spec, DeclarationError)
-    return {spec.name: spec for spec in given}
+        if spec.name in found:
+            raise DeclarationError(f"Two items of specs declare the tool {spec.name!r}; leave one.")
+        found[spec.name] = spec
+    return found
 
 
 def as_journal_target(given: JournalTarget) -> JournalTarget:
@@ -256,9 +264,12 @@ def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
     if spec.parameters is None:
         hidden = {name for name in filled.values() if name is not None}
         spec = replace(spec, parameters=parameters_of(tool, hidden))
-    if unknown := [name for name in spec.free if not spec.takes(name)]:
-        raise DeclarationError(
-            f"Tool {tool.name!r} has no argument {unknown[0]!r}, which its free names; it takes "
-            f"{', '.join(spec.argument_names) or 'none'}."
-        )
+    named = {"free": spec.free}
+    named |= {each: arguments_of(getattr(spec, each)) for each in ("reads", "writes")}
+    for field, arguments in named.items():
+        if unknown := [name for name in arguments if not spec.takes(name)]:
+            raise DeclarationError(
+                f"Tool {tool.name!r} has no argument {unknown[0]!r}, which its {field} names; it "
+                f"takes {', '.join(spec.argument_names) or 'none'}."
+            )
     return spec

@@ -199,6 +199,10 @@ def _attempt(attempt: Attempt, *, payload: bool) -> dict[str, Any]:
         "tool": attempt.tool,
         "state": attempt.state.value,
         "process": attempt.process_id,
+        "begun_before": [
+            {"process": begin.process_id, "begun_at": moment(begin.begun_at)}
+            for begin in attempt.begun_before
+        ],
         "begun_at": moment(attempt.begun_at),
         "ended_at": moment(attempt.ended_at),
         "deadline": moment(attempt.deadline),

@@ -57,10 +57,10 @@ examples:
   asyncguard ledger resolve 3f9a --happened
   asyncguard ledger resolve 3f9a --happened --result "booked as TP-713" --by "Ann, support"
   asyncguard ledger resolve 3f9a --happened --result-file confirmation.txt
-  asyncguard ledger resolve 3f9a --did-not-happen --yes
+  asyncguard ledger resolve 3f9a --not-happened --yes
 
 Find out first: look where the effect would be, for instance at the bank or in the booking system.
-With --happened the agent continues with the result; with --did-not-happen it is notified, and may
+With --happened the agent continues with the result; with --not-happened it is notified, and may
 decide to call again.
 """
 _RETRY = """\
@@ -119,7 +119,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     options.journal = options.journal if options.place is None else options.place
     if (
         options.action == "resolve"
-        and options.did_not_happen
+        and options.not_happened
         and (options.result, options.result_file) != (None, None)
     ):
         made.error("a call that did not happen has no result; leave it out, or give --happened")
@@ -191,9 +191,13 @@ def _add_answers(actions: "_Actions") -> None:
     found = made.add_mutually_exclusive_group(required=True)
     found.add_argument("--happened", action="store_true", help="it took effect")
     found.add_argument(
-        "--did-not-happen",
+        "--not-happened",
         action="store_true",
         help="it did not; the agent is notified, nothing is repeated",
+    )
+    # Its name in 0.1.0.
+    found.add_argument(
+        "--did-not-happen", action="store_true", dest="not_happened", help=argparse.SUPPRESS
     )
     result = made.add_mutually_exclusive_group()
     result.add_argument(

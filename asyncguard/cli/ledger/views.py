@@ -137,7 +137,7 @@ def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
     if any(call.in_doubt for call in calls):
         yield Text(
             "in doubt: begun, and it is not known whether it took effect. Find out, then run "
-            "`asyncguard ledger resolve KEY --happened` or `--did-not-happen`, "
+            "`asyncguard ledger resolve KEY --happened` or `--not-happened`, "
             "or `asyncguard ledger retry KEY`."
         )
     if any(call.broken_off for call in calls):
@@ -185,7 +185,7 @@ def story(call: Listed, now: float, *, payload: bool) -> Group:
         signals = [item for item in entry.signals if item.attempt == attempt.number]
         parts += [
             "",
-            Text(f"attempt {attempt.number}", style="bold"),
+            Text(_headline(attempt), style="bold"),
             _indented(_attempt(call, attempt, now, payload)),
         ]
         for signal in signals:
@@ -201,6 +201,11 @@ def story(call: Listed, now: float, *, payload: bool) -> Group:
     return Group(*parts)
 
 
+def _headline(attempt: Attempt) -> str:
+    begins = len(attempt.begun_before) + 1
+    return f"attempt {attempt.number}" + (f", begun {begins} times" if begins > 1 else "")
+
+
 def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table:
     latest = attempt is call.latest
     facts = {
@@ -211,6 +216,11 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
         if attempt.ended_at is not None
         else clean("not known"),
     }
+    for number, begin in enumerate(attempt.begun_before, 1):
+        # A process is replaced only once it is gone.
+        facts[f"begin {number}"] = clean(
+            f"by {begin.process_id} (gone), end unknown, at {_time(begin.begun_at, now)}"
+        )
     if attempt.deadline is not None:
         facts["deadline"] = _time(attempt.deadline, now)
     outcome = outcome_of(attempt)

@@ -10,10 +10,10 @@ from asyncguard.errors import CallerError
 from asyncguard.journal.begin_policy import OUTCOME_MISSING, Facts, Recorded, Write, in_doubt, judge
 from asyncguard.journal.codec import plain, result_to_json, to_json
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind, Verdict
+from asyncguard.journal.port import Attempt, AttemptState, Begin, Signal, SignalKind, Verdict
 from asyncguard.journal.sql.leases import standing
 from asyncguard.journal.sql.processes import is_alive
-from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, value
+from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, begins_to_json, value
 from asyncguard.journal.sql.signals import send, signals_of_call, token_hash
 from asyncguard.journal.sql.store import Store
 
@@ -96,7 +96,7 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
         ),
     )
     if write is not Write.NOTHING:
-        _write_intent(store, intent, arguments, write)
+        _write_intent(store, intent, arguments, None if recorded is None else recorded.attempt)
     return verdict
 
 
@@ -187,7 +187,7 @@ def _rival(store: Store, intent: Intent) -> str:
     return ""
 
 
-def _write_intent(store: Store, intent: Intent, arguments: str, write: Write) -> None:
+def _write_intent(store: Store, intent: Intent, arguments: str, recorded: Attempt | None) -> None:
     now = store.now()
     deadline = None if intent.timeout is None else now + intent.timeout
     names = (intent.session, intent.namespace, intent.task, intent.label, intent.tool)
@@ -198,7 +198,7 @@ def _write_intent(store: Store, intent: Intent, arguments: str, write: Write) ->
         "arguments = excluded.arguments, updated_at = excluded.updated_at",
         (intent.key, *map(plain, names), arguments, now, now),
     )
-    if write is Write.NEW:
+    if recorded is None:
         store.execute(
             "INSERT INTO attempts (key, number, tool, effect, fingerprint, state, epoch, begun_at, "
             "deadline) VALUES (?, ?, ?, ?, ?, 'intent', ?, ?, ?)",
@@ -215,10 +215,22 @@ def _write_intent(store: Store, intent: Intent, arguments: str, write: Write) ->
         )
     else:
         # Taken over, or asked a person before: the same attempt, begun again.
+        begins = recorded.begun_before
+        if recorded.state is AttemptState.INTENT:
+            begins += (Begin(process_id=recorded.process_id, begun_at=recorded.begun_at),)
         store.execute(
             "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, "
-            "deadline = ?, ended_at = NULL, result = NULL WHERE key = ? AND number = ?",
-            (store.process_id, intent.effect.value, now, deadline, intent.key, intent.attempt),
+            "deadline = ?, begun_before = ?, ended_at = NULL, result = NULL "
+            "WHERE key = ? AND number = ?",
+            (
+                store.process_id,
+                intent.effect.value,
+                now,
+                deadline,
+                begins_to_json(begins) if begins else None,
+                intent.key,
+                intent.attempt,
+            ),
         )
     if intent.token is not None:
         store.execute(

@@ -17,6 +17,7 @@ from asyncguard.journal.sql import attempts, leases, maintenance, processes, que
 from asyncguard.journal.sql.maintenance import Maintenance
 from asyncguard.journal.sql.store import ConnectionLostError, Store
 from asyncguard.journal.sql.writer import Rounds, WriterThread
+from asyncguard.validation import check_value, member_of
 
 _NOT_BEGUN = Failure(
     symptom=Symptom(
@@ -213,6 +214,8 @@ class SqlJournal:
 
     def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
         """See :meth:`~asyncguard.journal.port.Journal.resolve`."""
+        kind = member_of(SignalKind, kind)
+        _check("resolve", key=(str, key), kind=(SignalKind, kind), by=(str, by))
         text = to_json(None if content is None else as_content(content))
         return self._writer.submit(
             lambda store: queries.resolve(store, key, kind, text, by), self._look
@@ -222,6 +225,11 @@ class SqlJournal:
         self, *, states: Collection[CallState] = (), session: str = "", key: str = ""
     ) -> Sequence[Entry]:
         """See :meth:`~asyncguard.journal.port.Journal.entries`."""
+        # As names first: a single one is a collection of its letters.
+        _check("entries", states=(Collection[str], states), session=(str, session), key=(str, key))
+        states = [member_of(CallState, state) for state in states]
+        for place, state in enumerate(states):
+            _check("entries", **{f"states[{place}]": (CallState, state)})
         filters = queries.Filters(states=states, session=session, key=key)
         return self._writer.submit(lambda store: queries.entries(store, filters)).result()
 
@@ -244,6 +252,12 @@ class SqlJournal:
     def _look_if(self, sent: bool) -> None:
         if sent:
             self._maintenance.signals_were_sent()
+
+
+def _check(called: str, **given: tuple[Any, Any]) -> None:
+    """Refuse values of other types here, as the writer thread would take them for its own fault."""
+    for name, (hint, value) in given.items():
+        check_value(f"Journal.{called}: {name}", hint, value)
 
 
 def _named(key: str, attempt: int) -> str:

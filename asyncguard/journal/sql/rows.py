@@ -4,6 +4,7 @@ The error names the call and quotes none of its content.
 """
 
 import json
+from collections.abc import Iterable
 from enum import StrEnum
 from math import isfinite
 from typing import Any, TypeVar
@@ -12,14 +13,14 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Result
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.codec import result_from_json
-from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind
+from asyncguard.journal.port import Attempt, AttemptState, Begin, Signal, SignalKind
 from asyncguard.journal.sql.store import Row
 
 _Enum = TypeVar("_Enum", bound=StrEnum)
 
 ATTEMPT = (
     "a.key, a.number, a.tool, a.effect, a.fingerprint, a.state, a.epoch, "
-    "a.begun_at, a.ended_at, a.deadline, a.result"
+    "a.begun_at, a.ended_at, a.deadline, a.result, a.begun_before"
 )
 """Columns that :func:`attempt_of` reads."""
 SIGNAL = "m.key, m.number, m.kind, m.content, m.sender"
@@ -44,6 +45,7 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
         ended_at,
         deadline,
         result,
+        begun_before,
     ) = row
     attempt = Attempt(
         number=whole(number, key),
@@ -55,6 +57,7 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
         ended_at=seconds(ended_at, key),
         deadline=seconds(deadline, key),
         result=None if result is None or state == AttemptState.ASKED else _result(result, key),
+        begun_before=() if begun_before is None else _begins(begun_before, key),
     )
     return attempt, member(EffectClass, effect, key)
 
@@ -120,6 +123,21 @@ def _result(given: Any, key: object) -> Result:
         return result_from_json(data)
     except CallerError as error:
         raise _unreadable(key, str(error)) from error
+
+
+def begins_to_json(begins: Iterable[Begin]) -> str:
+    """Return the text in which :func:`attempt_of` reads the earlier begins of an attempt."""
+    return json.dumps([(each.process_id, each.begun_at) for each in begins])
+
+
+def _begins(given: Any, key: object) -> tuple[Begin, ...]:
+    try:
+        return tuple(
+            Begin(process_id=text(process_id, key), begun_at=seconds(begun_at, key) or 0.0)
+            for process_id, begun_at in value(given, key)
+        )
+    except (TypeError, ValueError) as error:
+        raise _unreadable(key, "earlier begins are not pairs") from error
 
 
 def _unreadable(key: object, what: str) -> JournalError:

@@ -98,10 +98,12 @@ _THIRD = (
     "ALTER TABLE threads ADD COLUMN ends BIGINT NOT NULL DEFAULT 0",
     "ALTER TABLE threads ADD COLUMN acquired_on TEXT NOT NULL DEFAULT ''",
     "UPDATE threads SET ends = 1 WHERE ending <> ''",
+    "ALTER TABLE attempts ADD COLUMN begun_before TEXT",
 )
 """``ending`` is the checkpoint that the last run stood on at its release, in any case; ``ends``: 1
 if a step was to be stored after it; ``acquired_on``: checkpoint that the present holder's run stood
-on when it acquired the thread."""
+on when it acquired the thread; ``begun_before``: processes that began the attempt before its
+present one took it over, and the times, as JSON."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 """Statements from each version to the next; version 0 is an empty database."""

@@ -13,8 +13,8 @@ from asyncguard_benchmark.harness.report.number_format import is_figure
 from asyncguard_benchmark.harness.suites import registry
 
 _T = TypeVar("_T")
-_PAUSE = 5.0
-"""Seconds between two lines of progress where they cannot overwrite each other."""
+_PAUSES = (5.0, 60.0)
+"""Shortest and longest pause, in seconds, between two lines of progress that stay (see :func:`pause`)."""
 
 
 def harmless(text: str) -> str:
@@ -71,6 +71,12 @@ def console() -> Console:
     return made if made.is_terminal else _Output(highlight=False, markup=False, width=140)
 
 
+def pause(elapsed: float) -> float:
+    """Return the seconds until the next line of progress, where lines cannot overwrite each other: ever more."""
+    shortest, longest = _PAUSES
+    return min(max(shortest, elapsed / 4), longest)
+
+
 def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> Iterator[_T]:
     """Pass things on and say on the standard error how many are done and how long the rest will take."""
     said = first = time.monotonic()
@@ -81,7 +87,7 @@ def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> I
         first = (
             now if done == 1 else first
         )  # processes take seconds to start; the first one says nothing of the pace
-        if done == 1 or (now - said < (0.2 if terminal else _PAUSE) and done < total):
+        if done == 1 or (now - said < (0.2 if terminal else pause(said - first)) and done < total):
             continue
         said = now
         left = (now - first) / (done - 1) * (total - done)

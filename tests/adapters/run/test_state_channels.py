@@ -1,15 +1,18 @@
 """The channels of the state under what servers do to them."""
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
 
-from asyncguard import AsyncGuardMiddleware, build_agent
+from asyncguard import AsyncGuardMiddleware, GuardedState, build_agent
 from asyncguard.adapters.state import fold_messages
 from asyncguard.errors import CallerError
 from asyncguard.testing import ScriptedChatModel, calls
@@ -88,3 +91,52 @@ async def test_a_thread_that_no_input_began_is_refused(
     with pytest.raises(CallerError, match="was not begun"):
         await agent.ainvoke(None, place)
     assert model.requests == []
+
+
+class _GraphShop(GuardedState, total=False):
+    customer: str
+    seen: Annotated[list[str], operator.add]
+
+
+class _MiddlewareShop(AsyncGuardMiddleware.state_schema, total=False):  # type: ignore[misc, name-defined]
+    customer: str
+    seen: Annotated[list[str], operator.add]
+
+
+@tool
+def _remember(
+    tool_call_id: Annotated[str, InjectedToolCallId],
+    state: Annotated[dict[str, Any], InjectedState],
+) -> Command[Any]:
+    """Note the customer."""
+    noted = ToolMessage("noted", tool_call_id=tool_call_id)
+    return Command(update={"seen": [state["customer"]], "messages": [noted]})
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["without", "with"])
+@pytest.mark.parametrize("front", ["graph", "middleware"])
+def test_channels_of_the_callers_own(front: str, saver: Any) -> None:
+    """They come with the input, tools read and write them, and they are part of the result."""
+    model = ScriptedChatModel(lambda messages, tools: next(said))
+    agent: Any = (
+        build_agent(model, [_remember], state_schema=_GraphShop, checkpointer=saver)
+        if front == "graph"
+        else create_agent(
+            model,
+            [_remember],
+            middleware=[AsyncGuardMiddleware()],
+            state_schema=_MiddlewareShop,
+            checkpointer=saver,
+        )
+    )
+    thread: Any = {"configurable": {"thread_id": front}}
+    said = iter([calls(("_remember", {})), "Noted."])
+    given = {"messages": [("user", "Hello")], "customer": "Ann", "seen": ["Bob"], "other": 1}
+    result = agent.invoke(given, thread)
+    assert (result["customer"], result["seen"]) == ("Ann", ["Bob", "Ann"])
+    assert "other" not in result
+    if saver is not None:
+        agent.update_state(thread, {"customer": "Cy"})
+        said = iter([calls(("_remember", {})), "Noted."])
+        result = agent.invoke({"messages": [("user", "Again")]}, thread)
+        assert result["seen"] == ["Bob", "Ann", "Cy"]

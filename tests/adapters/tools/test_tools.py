@@ -199,6 +199,22 @@ def test_a_tool_gets_its_idempotency_key(agent_of: AgentOf) -> None:
             "no argument 'tok', which its token_argument",
         ),
         (ToolSpec(name="pay", mode=Mode.EXTERNAL), "name the argument that takes the token"),
+        (
+            ToolSpec(name="pay", token_argument="key"),
+            "names a token_argument, but is not external, so no result is delivered by a token",
+        ),
+        (
+            ToolSpec(name="pay", writes=["order:{task_id}:{q}", "account:{typo}"]),
+            "no argument 'typo', which its writes names; it takes q, key",
+        ),
+        (
+            ToolSpec(name="pay", reads=["{Q}"]),
+            "no argument 'Q', which its reads names; it takes q, key",
+        ),
+        (
+            ToolSpec(name="pay", result_schema={"properties": {"price": {"unit": 5}}}),
+            'The schema of the result of pay: "unit" must be a text, not int; write',
+        ),
     ],
 )
 def test_what_the_runtime_fills_in_has_to_reach_the_tool(
@@ -346,10 +362,14 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
         ),
         ({"config": {}}, "config must be a GuardConfig, not dict"),
         ({"specs": ["pay"]}, "specs[0] must be a ToolSpec, not str; build one with ToolSpec(...)."),
+        (
+            {"specs": [ToolSpec(name="pay"), ToolSpec(name="pay", timeout=5)]},
+            "Two items of specs declare the tool 'pay'; leave one.",
+        ),
         ({"specs": ToolSpec(name="pay")}, "specs must be a list of ToolSpec, not ToolSpec."),
         ({"journal": 7}, "journal must be a path, a postgresql:// URL"),
     ],
-    ids=["config", "empty config", "name for a spec", "spec for a list", "journal"],
+    ids=["config", "empty config", "name for a spec", "two specs", "spec for a list", "journal"],
 )
 def test_what_is_handed_over_has_to_be_what_it_is_for(given: dict[str, Any], said: str) -> None:
     """Refused when the agent or the middleware is made, with what to write."""

@@ -10,7 +10,14 @@ from math import inf
 
 from rich.console import Console
 
-from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.commands.output import (
+    console,
+    notice,
+    pause,
+    print_json,
+    table,
+    with_progress,
+)
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.suites.asynctool.agents.personas.rates import SPREADS
@@ -39,8 +46,6 @@ from asyncguard_benchmark.suites.asynctool.calibration.pool import Pool, Trial, 
 from asyncguard_benchmark.suites.asynctool.calibration.tables import published_models
 from asyncguard_benchmark.suites.asynctool.commands.held_out_tables import SHORT, print_held_out
 
-_PAUSE = 5.0
-"""Seconds between two lines of progress."""
 _SAME = 0.002
 """Points by which a figure in the file may differ from that of a new run: it is rounded there."""
 _QUICK = 10
@@ -132,7 +137,7 @@ def _progress() -> Told:
     def tell(what: str, done: int, total: int) -> None:
         now = time.monotonic()
         started.setdefault(what, now)
-        if now - said[0] < _PAUSE and done < total:
+        if now - said[0] < pause(said[0] - min(started.values())) and done < total:
             return
         said[0] = now
         left = (now - started[what]) / max(done - 1, 1) * (total - done)

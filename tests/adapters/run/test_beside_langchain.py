@@ -1,0 +1,116 @@
+"""Every middleware of LangChain beside the guard, in each place that the table of the documents allows."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents import middleware as langchain
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain_core.messages import AIMessage
+
+from asyncguard import AsyncGuardMiddleware, guard_middleware
+from asyncguard.testing import ScriptedChatModel
+from tests.adapters.run.beside import BOTH, MIDDLEWARE, TASKS, Beside, Place
+
+ROWS = [
+    pytest.param(
+        row,
+        before,
+        id=f"{row.name}-{'before' if before else 'after'}",
+        # It leaves its shell's pipes to the garbage collector.
+        marks=[pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+        if row.name == "ShellToolMiddleware"
+        else [],
+    )
+    for row in MIDDLEWARE
+    if row.kind is not None
+    for before in (True, False)
+]
+
+
+@pytest.mark.filterwarnings(
+    "ignore:The middleware:langchain_core._api.beta_decorator.LangChainBetaWarning"
+)
+@pytest.mark.parametrize(("row", "before"), ROWS)
+def test_it_works_where_the_table_says(row: Beside, before: bool) -> None:
+    """In an allowed place its own effect and the guard's are seen; in the other one, what the note says."""
+    allowed = row.place is not (Place.AFTER if before else Place.BEFORE)
+    if allowed:
+        row.check(row.play(before=before))
+    elif row.otherwise is not None:
+        row.otherwise(row.play(before=before))
+
+
+def test_the_provider_s_search_has_to_stand_before_the_guard() -> None:
+    """After it, the tools are in the provider's form already, and it raises an error."""
+    (row,) = [each for each in MIDDLEWARE if each.name == "ProviderToolSearchMiddleware"]
+    if row.kind is None:
+        pytest.skip("this release of LangChain lacks it")
+    with pytest.raises(ValueError, match="not bound to the model"):
+        row.play(before=False)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_refusal_that_is_raised_ends_the_run(before: bool) -> None:
+    """The guard passes the error of ``ModelRefusalMiddleware`` on, from either side."""
+    refusal = AIMessage(
+        content=[{"type": "non_standard", "value": {"type": "refusal", "refusal": "no"}}]
+    )
+    (row,) = [each for each in MIDDLEWARE if each.name == "ModelRefusalMiddleware"]
+    if row.kind is None:
+        pytest.skip("this release of LangChain lacks it")
+    with pytest.raises(Exception, match="refused to produce"):
+        replace(row, steps=[BOTH, refusal]).play(before=before)
+
+
+def test_every_middleware_has_a_row() -> None:
+    """A middleware that LangChain adds has to be tried, and gets a row."""
+    kinds = {
+        name
+        for name in langchain.__all__
+        if isinstance(kind := getattr(langchain, name), type) and issubclass(kind, AgentMiddleware)
+    }
+    assert kinds - {"AgentMiddleware"} <= {row.name for row in MIDDLEWARE}
+
+
+@pytest.mark.filterwarnings(
+    "ignore:The middleware:langchain_core._api.beta_decorator.LangChainBetaWarning"
+)
+@pytest.mark.parametrize("row", [row for row in MIDDLEWARE if row.kind], ids=lambda row: row.name)
+def test_the_helper_puts_the_guard_where_the_table_says(row: Beside) -> None:
+    """``guard_middleware`` orders a list so that each one works."""
+    assert row.kind is not None
+    item = row.make(row.kind)
+    first, second = guard_middleware([AsyncGuardMiddleware(), item])
+    allowed = (second, first) if row.place is Place.AFTER else (first, second)
+    assert row.place is Place.ANY or allowed[0] is item
+
+
+class Greeting(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Middleware of a user that acts on the beginning of a run."""
+
+    def before_agent(self, state: Any, runtime: Any) -> None:
+        """Do nothing."""
+
+
+def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The helper puts such middleware after the guard; a list in the other order is logged."""
+
+    def tasks(middleware: Any) -> list[str]:
+        model = ScriptedChatModel(lambda messages, tools: "a: no tool needed\nb: no tool needed")
+        agent = create_agent(model, [], middleware=middleware)
+        given: Any = {"messages": [("user", "Go.")], "tasks": list(TASKS)}
+        agent.invoke(given)
+        return [text for text in map(str, model.requests[0].messages) if "Look x up." in text]
+
+    caplog.set_level(logging.WARNING, "asyncguard")
+    assert len(tasks(guard_middleware([Greeting()]))) == 1
+    assert caplog.records == []
+    assert tasks([Greeting(), AsyncGuardMiddleware()]) == []
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "Greeting.before_agent runs before the guard" in told
+    assert "guard_middleware(...)" in told
