@@ -21,10 +21,11 @@ from asyncguard.errors import CallerError, JournalError, JournalLockedError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import AttemptState, Fresh, Known, Running
 from asyncguard.journal.sql import schema
-from asyncguard.journal.sql.attempts import RIVALS
+from asyncguard.journal.sql.attempts import RIVALS, withdraw
 from asyncguard.journal.sql.maintenance import KEPT
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
+from tests.adapters.processes import MortalJournal
 from tests.journal.desk import ROOT, entered, intent, journal_at
 
 
@@ -244,6 +245,39 @@ async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) ->
     journal.close()
     assert journal._maintenance._threads == {}
     other.close()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "connection lost"])
+async def test_who_takes_an_attempt_over_and_does_not_begin_it_leaves_it_as_it_was(
+    file: Path, how: str
+) -> None:
+    """The process before may have made the effect, so the attempt does not count as not begun."""
+    wanted = intent(effect=EffectClass.KEYED)
+    first = MortalJournal(file)
+    await entered(first)
+    await first.begin(wanted)
+    first.die()
+    heir = open_journal(file)
+    await entered(heir)
+    if how == "cancelled":
+        beginning = asyncio.ensure_future(heir.begin(wanted))
+        await asyncio.sleep(0)
+        heir._writer.submit(lambda _: None).result()  # on disk, and the task does not know yet
+        beginning.cancel()
+        await asyncio.wait([beginning])
+        assert beginning.cancelled()
+    else:
+        assert isinstance(await heir.begin(wanted), Fresh)
+        unsure = [(wanted.key, wanted.attempt)]
+        heir._writer.submit(lambda store: withdraw(store, unsure)).result()
+    await heir.flush()
+    (entry,) = heir.entries()
+    (attempt,) = entry.attempts
+    assert attempt.state is AttemptState.INTENT
+    assert attempt.process_id == first.process_id
+    assert attempt.begun_before == ()
+    assert isinstance(await heir.begin(wanted), Fresh)
+    heir.close()
 
 
 async def test_an_outcome_that_found_no_room_is_written_when_there_is(file: Path) -> None:

@@ -364,7 +364,34 @@ def withdraw(store: Store, begun: Iterable[tuple[str, int]]) -> None:
         begun: Key and number of each attempt.
     """
     for key, number in begun:
+        if give_back(store, key, number):
+            continue
         store.execute(
             "DELETE FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
             (key, number, store.process_id),
         )
+
+
+def give_back(store: Store, key: str, number: int) -> bool:
+    """Return an intent that this process took over, and did not begin, to the process before it.
+
+    Only this process has not begun: the one before may have made the effect.
+
+    Returns:
+        True if the attempt is an intent that was taken over.
+    """
+    rows = store.execute(
+        f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? AND a.number = ? AND a.epoch = ? "
+        "AND a.state = 'intent'",
+        (key, number, store.process_id),
+    )
+    begins = attempt_of(rows[0])[0].begun_before if rows else ()
+    if not begins:
+        return False
+    *earlier, last = begins
+    store.execute(
+        "UPDATE attempts SET epoch = ?, begun_at = ?, begun_before = ? "
+        "WHERE key = ? AND number = ?",
+        (last.process_id, last.begun_at, begins_to_json(earlier) if earlier else None, key, number),
+    )
+    return True

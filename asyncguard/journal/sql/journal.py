@@ -155,7 +155,11 @@ class SqlJournal:
             def take_back(store: Store) -> bool:
                 # The verdict reached no caller: an attempt that it permitted has not begun.
                 permitted = bool(verdicts) and isinstance(verdicts[0], Fresh)
-                return permitted and attempts.conclude(store, not_begun)
+                return (
+                    permitted
+                    and not attempts.give_back(store, intent.key, intent.attempt)
+                    and attempts.conclude(store, not_begun)
+                )
 
             self._writer.post(_named(intent.key, intent.attempt), take_back, self._look_if)
             raise
