@@ -165,21 +165,31 @@ def collect_conversation(board: Scoreboard, messages: Sequence[AnyMessage]) -> N
         if record.delivered and record.content is not None:
             evidence.add(record.call.task, text_of(record.content))
     spoken = (place for place in range(len(messages) - 1, -1, -1) if _is_said(messages[place]))
-    evidence.request.clear()
-    for message in messages[: next(spoken, -1) + 1]:
-        if _is_said(message):
-            evidence.request.append(text_of(message.content))
-        elif isinstance(message, AIMessage) and not is_pair(message):
-            said = text_of(message.content)
-            evidence.add_answered(said)
-            if said and not calls_of(message):
-                evidence.end_request(said)
+    heard = messages[: next(spoken, -1) + 1]
+    _collect_request(board, heard)
+    for message in heard:
+        if isinstance(message, AIMessage) and not is_pair(message):
+            evidence.add_answered(text_of(message.content))
             for call in message.tool_calls:
                 if call["id"] not in known:
                     for name, value in call["args"].items():
                         evidence.add_foreign(f"{name} {value}")
         elif isinstance(message, ToolMessage) and message.tool_call_id not in known:
             evidence.add_foreign(text_of(message.content))
+
+
+def _collect_request(board: Scoreboard, heard: Sequence[AnyMessage]) -> None:
+    request = board.evidence.request
+    request.clear()
+    for message in heard:
+        if _is_said(message):
+            request.append(text_of(message.content))
+        elif (
+            isinstance(message, AIMessage)
+            and not calls_of(message)
+            and (answer := text_of(message.content))
+        ):
+            board.evidence.end_request(answer)
 
 
 def _is_said(message: AnyMessage) -> bool:
