@@ -268,7 +268,8 @@ class Run:
     def read_prompt(self, system: SystemMessage | None) -> None:
         """Count the system prompt of the model's turns as evidence; call it after :meth:`join`."""
         if system is not None:
-            self.board.evidence.add_common(text_of(system.content))
+            self.board.evidence.prompt = text_of(system.content)
+            self.board.evidence.add_common(self.board.evidence.prompt)
 
     def identity_update(self) -> dict[str, Any]:
         """Return the update that writes this process's fencing token, empty if it is there."""
@@ -392,15 +393,15 @@ class Run:
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
-        written = self._open_tasks(tasks, cancelled)
+        opened = self._open_tasks(tasks, cancelled)
         # The whole history is written if calls in it were left without an answer.
-        written = repaired(messages, written, self._answers) or written
+        written = repaired(messages, opened, self._answers) or opened
         if known:
             collect_evidence(self.board, messages)
         else:
             # No turn yet: the caller brought the history along, and it may hold untrusted output.
             add_user_evidence(self.board, messages)
-        collect_conversation(self.board, messages, heard=bool(tasks))
+        collect_conversation(self.board, [*messages, *opened])
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 

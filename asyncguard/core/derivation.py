@@ -3,8 +3,8 @@
 Evidence asks whether a value occurs. This module asks, of one that does not, whether a reader of
 the conversation could have come to it without a guess:
 
-- a number, by one operation on two told quantities, by another unit of a told amount, as a part of
-  a told date, or as the place that an ordinal names;
+- a number, by one operation on two quantities that were told together, as a share of a told one,
+  by another unit of a told amount, as a part of a told date, or as the place that an ordinal names;
 - a day, from the present one or a told one by a told distance ("two weeks later", "the weekend"),
   and a named month of about this year;
 - a time, from a told one by a told duration;
@@ -12,11 +12,14 @@ the conversation could have come to it without a guess:
   only the ending of a file or the scheme of an address.
 
 One operation and no more: with each further step almost any number follows from any others. The
-digits of a date, a time or a code are not combined: from ``M-20188`` no number follows.
+digits of a date, a time or a code are not combined: from ``M-20188`` no number follows. Quantities
+were told together if they stand in one text, if answers of the model tell both ("pay what is still
+missing"), or if one of them belongs to the present request ("with 12 kilos for the pallet"). Any
+two of a long conversation would make most small numbers follow.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import permutations, product
@@ -45,6 +48,16 @@ _OTHER_NUMBERS = {"half": 0.5, "quarter": 0.25, "pair": 2, "double": 2, "triple"
     "million": 1e6,
 }
 _ORDINALS = {word: number for number, word in enumerate(_PLACE_NAMES, 1)} | _OTHER_NUMBERS
+_MULTIPLES = {"half": 0.5, "halve": 0.5, "halved": 0.5, "twice": 2.0, "double": 2.0, "triple": 3.0}
+_PARTS = {word: number for word, number in _ORDINALS.items() if word in _PLACE_NAMES[2:]} | {
+    "quarter": 4
+}
+_SHARE = re.compile(
+    rf"\b(?:(?P<multiple>{'|'.join(_MULTIPLES)})\b"
+    rf"|(?P<count>an?|one|two|three)[\s-](?P<part>{'|'.join(_PARTS)})s?"
+    # Not "a third bank".
+    r"(?=\s(?:of|off|less|more)\b|\s*(?:[.,;:?!)]|$)))"
+)
 _COUNTED_PLACE = re.compile(r"\b(\d{1,4})(?:st|nd|rd|th)\b")
 _DURATION = re.compile(
     r"\b(\d{1,4}|[a-z]+)[\s-]?(minute|min|hour|hr|h|day|night|week|fortnight|month|year)s?\b"
@@ -137,9 +150,17 @@ _FAR = 370
 class Derivation:
     """Values that follow from the texts of a conversation; reads them once."""
 
-    def __init__(self, told: Sources) -> None:
-        """Store the texts."""
+    def __init__(self, told: Sources, *, request: Sequence[str], answers: Sequence[str]) -> None:
+        """Store the texts.
+
+        Args:
+            told: All of them.
+            request: The present request.
+            answers: Earlier answers of the model, folded.
+        """
         self._told = told
+        self._request = [folded_text(text) for text in request]
+        self._answers = frozenset(answers)
 
     def follows(self, value: str | float) -> bool:
         """Return True if a value that occurs nowhere follows from what occurs."""
@@ -165,31 +186,60 @@ class Derivation:
             for other in _converted(told, unit)
         ):
             return True
+        if any(_equal(number, share) for share in self._shares):
+            return True
+        places, asked = self._quantities, self._asked
         return any(
             _equal(number, result)
-            for one, other in permutations(self._quantities, 2)
+            for one, other in permutations(places, 2)
+            if one in asked or other in asked or not places[one].isdisjoint(places[other])
             for result in _results(one, other)
         )
 
     @cached_property
     def _plain(self) -> list[str]:
-        """Texts without codes, dates and times, with numbers in digits."""
-        return [
-            numerals_as_digits(
-                dates.without_times(
-                    dates.without_dates(_CODE.sub(" ", money_apart(text)), lambda *_: True),
-                    lambda _: True,
-                )
-            )
-            for text in self._told.texts
-        ]
+        return [_without_moments_and_codes(text) for text in self._told.texts]
 
     @cached_property
-    def _quantities(self) -> list[float]:
-        found = dict.fromkeys(
-            each.number for text in self._plain for each in amounts(text) if each.unit is None
+    def _quantities(self) -> dict[float, set[int]]:
+        """Numbers, with the texts in which they stand; all answers count as one text."""
+        found: dict[float, set[int]] = {}
+        for place, (text, plain) in enumerate(zip(self._told.texts, self._plain, strict=True)):
+            for number in _numbers(plain):
+                found.setdefault(number, set()).add(-1 if text in self._answers else place)
+        return dict(list(found.items())[-_MOST:])
+
+    @cached_property
+    def _asked(self) -> set[float]:
+        """Numbers of the present request."""
+        return {n for text in self._request for n in _numbers(_without_moments_and_codes(text))}
+
+    @cached_property
+    def _shares(self) -> set[float]:
+        """Shares and multiples of which the request speaks, of all told amounts, or without them.
+
+        So half a year is 6 months, and a year and a half 18.
+        """
+        shares = {
+            _MULTIPLES[found["multiple"]]
+            if found["multiple"]
+            else NUMERALS.get(found["count"], 1) / _PARTS[found["part"]]
+            for text in self._request
+            for found in _SHARE.finditer(text)
+        }
+        if not shares:
+            return set()
+        wholes = {*self._quantities}
+        wholes.update(each for told, unit in self._measured for each in _converted(told, unit))
+        wholes.update(
+            float(count * sizes[unit])
+            for count, unit in self._durations
+            for sizes in (_DAYS_OF, _MINUTES_OF, _MONTHS_OF)
+            if unit in sizes
         )
-        return list(found)[-_MOST:]
+        parts = [share for share in shares if share < 1]
+        shares.update(each for part in parts for each in (1 + part, 1 - part))
+        return {whole * share for whole in wholes for share in shares}
 
     @cached_property
     def _measured(self) -> set[tuple[float, str]]:
@@ -363,6 +413,16 @@ class Derivation:
     def _is_piece(self, piece: str) -> bool:
         long = len(piece) >= _SHORTEST or piece.isdigit()
         return long and piece in self._told.words
+
+
+def _without_moments_and_codes(text: str) -> str:
+    """Return a folded text without codes, dates and times, and with numbers in digits."""
+    rest = dates.without_dates(_CODE.sub(" ", money_apart(text)), lambda *_: True)
+    return numerals_as_digits(dates.without_times(rest, lambda _: True))
+
+
+def _numbers(text: str) -> Iterator[float]:
+    return (each.number for each in amounts(text) if each.unit is None)
 
 
 def _equal(one: float, other: float) -> bool:

@@ -183,7 +183,8 @@ class Sources:
 
         Args:
             sources: Where to look.
-            whole: True if several words count as a quotation only between the edges of words.
+            whole: True if several words count as a quotation only between the edges of words, and
+                the only word of a running text that states something has to be told, too.
         """
         for source in sources:
             source.read()
@@ -254,8 +255,8 @@ class Sources:
         """Return True if a running text is not invented: the model words it, from what was told."""
         content = wording.content_words(words)
         told = sum(map(self._has_word, content))
-        # A single word says too little, as in "I have taken care of it".
-        if len(content) > 1 and told < _TOLD_SHARE * len(content):
+        # A single word says too little of a task, as in "I have taken care of it".
+        if (self._whole or len(content) > 1) and told < _TOLD_SHARE * len(content):
             return False
         return not self._untold_facts(content, names)
 
@@ -368,6 +369,11 @@ class EvidenceBook:
         self._common = Evidence()
         self._own: dict[str, Evidence] = {}
         self._answered = Evidence()
+        self._foreign = Evidence()
+        self.prompt = ""
+        """Text of the system prompt, which is in force in every request."""
+        self.request: list[str] = []
+        """Words of the user since the last answer of the model that did not ask back."""
 
     def add_common(self, text: str) -> None:
         """Add a text that concerns all tasks."""
@@ -378,15 +384,29 @@ class EvidenceBook:
         self._own.setdefault(task, Evidence()).add(text)
 
     def add_answered(self, text: str) -> None:
-        """Add a text of the model, or of another agent's calls, after which the user has spoken.
+        """Add a text of the model after which the user has spoken.
 
         It counts in :meth:`conversation` alone: the user could have objected to it.
         """
         self._answered.add(text)
 
+    def add_foreign(self, text: str) -> None:
+        """Add arguments or a result of another agent's call; see :meth:`add_answered`."""
+        self._foreign.add(text)
+
+    def end_request(self, answer: str) -> None:
+        """Begin another request with the user's next words, unless the model's answer asks back."""
+        if not wording.asks(answer):
+            self.request.clear()
+
     def conversation(self) -> Sources:
         """Return all that was said and found in the thread, whatever the task."""
-        return Sources([self._common, *self._own.values(), self._answered], whole=True)
+        others = (self._foreign, self._answered)
+        return Sources([self._common, *self._own.values(), *others], whole=True)
+
+    def answers(self) -> list[str]:
+        """Return the answered texts that :meth:`conversation` has read, folded."""
+        return self._answered.texts
 
     def shows(self, task: str, mark: str) -> bool:
         """Return True if a wordless mark stands by itself, as in ``put "____" there``."""

@@ -30,6 +30,7 @@ _STOCK = (
 )
 _STOCK_WORDS = frozenset(word for line in _STOCK for word in line.split())
 """Words of which a title or a greeting can consist, whatever it is about."""
+_QUESTION = re.compile(r"[?\uff1f\u061f](?=[\s\"'*_)\]\u201d\u2019]*(?:\s|$))")
 _NAME = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _OPENING = re.compile(r"(?:^|[.!?:;\n])[\s\"'()\[\]*\u2018-\u201f\u00ab\u00bb\u2022-]*$")
 _NEAR = 8
@@ -44,6 +45,11 @@ def content_words(words: Sequence[str]) -> list[str]:
 def stated_words(words: Sequence[str]) -> list[str]:
     """Return the content words of a folded text that are about something."""
     return [word for word in content_words(words) if word not in _STOCK_WORDS]
+
+
+def asks(text: str) -> bool:
+    """Return True if the last paragraph of a text holds a question."""
+    return _QUESTION.search(text.strip().rpartition("\n\n")[2]) is not None
 
 
 def names(text: str) -> list[str]:

@@ -18,6 +18,7 @@ from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import TaskRecord
 from asyncguard.core.resume_policy import ANSWERED
 from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
+from asyncguard.core.wording import asks
 from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
@@ -26,7 +27,6 @@ _PERSONAL = frozenset({"approval", "clarification", "provenance", "trust"})
 _MAX_REASON = 200
 _ASKED_FOR = frozenset({"clarification", "provenance"})
 """Guards that advise the model to ask the user."""
-_QUESTION = re.compile(r"[?\uff1f\u061f](?=[\s\"'*_)\]\u201d\u2019]*(?:\s|$))")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +80,7 @@ def asked_tasks(board: Scoreboard, said: str) -> tuple[str, ...]:
     was refused with the advice to ask, or the model has made no call for it since the user spoke. A
     question after finished work ("Anything else?") holds up nothing.
     """
-    if not _QUESTION.search(said.strip().rpartition("\n\n")[2]):
+    if not asks(said):
         return ()
     return tuple(
         task.task.id for task in board.ledger.open_tasks() if _waits_for_answer(task, board)

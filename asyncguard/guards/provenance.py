@@ -91,7 +91,8 @@ def untold_values(call: Call, spec: ToolSpec, board: Scoreboard) -> dict[Path, A
     """Return the required values of a call that have no source, by their place."""
     required = frozenset((spec.parameters or {}).get("required", ()))
     told = board.evidence.conversation()
-    derivation = Derivation(told)
+    request = [board.evidence.prompt, *board.evidence.request]
+    derivation = Derivation(told, request=request, answers=board.evidence.answers())
     # The rules stand in the order of their cost; nearly every value is told.
     return {
         path: value

@@ -140,7 +140,7 @@ def test_figures_have_denominators_and_say_nothing_of_nothing() -> None:
 def test_the_goals_hold_on_the_development_missions() -> None:
     """At most 1 % of the values that were said are refused, and 95 % of the invented ones in their places.
 
-    Numbers are apart: one of a few digits often is the sum or product of two that were told.
+    Numbers are looked at apart, too: one of a few digits often is the sum or product of two that were told.
     """
     found = [
         each
@@ -152,11 +152,12 @@ def test_the_goals_hold_on_the_development_missions() -> None:
     said = figures(found)
     assert said["false_alarms"]["values"] > 400
     assert said["false_alarms"]["share"] <= 0.01, said["alarms"]
+    assert said["recall"]["share"] >= 0.95, said["missed"]
     sorts = said["recall"]["by_sort"]
     numbers = sorts.pop("number")
-    assert numbers["refused"] >= 0.8 * numbers["values"]
+    assert numbers["refused"] >= 0.88 * numbers["values"]
     others = [sum(each[what] for each in sorts.values()) for what in ("refused", "values")]
-    assert others[0] >= 0.95 * others[1], said["missed"]
+    assert others[0] >= 0.98 * others[1], said["missed"]
 
 
 def test_the_command_tells_of_the_chosen_domains(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asyncguard.config import GuardConfig
@@ -226,6 +226,103 @@ def test_near_misses_are_sent_back(value: Any, told: str) -> None:
     assert refused(value, told)
 
 
+def conversation(*turns: str) -> Scene:
+    """The thread after words of the user, answers of the model (``A: ``) and results (``R: ``)."""
+    scene = Scene(tool(), config=GuardConfig(provenance=True))
+    evidence = scene.board.evidence
+    for turn in turns:
+        if turn.startswith("A: "):
+            evidence.add_answered(turn[3:])
+            evidence.end_request(turn[3:])
+        elif turn.startswith("R: "):
+            evidence.add("t1", turn[3:])
+        else:
+            evidence.add_common(turn)
+            evidence.request.append(turn)
+    return scene
+
+
+WEIGHT = 'R: {"weight_kg": 607.5}'
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        ("Declare its weight plus 12 kilos.", WEIGHT),
+        ("What does it weigh?", WEIGHT, "A: As you see.", "Declare that plus 12 kilos."),
+        ("Declare its weight plus 12 kilos.", "A: Which one?", "The second.", WEIGHT),
+        ("Add 12 kilos.", WEIGHT, "A: It is declared.\n\nAnything else?", "Again, please."),
+        ("What is it?", "A: 607.5 kilos.", "And the pallet?", "A: 12 kilos.", "Declare the whole."),
+        ("What is it?", 'R: {"pieces": [607.5, 12]}', "A: As you see.", "Declare the whole."),
+    ],
+    ids=["request", "later", "reply", "asked back", "answers", "one result"],
+)
+def test_numbers_that_were_told_together_are_worked_out(turns: tuple[str, ...]) -> None:
+    """In one text or in answers, or one of them is of the request, which lasts until it is answered."""
+    assert conversation(*turns).judge(provenance.judge, "use", {"value": 619.5}) == ADMIT
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        ("A box has 12 kilos.", "A: I see.", "What does it weigh?", WEIGHT),
+        ("A box has 12 kilos.", "A: I see.", "And 607.5?", "A: I see.", "Declare it."),
+        ("What are they?", WEIGHT, 'R: {"pallet_kg": 12}', "A: As you see.", "Declare it."),
+        ("What is it?", WEIGHT, "A: The pallet has 12 kilos.", "Declare it."),
+    ],
+    ids=["old message", "two messages", "two results", "result and answer"],
+)
+def test_numbers_from_all_over_a_conversation_are_not_worked_out(turns: tuple[str, ...]) -> None:
+    """Any two of a long one would make most small numbers follow."""
+    rejection(conversation(*turns).judge(provenance.judge, "use", {"value": 619.5}), "provenance")
+
+
+@pytest.mark.parametrize(
+    ("value", "request_", "told"),
+    [
+        (10.55, "half of what they lack", "21.1 mm short"),
+        (7.8, "a third of it now.", "23.40 owed"),
+        (15.6, "two thirds of it", "23.40 owed"),
+        (15.6, "take a third off", "23.40 owed"),
+        (46.8, "double it", "23.40 owed"),
+        (6, "within half a year", ""),
+        (3, "within a quarter of a year", ""),
+        (18, "over a year and a half", ""),
+        (90, "an hour and a half", ""),
+    ],
+)
+def test_a_share_of_a_told_amount_follows(value: Any, request_: str, told: str) -> None:
+    """If the request speaks of a share or a multiple; without it, it does not."""
+    for asked, admitted in ((request_, True), ("of it", False)):
+        scene = conversation(told, "A: I see.", asked)
+        verdict = scene.judge(provenance.judge, "use", {"value": value})
+        assert (verdict == ADMIT) is admitted
+
+
+def test_an_ordinal_is_no_share() -> None:
+    """A third bank pays no third."""
+    scene = conversation(
+        "She has 1,840 euros.", "A: I see.", "What of a third bank, or a third one?"
+    )
+    rejection(scene.judge(provenance.judge, "use", {"value": 613.33}), "provenance")
+
+
+def test_the_system_prompt_is_in_force_in_every_request() -> None:
+    """Its numbers may be combined with any other."""
+    scene = conversation("What does it weigh?", WEIGHT, "A: As you see.", "Declare the whole.")
+    scene.board.evidence.prompt = "Add 12 kilos for the pallet to every weight."
+    scene.board.evidence.add_common(scene.board.evidence.prompt)
+    assert scene.judge(provenance.judge, "use", {"value": 619.5}) == ADMIT
+
+
+def test_the_only_word_that_says_something_has_to_be_told() -> None:
+    """Of a running text, too; for `grounding` one word says too little."""
+    assert refused("thanks for the tip", "Answer Anna.")
+    assert not refused("thanks for the tip", "She gave me a tip, answer her.")
+    scene = conversation("Answer Anna.")
+    assert scene.board.evidence.ungrounded("t1", "thanks for the tip") is None
+
+
 def test_a_number_of_a_description_is_not_told() -> None:
     """The bounds and examples that a tool describes were not chosen by the user; a choice that it lists in words is."""
     described = "Between 1 and 30 nights, for example 14; the mode is fast or exact."
@@ -351,6 +448,23 @@ def test_parts_and_lists_of_told_words_never_fire(words: list[str], mark: str) -
     told = " and ".join(reversed(words))
     assert not refused(mark.join(words), told)
     assert not refused(words, told)
+
+
+OPERANDS = st.lists(st.integers(100, 9_999), min_size=2, max_size=2, unique=True)
+OPERATIONS = st.sampled_from([lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b])
+
+
+@settings(max_examples=examples(150))
+@given(OPERANDS, OPERATIONS, FRAMES, FRAMES)
+def test_a_number_follows_from_two_of_one_text_only(
+    operands: list[int], operation: Any, first: str, second: str
+) -> None:
+    """From the same two in different texts it does not."""
+    value = operation(*operands)
+    assume(abs(value) not in operands)
+    texts = [frame.format(each) for frame, each in zip((first, second), operands, strict=True)]
+    assert not refused(value, " ".join(texts))
+    assert refused(value, *texts) or value in (0, 1)
 
 
 @settings(max_examples=examples(150))

@@ -146,21 +146,15 @@ def add_user_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None
     for message in messages:
         if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
             board.evidence.add_common(text_of(message.content))
+            board.evidence.request.append(text_of(message.content))
 
 
-def collect_conversation(
-    board: Scoreboard, messages: Sequence[AnyMessage], *, heard: bool = False
-) -> None:
+def collect_conversation(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
     """Read from a history what ``provenance`` counts beside evidence; does nothing without it.
 
-    That are texts of the model after which the user has spoken, results that the ledger holds
-    although their messages may be gone, and, of a history that the caller brought along, the calls
-    of another agent and their results.
-
-    Args:
-        board: Calls and evidence of the thread.
-        messages: The history.
-        heard: True if the user speaks now by giving tasks, which the history does not hold yet.
+    That are the present request, texts of the model after which the user has spoken, results that
+    the ledger holds although their messages may be gone, and, of a history that the caller brought
+    along, the calls of another agent and their results.
     """
     if not board.config.provenance:
         return
@@ -171,15 +165,31 @@ def collect_conversation(
         if record.delivered and record.content is not None:
             evidence.add(record.call.task, text_of(record.content))
     spoken = (place for place in range(len(messages) - 1, -1, -1) if _is_said(messages[place]))
-    for message in messages if heard else messages[: next(spoken, 0)]:
+    heard = messages[: next(spoken, -1) + 1]
+    _collect_request(board, heard)
+    for message in heard:
         if isinstance(message, AIMessage) and not is_pair(message):
             evidence.add_answered(text_of(message.content))
             for call in message.tool_calls:
                 if call["id"] not in known:
                     for name, value in call["args"].items():
-                        evidence.add_answered(f"{name} {value}")
+                        evidence.add_foreign(f"{name} {value}")
         elif isinstance(message, ToolMessage) and message.tool_call_id not in known:
-            evidence.add_answered(text_of(message.content))
+            evidence.add_foreign(text_of(message.content))
+
+
+def _collect_request(board: Scoreboard, heard: Sequence[AnyMessage]) -> None:
+    request = board.evidence.request
+    request.clear()
+    for message in heard:
+        if _is_said(message):
+            request.append(text_of(message.content))
+        elif (
+            isinstance(message, AIMessage)
+            and not calls_of(message)
+            and (answer := text_of(message.content))
+        ):
+            board.evidence.end_request(answer)
 
 
 def _is_said(message: AnyMessage) -> bool:

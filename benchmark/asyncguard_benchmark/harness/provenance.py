@@ -89,11 +89,13 @@ class Telling:
     def say(self, text: str) -> None:
         """Add a text of the user or the system."""
         self.board.evidence.add_common(text)
+        self.board.evidence.request.append(text)
         self.texts.append(text)
 
     def answer(self, text: str) -> None:
         """Add a text of the model to which the user speaks next."""
         self.board.evidence.add_answered(text)
+        self.board.evidence.end_request(text)
         self.texts.append(text)
 
     def find(self, result: Any) -> None:

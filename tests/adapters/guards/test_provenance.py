@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig
-from asyncguard.adapters.messages.history import collect_conversation
+from asyncguard.adapters.messages.history import add_user_evidence, collect_conversation
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, script
@@ -107,6 +107,43 @@ def test_a_refusal_grounds_nothing_after_a_restart(agent_of: AgentOf) -> None:
     assert not other.calls
 
 
+def weighing(*steps: Any) -> tuple[Any, Any, ScriptedChatModel]:
+    """Scales, a declaration, and a model that takes these steps."""
+    weigh = scripted_tool("weigh", lambda a: {"kg": 607.5})
+    declare = scripted_tool("declare", ["declared"] * 3, args={"kg": float})
+    return weigh, declare, ScriptedChatModel(script(*steps, ever="It is declared."))
+
+
+WEIGH, DECLARE = calls(("weigh", {})), calls(("declare", {"kg": 619.5}))
+
+
+def test_a_request_lasts_over_a_question_and_its_reply(agent_of: AgentOf) -> None:
+    """A number of it may be worked into a result when the user has said what was asked."""
+    weigh, declare, model = weighing(WEIGH, "Shall the pallet count?", DECLARE)
+    agent = agent_of(model, [weigh, declare], config=CONFIG, checkpointer=InMemorySaver())
+    agent.run("Declare its weight plus 12 kilos.", thread="t")
+    agent.run("Yes, please.", thread="t")
+    assert len(declare.calls) == 1
+
+
+@pytest.mark.parametrize("given", ["message", "task", "prompt", "earlier"])
+def test_a_number_counts_as_part_of_the_request(given: str, agent_of: AgentOf) -> None:
+    """In a message, a task's goal and the system prompt, but not in an earlier request."""
+    twelve, plain = "Add 12 kilos for the pallet.", "Declare its weight."
+    prompt = {"system_prompt": twelve} if given == "prompt" else {}
+    earlier = ("Noted.",) if given == "earlier" else ()
+    weigh, declare, model = weighing(*earlier, WEIGH, DECLARE)
+    options = {"config": CONFIG, "checkpointer": InMemorySaver(), **prompt}
+    agent = agent_of(model, [weigh, declare], **options)
+    if earlier:
+        agent.run(twelve, thread="t")
+    if given == "task":
+        agent.run(tasks=[{"id": "a", "goal": f"{plain} {twelve}"}], thread="t")
+    else:
+        agent.run(f"{plain} {twelve}" if given == "message" else plain, thread="t")
+    assert len(declare.calls) == (0 if earlier else 1)
+
+
 def test_tasks_are_words_of_the_user_too(agent_of: AgentOf) -> None:
     """A text of the model before new tasks was heard."""
     tool = book()
@@ -130,3 +167,11 @@ def test_a_text_after_the_last_words_of_the_user_was_not_heard() -> None:
         board, [HumanMessage("Book it."), AIMessage("I take 37 nights."), HumanMessage("Yes.")]
     )
     assert board.evidence.conversation().has(37)
+
+
+def test_words_that_come_while_calls_run_are_part_of_the_request() -> None:
+    """Between a call and its answer, with the reply to an interrupt."""
+    board = Scoreboard(config=CONFIG)
+    collect_conversation(board, [HumanMessage("Declare its weight.")])
+    add_user_evidence(board, [HumanMessage("Add 12 kilos.")])
+    assert board.evidence.request == ["Declare its weight.", "Add 12 kilos."]
