@@ -192,12 +192,9 @@ def _add_answers(actions: "_Actions") -> None:
     found.add_argument("--happened", action="store_true", help="it took effect")
     found.add_argument(
         "--not-happened",
+        "--did-not-happen",  # its name in 0.1.0
         action="store_true",
         help="it did not; the agent is notified, nothing is repeated",
-    )
-    # Its name in 0.1.0.
-    found.add_argument(
-        "--did-not-happen", action="store_true", dest="not_happened", help=argparse.SUPPRESS
     )
     result = made.add_mutually_exclusive_group()
     result.add_argument(
