@@ -209,7 +209,7 @@ def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
     assert "not allowed with" in wrong(
         capsys, "resolve", "a", desk, "--happened", "--result", "r", "--result-file", "f"
     )
-    assert "one of the arguments --happened --not-happened is required" in wrong(
+    assert "one of the arguments --happened --not-happened/--did-not-happen is required" in wrong(
         capsys, "resolve", "a", desk
     )
     assert "required: ACTION" in wrong(capsys)

@@ -102,7 +102,7 @@ class Lineage:
         return found
 
     async def is_unread_input(self, found: CheckpointTuple) -> bool:
-        """Return True if a checkpoint is the input of a run, or the step that LangGraph puts next."""
+        """Return True for the input of a run, and for the step that LangGraph puts after it."""
         if _is_input(found):
             return True
         parent = parent_of(found) or ""
@@ -111,7 +111,7 @@ class Lineage:
     async def read_since(self, checkpoint: str) -> list[CheckpointTuple]:
         """Return the checkpoints after one, given by its id, without inputs that no node has read.
 
-        The newest come first. Of those that were not read yet none is among them.
+        The newest come first, and only those that were listed so far.
         """
         newest = [found for found in self.newest if id_of(found) > checkpoint]
         return [found for found in newest if not await self.is_unread_input(found)]
@@ -132,7 +132,7 @@ def rank(found: CheckpointTuple) -> tuple[int, str]:
 
 
 def same(one: CheckpointTuple, other: CheckpointTuple) -> bool:
-    """Return True if two checkpoints are the same one, or if the first is a copy of the second's."""
+    """Return True if both are one checkpoint, or the first is a copy of the second's original."""
     return id_of(one) == id_of(other) or (
         COPY_OF in one.metadata and original_of(one) == original_of(other)
     )

@@ -98,8 +98,8 @@ def acquire(
             (plain(thread), plain(session), store.process_id),
         )
     store.execute(
-        "INSERT INTO threads "
-        "(session, thread, epoch, seen_at, number, ending, acquired_on) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "INSERT INTO threads (session, thread, epoch, seen_at, number, ending, acquired_on) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (session) DO UPDATE SET thread = excluded.thread, epoch = excluded.epoch, "
         "seen_at = excluded.seen_at, number = excluded.number, left_at = NULL, "
         "ending = excluded.ending, ends = 0, acquired_on = excluded.acquired_on",
