@@ -15,7 +15,6 @@ from tests.adapters.harness import Agent, AgentOf
 from tests.adapters.harness import script as script_of
 from tests.adapters.processes import HANG, Machine
 from tests.adapters.resume.test_late_runs import PATIENT, PLACE, shop, shopper
-from tests.support.examples import THOROUGH
 
 
 class Uneven(InMemorySaver):
@@ -48,7 +47,7 @@ async def heard(agent: Agent, said: str) -> None:
                 return
 
 
-@pytest.mark.parametrize("clients", [2, 7] if THOROUGH else [7])
+@pytest.mark.parametrize("clients", [pytest.param(2, marks=pytest.mark.slow), 7])
 @pytest.mark.parametrize(
     ("own", "journal"),
     [
@@ -57,7 +56,9 @@ async def heard(agent: Agent, said: str) -> None:
         pytest.param(False, False, id="one process without a journal"),
     ],
 )
-@pytest.mark.parametrize("seed", range(24 if THOROUGH else 2))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))]
+)
 async def test_each_client_is_heard_once(
     agent_of: AgentOf, tmp_path: Path, seed: int, clients: int, *, own: bool, journal: bool
 ) -> None:
