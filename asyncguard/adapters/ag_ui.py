@@ -22,7 +22,7 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
@@ -35,6 +35,8 @@ _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 """One result in a message of the runtime; no text of tools or users holds its delimiters."""
 _OPEN = frozenset(state.value for state in OPEN_STATES)
 _TOOL_ERRORS = (CallState.FAILED, CallState.IN_DOUBT)
+_SHOWN = (None, "interim", "question")
+"""Kinds of the messages that the model has said, or the user."""
 _CALL = "asyncguard.call"
 _PATIENCE = 5.0
 """Seconds that a run waits for one whose client has left, which stores its last step."""
@@ -75,7 +77,7 @@ def shown_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         elif isinstance(message, ToolMessage):
             if message.tool_call_id not in synthetic:
                 shown += _answer(message, kind, late)
-        elif kind in (None, "interim"):
+        elif kind in _SHOWN:
             shown.append(message)
     return shown
 
@@ -141,6 +143,22 @@ class _Streamed:
         values = {**state.values, "messages": shown_messages(state.values["messages"])}
         return state._replace(values=values)
 
+    async def _goes_on(self, given: Mapping[str, Any], config: RunnableConfig | None) -> bool:
+        """Return True if an input is of a client that lost a run: it has nothing else to send.
+
+        The protocol has no way to go on without an input.
+        """
+        state = await self._graph.aget_state(config or {})
+        if not state.next:
+            return False
+        texts = {each.id: text_of(each.content) for each in state.values.get("messages", ())}
+        sent = convert_to_messages(given.get("messages") or [])
+        return all(texts.get(each.id) == text_of(each.content) for each in sent) and all(
+            value == state.values.get(name)
+            for name, value in given.items()
+            if value and name != "messages"
+        )
+
     async def astream_events(self, input: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """Yield LangChain's events, with those of the stream ``custom`` as custom events.
 
@@ -149,6 +167,8 @@ class _Streamed:
         given = input
         if isinstance(given, dict):
             given = {name: given[name] for name in given if name in self._graph.channels}
+            if await self._goes_on(given, options.get("config")):
+                given = None
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.
         options["durability"] = "sync"

@@ -209,22 +209,31 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
     ]
 
 
+@pytest.mark.parametrize("again", ["a new word", "the same messages", "no message"])
 def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
-    server: Server, frontend: Frontend
+    server: Server, frontend: Frontend, again: str
 ) -> None:
     """The connection is gone while a call runs, the server is not: the thread is free, the card completes."""
     path, more = frontend.value, {"id": "u2", "role": "user", "content": "And?"}
-    thread = f"{path}/left"
+    sent = {"a new word": [ASKED, more], "the same messages": [ASKED], "no message": []}[again]
+    thread = f"{path}/left/{again}"
     first = server.run(path, [ASKED], thread=thread, tasks=TASKS)
     seen = list(takewhile(lambda event: event.get("name") != "asyncguard.text", first))
     slow = slow_card(seen)
     assert about(seen, slow) == [*OPENING, "queued", "pending"]
     first.close()  # type: ignore[attr-defined]
     for _ in range(20):  # the server may see the next request before it sees that the first is gone
-        events = list(server.run(path, [ASKED, more], thread=thread))
+        events = list(server.run(path, sent, thread=thread))
         if events[-1]["type"] == "RUN_FINISHED":
             break
     assert results(events)[slow] == "slowly found y"
+
+
+def test_a_run_that_has_ended_is_not_run_again(server: Server, frontend: Frontend) -> None:
+    """The same messages say nothing new then, and the client is told so."""
+    path, thread = frontend.value, f"{frontend.value}/ended"
+    assert list(server.run(path, [ASKED], thread=thread))[-1]["type"] == "RUN_FINISHED"
+    assert list(server.run(path, [ASKED], thread=thread))[-1]["type"] == "RUN_ERROR"
 
 
 def test_a_forged_answer_approves_nothing(server: Server, frontend: Frontend) -> None:
@@ -419,3 +428,13 @@ def test_a_late_result_is_marked_as_one_that_was_not_late(
     (answer,) = [message for message in shown if isinstance(message, ToolMessage)]
     assert (answer.content, answer.status) == ("found", status)
     assert answer.additional_kwargs.get("lc_data", {}).get("kind") == kind
+
+
+@pytest.mark.parametrize("kind", [None, "interim", "question"])
+def test_what_the_model_said_is_shown(kind: str | None) -> None:
+    """A text said too early, and a question to the user, are marked and stay."""
+    from asyncguard.adapters.ag_ui import shown_messages
+    from asyncguard.adapters.messages.markers import mark
+
+    said = AIMessage("Which?", id="a", additional_kwargs={} if kind is None else mark(kind))
+    assert shown_messages([said]) == [said]
