@@ -35,8 +35,8 @@ _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 """One result in a message of the runtime; no text of tools or users holds its delimiters."""
 _OPEN = frozenset(state.value for state in OPEN_STATES)
 _TOOL_ERRORS = (CallState.FAILED, CallState.IN_DOUBT)
-_SHOWN = (None, "interim", "question")
-"""Kinds of the messages that the model has said, or the user."""
+_SHOWN = (None, "interim", "question", "ended")
+"""Kinds of the messages for users: what they or the model have said, and why a run ended."""
 _CALL = "asyncguard.call"
 _PATIENCE = 5.0
 """Seconds that a run waits for one whose client has left, which stores its last step."""

@@ -22,7 +22,7 @@ _PLAIN = (
     "{label} is running. Its result arrives in a later message: do not guess it and do not repeat the call.",
     "{label} waits for a person's approval. The person said: yes.",
     "State of your tasks (kept by the runtime):\n- a: stopped\n- b: waiting for {label} (running)",
-    "The run was ended by a limit (max_model_turns) after 3 model turns.",
+    "The run ended after 3 model turns because of a limit (max_model_turns).",
     "It is not known whether {label} took effect. Do not repeat it.",
     "Results of earlier calls have arrived.",
     "{token}",

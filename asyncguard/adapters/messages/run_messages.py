@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
-from asyncguard.adapters.messages.markers import note_for_model
+from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.memory import memory_view
 from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.lifecycle import TaskState
@@ -89,12 +89,14 @@ def report(board: Scoreboard, reason: str) -> dict[str, Any]:
 
 
 def closing_message(board: Scoreboard, reason: str) -> AIMessage:
-    """Return the last message of a run that a limit ended, with what is unfinished."""
+    """Return the last message of a run that ended without the model, with what is unfinished."""
     open_calls = [f"{r.call.task}: {r.call.label}" for r in board.ledger.calls() if r.open]
     stopped = [task.task.id for task in board.ledger.tasks() if task.state is TaskState.STOPPED]
-    parts = [f"The run was ended by a limit ({reason}) after {board.ledger.turns} model turns."]
+    why = "all tasks were stopped" if reason == "tasks_stopped" else f"of a limit ({reason})"
+    parts = [f"The run ended after {board.ledger.turns} model turns because {why}."]
     if stopped:
         parts.append(f"Stopped tasks: {', '.join(stopped)}.")
     if open_calls:
         parts.append(f"Calls still open: {', '.join(open_calls[:20])}.")
-    return AIMessage(content=" ".join(parts), name="asyncguard")
+    marker = mark("ended", reason=reason)
+    return AIMessage(content=" ".join(parts), name="asyncguard", additional_kwargs=marker)

@@ -430,9 +430,9 @@ def test_a_late_result_is_marked_as_one_that_was_not_late(
     assert answer.additional_kwargs.get("lc_data", {}).get("kind") == kind
 
 
-@pytest.mark.parametrize("kind", [None, "interim", "question"])
+@pytest.mark.parametrize("kind", [None, "interim", "question", "ended"])
 def test_what_the_model_said_is_shown(kind: str | None) -> None:
-    """A text said too early, and a question to the user, are marked and stay."""
+    """A text said too early, a question to the user, and the end of a run are marked and stay."""
     from asyncguard.adapters.ag_ui import shown_messages
     from asyncguard.adapters.messages.markers import mark
 

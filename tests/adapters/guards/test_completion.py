@@ -6,6 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from asyncguard import GuardConfig, Limits, Timing
+from asyncguard.adapters.messages.markers import is_ours
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
 
@@ -151,6 +152,9 @@ def test_the_limit_on_turns_ends_the_run_with_a_report(agent_of: AgentOf) -> Non
     assert outcome.report["reason"] == "max_model_turns"
     assert outcome.report["open_calls"] == ["look#1"]
     assert "look#1" in outcome.last
+    assert is_ours(outcome.messages[-1])
+    marker = {"kind": "ended", "reason": "max_model_turns"}
+    assert outcome.messages[-1].additional_kwargs["lc_data"] == marker
 
 
 def test_the_limit_on_rejections_stops_one_task_only(agent_of: AgentOf) -> None:
