@@ -5,13 +5,13 @@ process that lives and renews cannot lose it. A process that has ended, or was s
 than the lease, loses the thread to the next process that acquires it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from asyncguard.errors import JournalError, ThreadBusyError
 from asyncguard.journal.codec import plain
 from asyncguard.journal.sql.processes import has_ended, is_alive, where
-from asyncguard.journal.sql.store import Store
+from asyncguard.journal.sql.store import Row, Store
 
 LEASE = 15.0
 """Seconds for which a thread is kept without a renewal."""
@@ -66,23 +66,7 @@ def acquire(
         "WHERE session = ? OR (thread = ? AND thread <> '')",
         (plain(session), plain(thread)),
     )
-    stolen = False
-    for _, process_id, seen_at, _, left_at, *_ in rows:
-        if process_id in ("", store.process_id):
-            continue
-        # The distance, and not the order: after the clock was set back a renewal lies in the
-        # future, and would otherwise keep the thread busy until the clock has caught up with it.
-        renewed = abs(now - seen_at) < LEASE
-        released = left_at is not None
-        if (released and not renewed) or not is_alive(store, process_id):
-            continue
-        if renewed:
-            raise ThreadBusyError(
-                f"Thread {thread or session} is being run by {where(store, process_id)}; "
-                "wait until its run ends, or stop it."
-            )
-        # Alive and silent for longer than a lease: suspended, or its writer waits for the database.
-        stolen = True
+    stolen = _stolen(store, rows, now, thread or session)
     last = max(rows, key=lambda row: row[3], default=("", "", 0.0, 0, None, "", 0, ""))
     previous = last[3]
     # A run that goes back in time, or stores nothing before its end, leaves no line that is known.
@@ -113,6 +97,32 @@ def acquire(
         acquired_on=last[7],
         ends=bool(last[6]) and _just_left(store, now, last[1], last[4]),
     )
+
+
+def _stolen(store: Store, rows: Sequence[Row], now: float, named: str) -> bool:
+    """Return True if a process that lives, and did not release the thread, loses it now.
+
+    Raises:
+        ThreadBusyError: It has renewed its lease.
+    """
+    stolen = False
+    for _, process_id, seen_at, _, left_at, *_ in rows:
+        if process_id in ("", store.process_id):
+            continue
+        # The distance, and not the order: after the clock was set back a renewal lies in the
+        # future, and would otherwise keep the thread busy until the clock has caught up with it.
+        renewed = abs(now - seen_at) < LEASE
+        released = left_at is not None
+        if (released and not renewed) or not is_alive(store, process_id):
+            continue
+        if renewed:
+            raise ThreadBusyError(
+                f"Thread {named} is being run by {where(store, process_id)}; "
+                "wait until its run ends, or stop it."
+            )
+        # Alive and silent for longer than a lease: suspended, or its writer waits for the database.
+        stolen = True
+    return stolen
 
 
 def _just_left(store: Store, now: float, process_id: str, left_at: float | None) -> bool:
