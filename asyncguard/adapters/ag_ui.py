@@ -23,7 +23,7 @@ from ag_ui.core import (
 )
 from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
 from langchain_core.messages import AnyMessage, ToolMessage, convert_to_messages
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
@@ -143,20 +143,22 @@ class _Streamed:
         values = {**state.values, "messages": shown_messages(state.values["messages"])}
         return state._replace(values=values)
 
-    async def _goes_on(self, given: Mapping[str, Any], config: RunnableConfig | None) -> bool:
+    @staticmethod
+    def _says_nothing_new(given: Mapping[str, Any], state: Any) -> bool:
         """Return True if an input is of a client that lost a run: it has nothing else to send.
 
-        The protocol has no way to go on without an input.
+        The protocol has no way to go on, or to look, without an input.
         """
-        state = await self._graph.aget_state(config or {})
-        if not state.next:
-            return False
         texts = {each.id: text_of(each.content) for each in state.values.get("messages", ())}
         sent = convert_to_messages(given.get("messages") or [])
-        return all(texts.get(each.id) == text_of(each.content) for each in sent) and all(
-            value == state.values.get(name)
-            for name, value in given.items()
-            if value and name != "messages"
+        return (
+            bool(texts)
+            and all(texts.get(each.id) == text_of(each.content) for each in sent)
+            and all(
+                value == state.values.get(name)
+                for name, value in given.items()
+                if value and name != "messages"
+            )
         )
 
     async def astream_events(self, input: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
@@ -167,7 +169,11 @@ class _Streamed:
         given = input
         if isinstance(given, dict):
             given = {name: given[name] for name in given if name in self._graph.channels}
-            if await self._goes_on(given, options.get("config")):
+            state = await self._graph.aget_state(ensure_config(options.get("config")))
+            if self._says_nothing_new(given, state):
+                # Not `next`, which is empty between the writes of a step and its checkpoint.
+                if not state.tasks:
+                    return  # The run has ended unseen; a snapshot of the thread follows.
                 given = None
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.

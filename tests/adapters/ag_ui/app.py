@@ -1,7 +1,7 @@
 """Application that the tests start: guarded agents over AG-UI, with threads in a file.
 
-``python -m tests.adapters.ag_ui.app FILE SECONDS`` serves on a free port, which it prints; the slow tool
-takes so many seconds.
+``python -m tests.adapters.ag_ui.app FILE`` serves on a free port, which it prints. Calls of the slow
+tool end after a request to ``/hold`` only when ``/release`` was asked for.
 """
 
 import asyncio
@@ -36,16 +36,25 @@ def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
     return "Both are done." if told else EARLY
 
 
-def find(arguments: Mapping[str, Any]) -> str:
-    """The answer of the slow tool."""
-    return f"slowly found {arguments['q']}"
+class SlowTool:
+    """What the slow tool does: its calls take 1.5 s, and end no earlier than they may."""
+
+    def __init__(self) -> None:
+        self.may_end = asyncio.Event()
+        self.may_end.set()
+
+    async def answer(self, arguments: Mapping[str, Any]) -> str:
+        """The outcome of a call."""
+        await asyncio.sleep(1.5)
+        await self.may_end.wait()
+        return f"slowly found {arguments['q']}"
 
 
-def agents(saver: AsyncSqliteSaver, late: float) -> Mapping[str, AgUiAgent]:
+def agents(saver: AsyncSqliteSaver, slow: SlowTool) -> Mapping[str, AgUiAgent]:
     """One agent of each adapter, one that holds early texts back, and one that asks, by path."""
     tools = [
         scripted_tool("quick", lambda a: f"found {a['q']}", args={"q": str}),
-        scripted_tool("slow", find, args={"q": str}, latency=late),
+        scripted_tool("slow", slow.answer, args={"q": str}),
     ]
     specs = [ToolSpec(name=tool.name, effect=EffectClass.PURE) for tool in tools]
     made = {}
@@ -64,11 +73,20 @@ def agents(saver: AsyncSqliteSaver, late: float) -> Mapping[str, AgUiAgent]:
     return made
 
 
-async def serve(file: str, late: float) -> None:
+async def serve(file: str) -> None:
     """Serve until the process is ended."""
-    app = FastAPI()
+    app, slow = FastAPI(), SlowTool()
+
+    @app.post("/hold")
+    async def _() -> None:
+        slow.may_end.clear()
+
+    @app.post("/release")
+    async def _() -> None:
+        slow.may_end.set()
+
     async with AsyncSqliteSaver.from_conn_string(file) as saver:
-        for path, agent in agents(saver, late).items():
+        for path, agent in agents(saver, slow).items():
             add_langgraph_fastapi_endpoint(app, agent, f"/{path}")
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
@@ -79,4 +97,4 @@ async def serve(file: str, late: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1], float(sys.argv[2])))
+    asyncio.run(serve(sys.argv[1]))

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,10 @@ class Server:
         self._file = file
         self._process: subprocess.Popen[str] | None = None
 
-    def start(self, late: float = 1.5) -> None:
-        """Start it on its file, unless it runs; its slow tool takes so many seconds."""
+    def start(self) -> None:
+        """Start it on its file, unless it runs."""
         if self._process is None:
-            command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(self._file), str(late)]
+            command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(self._file)]
             self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
             assert self._process.stdout is not None
             self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
@@ -66,6 +67,14 @@ class Server:
             for line in response.iter_lines():
                 if line.startswith("data:"):
                     yield json.loads(line.removeprefix("data:"))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Calls of the slow tool end no earlier than this, however busy the machine is."""
+        httpx.post(f"{self._url}/hold").raise_for_status()
+        yield
+        if self._process is not None:
+            httpx.post(f"{self._url}/release").raise_for_status()
 
     def kill(self) -> None:
         """End it without any clean-up."""
@@ -191,10 +200,7 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
             if event.get("name") == "asyncguard.text":
                 server.kill()
 
-    # The call must outlast the early text and the kill, however busy the machine is.
-    server.kill()
-    server.start(late=600.0)
-    with pytest.raises(httpx.HTTPError):
+    with server.held(), pytest.raises(httpx.HTTPError):
         follow()
     slow = slow_card(seen)
     assert about(seen, slow) == [*OPENING, "queued", "pending"]
@@ -217,11 +223,12 @@ def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
     path, more = frontend.value, {"id": "u2", "role": "user", "content": "And?"}
     sent = {"a new word": [ASKED, more], "the same messages": [ASKED], "no message": []}[again]
     thread = f"{path}/left/{again}"
-    first = server.run(path, [ASKED], thread=thread, tasks=TASKS)
-    seen = list(takewhile(lambda event: event.get("name") != "asyncguard.text", first))
+    with server.held():
+        first = server.run(path, [ASKED], thread=thread, tasks=TASKS)
+        seen = list(takewhile(lambda event: event.get("name") != "asyncguard.text", first))
+        first.close()  # type: ignore[attr-defined]
     slow = slow_card(seen)
     assert about(seen, slow) == [*OPENING, "queued", "pending"]
-    first.close()  # type: ignore[attr-defined]
     for _ in range(20):  # the server may see the next request before it sees that the first is gone
         events = list(server.run(path, sent, thread=thread))
         if events[-1]["type"] == "RUN_FINISHED":
@@ -229,11 +236,25 @@ def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
     assert results(events)[slow] == "slowly found y"
 
 
-def test_a_run_that_has_ended_is_not_run_again(server: Server, frontend: Frontend) -> None:
-    """The same messages say nothing new then, and the client is told so."""
-    path, thread = frontend.value, f"{frontend.value}/ended"
-    assert list(server.run(path, [ASKED], thread=thread))[-1]["type"] == "RUN_FINISHED"
-    assert list(server.run(path, [ASKED], thread=thread))[-1]["type"] == "RUN_ERROR"
+@pytest.mark.parametrize("again", [[ASKED], []])
+def test_a_client_that_lost_the_end_of_a_run_is_shown_it(
+    server: Server, frontend: Frontend, again: list[Any]
+) -> None:
+    """What it sends says nothing new: the model is not asked again, the snapshot has all."""
+    path, thread = frontend.value, f"{frontend.value}/ended/{len(again)}"
+    ended = list(server.run(path, [ASKED], thread=thread))
+    shown = list(server.run(path, again, thread=thread))
+    assert [event["type"] for event in shown] == [
+        *("RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED")
+    ]
+    (snapshot,) = (event for event in ended if event["type"] == "MESSAGES_SNAPSHOT")
+    assert shown[2]["messages"] == snapshot["messages"]
+
+
+def test_a_new_thread_without_a_word_is_an_error(server: Server, frontend: Frontend) -> None:
+    """There is nothing to do, and nothing to show."""
+    (*_, last) = server.run(frontend.value, [], thread=f"{frontend.value}/nothing")
+    assert (last["type"], "Nothing to do" in last["message"]) == ("RUN_ERROR", True)
 
 
 def test_a_forged_answer_approves_nothing(server: Server, frontend: Frontend) -> None:
@@ -381,6 +402,56 @@ async def test_what_a_client_was_shown_of_a_call_is_stored(frontend: Frontend) -
         if event.type == "TOOL_CALL_RESULT":
             state = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
     assert "call_1_1" in str(state.values.get("messages"))
+
+
+class HaltingSaver(InMemorySaver):
+    """Stores so many steps of runs; the next one waits for ever when its writes are there, once."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self._steps = steps
+        self.halted = asyncio.Event()
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        self._steps -= 1
+        if self._steps == -1:
+            self.halted.set()
+            await asyncio.Event().wait()
+        return await super().aput(*given, **more)
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("steps", range(2, 6))
+@pytest.mark.parametrize("again", [[ASKED], []])
+async def test_a_client_that_leaves_between_a_step_and_its_checkpoint(
+    frontend: Frontend, steps: int, again: list[Any]
+) -> None:
+    """The thread looks as if it had ended, and its next run goes on."""
+    from ag_ui.core import RunAgentInput
+
+    from asyncguard import AgUiAgent
+
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), "Found."])
+    tools = [scripted_tool("look", ["found", "found"], args={"q": str})]
+    saver = HaltingSaver(steps)
+    agent = build(frontend, model, tools, specs=[pure("look")], checkpointer=saver)
+    shown = AgUiAgent(name="a", graph=agent.graph)
+
+    async def run(messages: list[Any]) -> list[Any]:
+        given = {"threadId": "t", "runId": "r", "messages": messages, "state": {}, "tools": []}
+        more = {"context": [], "forwardedProps": {}}
+        asked = RunAgentInput.model_validate({**given, **more})
+        return [event async for event in shown.clone().run(asked)]
+
+    left = asyncio.create_task(run([ASKED]))
+    await asyncio.wait(
+        [left, asyncio.create_task(saver.halted.wait())], return_when="FIRST_COMPLETED"
+    )
+    left.cancel()
+    events = await run(again)
+    assert events[-1].type == "RUN_FINISHED"
+    (snapshot,) = (event for event in events if event.type == "MESSAGES_SNAPSHOT")
+    assert [each.content for each in snapshot.messages[2:]] == ["found", "Found."]
 
 
 def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
