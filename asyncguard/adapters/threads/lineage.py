@@ -5,6 +5,7 @@ it has covered. They never continue a line: an input is not followed, and copies
 original.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -30,6 +31,9 @@ and the head before them.
 _LARGEST_WINDOW = 4096
 """Greatest number of checkpoints to list; a refused run puts three or more."""
 
+_LEDGER = "ledger"
+"""Channel of the calls."""
+_NUMBER = re.compile(r"\d+")
 _LAST_ID = "g"
 """Sorts after each id, which is written in hexadecimal digits."""
 
@@ -96,10 +100,19 @@ class Lineage:
         ]
 
     def end_of(self, found: CheckpointTuple) -> CheckpointTuple:
-        """Return the last step of the line that continues a checkpoint; itself if none does."""
-        while steps := self.steps_after(found):
-            found = max(steps, key=rank)
-        return found
+        """Return the last step of the line that continues a checkpoint; itself if none does.
+
+        Lines part where two processes put the same step: LangGraph makes a checkpoint of stored
+        writes before any node of ours could ask for the lease. So all ends are compared.
+        """
+        ends, rest = [], [found]
+        while rest:
+            at = rest.pop()
+            steps = self.steps_after(at)
+            rest += steps
+            if not steps:
+                ends.append(at)
+        return max(ends, key=rank)
 
     async def is_unread_input(self, found: CheckpointTuple) -> bool:
         """Return True for the input of a run, and for the step that LangGraph puts after it."""
@@ -126,9 +139,20 @@ def _is_input(found: CheckpointTuple) -> bool:
     return found.metadata.get("source") == "input"
 
 
-def rank(found: CheckpointTuple) -> tuple[int, str]:
-    """Return the order of steps of several runs: that of the latest lease holder counts."""
-    return fencing_token_of(found), id_of(found)
+def rank(found: CheckpointTuple) -> tuple[int, int, str]:
+    """Return the order of steps of several runs.
+
+    That of the latest lease holder counts; of its steps that after which most of our nodes have
+    run, each of which writes the ledger: a process that had no lease has run none.
+    """
+    return fencing_token_of(found), _version(found), id_of(found)
+
+
+def _version(found: CheckpointTuple) -> int:
+    # Savers number versions, and may add a random fraction. Of one that writes them in another way
+    # the ids decide alone.
+    number = _NUMBER.match(str(found.checkpoint["channel_versions"].get(_LEDGER, "")))
+    return 0 if number is None else int(number[0])
 
 
 def same(one: CheckpointTuple, other: CheckpointTuple) -> bool:

@@ -82,6 +82,48 @@ async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(
     machine.close()
 
 
+@pytest.mark.parametrize("stored", range(2, 6))
+async def test_a_step_that_was_put_twice_hides_none_that_came_after_it(
+    agent_of: AgentOf, tmp_path: Path, stored: int
+) -> None:
+    """LangGraph makes the checkpoint of a step from its stored writes, for a client that is refused only then."""
+    saver, made, resting = Halting(), list[str](), asyncio.Event()
+
+    @tool
+    async def rest() -> str:
+        """Rest, the first time for ever."""
+        if not resting.is_set():
+            resting.set()
+            await asyncio.Event().wait()
+        return "rested"
+
+    def payer_who_rests(messages: Any, tools: Any) -> Any:
+        seen = str([message.content for message in messages])
+        if "paid x" not in seen:
+            return calls(("pay", {"item": "x"}))
+        return THANKS if "rested" in seen else calls(("rest", {}))
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    declared = [*PAY, pure("rest")]
+    holder, client, heir = (
+        machine.process([shop(made), rest], declared, *([payer_who_rests] * 9)) for _ in range(3)
+    )
+    async with asyncio.timeout(HANG):
+        saver.left = stored
+        holder.begin("Pay x.", durability="sync")
+        await saver.reached.wait()
+        with pytest.raises(ThreadBusyError):
+            await client.go_on(durability="sync")
+        saver.go_on.set()
+        await resting.wait()
+        await holder.die()
+        await patient(lambda: heir.go_on(durability="sync"))
+    assert made == ["x"]
+    told, _ = steps_of(await heir.agent.graph.aget_state(PLACE))
+    assert sum("paid x" in line for line in told) == 1
+    machine.close()
+
+
 async def test_an_older_branch_goes_on_in_another_process(
     agent_of: AgentOf, tmp_path: Path
 ) -> None:
