@@ -436,7 +436,7 @@ class Run:
     async def ensure_written(self) -> None:
         """Wait until ended calls are recorded in the journal.
 
-        The model must not report an outcome that a crash could still undo.
+        Neither client nor model may be told an outcome that a crash could still undo.
         """
         await ensure_written(self._session)
 

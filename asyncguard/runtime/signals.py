@@ -22,7 +22,7 @@ from asyncguard.runtime.session.session import Session, journal_of
 
 
 async def ensure_written(session: Session) -> None:
-    """Wait until the ends of calls are on disk, so that the model reports no end that can get lost.
+    """Wait until the ends of calls are on disk, so that no end is told that can get lost.
 
     Args:
         session: The thread.

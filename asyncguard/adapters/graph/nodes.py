@@ -170,6 +170,7 @@ class Nodes:
                 step = await run.advance(fresh=False)
         match step:
             case Step.MODEL:
+                await run.ensure_written()
                 return self._deliver(run)
             case Step.RELEASE:
                 run.release()

@@ -457,6 +457,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with run.leaving_on_error():
             async with run.keeping():
                 await run_until_due(run, handlers, record)
+                await run.ensure_written()
         message, command = run.teller.answer(record)
         if not record.open:
             handlers.drop(record.key)

@@ -35,7 +35,7 @@ from asyncguard.runtime.clock import LoopClock
 from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure, script
-from tests.adapters.processes import CONFIG, Machine, MortalJournal, until
+from tests.adapters.processes import CONFIG, HANG, Machine, MortalJournal, until
 
 WRITE = calls(("write", {"text": "x"}))
 
@@ -81,6 +81,55 @@ class Basket(GuardedState, total=False):
     """A state with a channel of its own."""
 
     basket: list[str]
+
+
+class WaitingJournal(MortalJournal):
+    """Its writer is not done with the end of a call until it may be."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.ended = False
+        self.asked, self.may_end = asyncio.Event(), asyncio.Event()
+
+    def end_soon(self, key: str, attempt: int, result: Any) -> None:
+        self.ended = True
+        super().end_soon(key, attempt, result)
+
+    async def flush(self) -> None:
+        if self.ended:
+            self.asked.set()
+            await self.may_end.wait()
+        await super().flush()
+
+
+async def test_a_client_is_shown_no_result_that_is_not_recorded(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """A process that dies between both would leave it in doubt, or as if it had never been."""
+    journal, seen = WaitingJournal(tmp_path / "effects.db"), list[str]()
+    agent = agent_of(
+        ScriptedChatModel([WRITE, "It is written."]),
+        [write()],
+        specs=[ToolSpec(name="write")],
+        ports=Ports(journal=journal),
+        checkpointer=InMemorySaver(),
+    )
+    place: Any = {"configurable": {"thread_id": "t"}}
+
+    async def follow() -> None:
+        async for update in agent.graph.astream(
+            agent.input("Write x.", None), place, stream_mode="updates"
+        ):
+            seen.append(str(update))
+
+    client = asyncio.create_task(follow())
+    async with asyncio.timeout(HANG):
+        await journal.asked.wait()
+        assert not any("'written'" in update for update in seen)
+        journal.may_end.set()
+        await client
+    assert any("'written'" in update for update in seen)
+    journal.close()
 
 
 @pytest.mark.parametrize("frontend", [Frontend.GRAPH])
