@@ -259,6 +259,8 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
             call.end in _NOT_RUN
             and call.item in begun
             and not _begun_by_a_lost_message(evidence, call)
+            # A middleware cannot make a call again whose wrapper died with its process.
+            and not (evidence.case.get("build") != "build_agent" and _denied(evidence, call))
         ):
             yield f"{where} was begun, and told as not run"
         elif call.end == "rejected" and not (
@@ -283,16 +285,14 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
 
 
 def _given_up(evidence: Evidence, call: ThreadCall) -> bool:
-    """Return True if a probed call was tried more than once, each time in vain, and is rightly told as failed.
+    """Return True if a probed call was tried more than once, each time in vain, and is rightly told as failed."""
+    return len(evidence.of(What.BEGUN, item=call.item)) > 1 and _denied(evidence, call)
 
-    The last process that began it died, and a probe said after that that it had no effect.
-    """
+
+def _denied(evidence: Evidence, call: ThreadCall) -> bool:
+    """Return True if the last process that began a call died, and a probe said after that that it had no effect."""
     begun = evidence.of(What.BEGUN, item=call.item)
-    if (
-        len(begun) < 2
-        or evidence.classes.get(call.tool) != "probed"
-        or effects(evidence)[call.item]
-    ):
+    if evidence.classes.get(call.tool) != "probed" or effects(evidence)[call.item]:
         return False
     said_no = any(
         line.note == "no" and line.n > begun[-1].n

@@ -380,8 +380,8 @@ def test_an_agent_without_a_journal_is_judged_by_what_it_did() -> None:
 DEAD = 99
 
 
-def book(*lines: tuple[What, dict[str, Any]]) -> Evidence:
-    """A probed call that is reported as failed, with these lines of the outside world."""
+def book(*lines: tuple[What, dict[str, Any]], end: str = "failed") -> Evidence:
+    """A probed call that is reported as failed, or as told, with these lines of the outside world."""
     events = [
         {
             "kind": "call_proposed",
@@ -395,7 +395,7 @@ def book(*lines: tuple[What, dict[str, Any]]) -> Evidence:
             },
         },
         started(2, "k1"),
-        retired(3, "k1", "failed"),
+        retired(3, "k1", "failed") if end == "failed" else {"kind": end, "n": 3, "key": "k1"},
     ]
     told = (
         replace(line(n, what, item="a1", tool="book"), **more)
@@ -411,6 +411,28 @@ NO: tuple[What, dict[str, Any]] = (What.PROBED, {"note": "no"})
 def fails(evidence: Evidence) -> bool:
     """Return True if the failure is held against the runtime."""
     return any("told as failed" in violation.text for violation in judge(evidence))
+
+
+@pytest.mark.parametrize(
+    ("lines", "build", "excused"),
+    [
+        ((BEGUN, NO), "middleware", True),
+        ((BEGUN, NO), "build_agent", False),
+        ((BEGUN,), "middleware", False),
+        ((NO, BEGUN), "middleware", False),
+        ((BEGUN, (What.PROBED, {"note": "yes"})), "middleware", False),
+        ((BEGUN, (What.EFFECT, {"receipt": "R2/book/a1"}), NO), "middleware", False),
+        (((What.BEGUN, {}), NO), "middleware", False),
+    ],
+    ids=["denied", "can be made again", "not probed", "begun later", "a yes", "effect", "lives"],
+)
+def test_a_denied_call_whose_wrapper_is_lost_may_be_told_as_not_run(
+    lines: tuple[Any, ...], build: str, excused: bool
+) -> None:
+    """The middleware has nothing to make it again with."""
+    evidence = replace(book(*lines, end="call_cancelled"), case={"build": build})
+    found = [violation.text for violation in judge(evidence) if "told as not run" in violation.text]
+    assert (found == []) is excused
 
 
 def test_a_probed_call_may_be_given_up_after_attempts_that_a_probe_denied() -> None:
