@@ -28,7 +28,9 @@ from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.sanitize import plain_text
 from asyncguard.adapters.thread_id import check_stores_threads
+from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
 
 _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
@@ -145,20 +147,23 @@ class _Streamed:
 
     @staticmethod
     def _says_nothing_new(given: Mapping[str, Any], state: Any) -> bool:
-        """Return True if an input is of a client that lost a run: it has nothing else to send.
+        """Return True if an input is of a client that lost a run: it sends the same once more.
 
         The protocol has no way to go on, or to look, without an input.
         """
         texts = {each.id: text_of(each.content) for each in state.values.get("messages", ())}
         sent = convert_to_messages(given.get("messages") or [])
+        opened = {
+            event["task"]: event["goal"]
+            for event in state.values.get("ledger") or ()
+            if event["kind"] == ev.TaskOpened.kind
+        }
+        rest = given.keys() - {"messages", "tasks"}
         return (
             bool(texts)
             and all(texts.get(each.id) == text_of(each.content) for each in sent)
-            and all(
-                value == state.values.get(name)
-                for name, value in given.items()
-                if value and name != "messages"
-            )
+            and all(_is_open(task, opened) for task in given.get("tasks") or ())
+            and all(given[name] == state.values.get(name) for name in rest if given[name])
         )
 
     async def astream_events(self, input: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
@@ -197,6 +202,15 @@ class _Streamed:
                 output.pop("messages", None)
                 event = {**event, "data": {**event["data"], "output": output}}
             yield event
+
+
+def _is_open(task: Any, opened: Mapping[str, str]) -> bool:
+    """Return True if a task of an input was opened with this goal, by the ids of the thread."""
+    if isinstance(task, str):
+        return plain_text(task) in opened.values()
+    if not isinstance(task, Mapping) or "id" not in task:
+        return False
+    return opened.get(task["id"]) == plain_text(str(task.get("goal")))
 
 
 _MADE = "asyncguard.made"

@@ -215,13 +215,17 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
     ]
 
 
-@pytest.mark.parametrize("again", ["a new word", "the same messages", "no message"])
+SAME = ["the same body", "the same messages", "no message"]
+
+
+@pytest.mark.parametrize("again", ["a new word", *SAME])
 def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
     server: Server, frontend: Frontend, again: str
 ) -> None:
     """The connection is gone while a call runs, the server is not: the thread is free, the card completes."""
     path, more = frontend.value, {"id": "u2", "role": "user", "content": "And?"}
-    sent = {"a new word": [ASKED, more], "the same messages": [ASKED], "no message": []}[again]
+    sent = {"a new word": [ASKED, more], "no message": []}.get(again, [ASKED])
+    state = {"tasks": TASKS} if again == "the same body" else {}
     thread = f"{path}/left/{again}"
     with server.held():
         first = server.run(path, [ASKED], thread=thread, tasks=TASKS)
@@ -230,25 +234,38 @@ def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
     slow = slow_card(seen)
     assert about(seen, slow) == [*OPENING, "queued", "pending"]
     for _ in range(20):  # the server may see the next request before it sees that the first is gone
-        events = list(server.run(path, sent, thread=thread))
+        events = list(server.run(path, sent, thread=thread, **state))
         if events[-1]["type"] == "RUN_FINISHED":
             break
     assert results(events)[slow] == "slowly found y"
 
 
-@pytest.mark.parametrize("again", [[ASKED], []])
+@pytest.mark.parametrize("again", SAME)
 def test_a_client_that_lost_the_end_of_a_run_is_shown_it(
-    server: Server, frontend: Frontend, again: list[Any]
+    server: Server, frontend: Frontend, again: str
 ) -> None:
     """What it sends says nothing new: the model is not asked again, the snapshot has all."""
-    path, thread = frontend.value, f"{frontend.value}/ended/{len(again)}"
-    ended = list(server.run(path, [ASKED], thread=thread))
-    shown = list(server.run(path, again, thread=thread))
+    path, thread = frontend.value, f"{frontend.value}/ended/{again}"
+    ended = list(server.run(path, [ASKED], thread=thread, tasks=["Look up x.", TASKS[1]]))
+    state = {"tasks": ["Look up x.", TASKS[1]]} if again == "the same body" else {}
+    sent = [] if again == "no message" else [ASKED]
+    shown = list(server.run(path, sent, thread=thread, **state))
     assert [event["type"] for event in shown] == [
         *("RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED")
     ]
     (snapshot,) = (event for event in ended if event["type"] == "MESSAGES_SNAPSHOT")
     assert shown[2]["messages"] == snapshot["messages"]
+
+
+@pytest.mark.parametrize(
+    "task", [{**TASKS[0], "goal": "Look up z."}, {"id": "c", "goal": "Look up x."}, "Look up z."]
+)
+def test_another_task_is_news(server: Server, frontend: Frontend, task: Any) -> None:
+    """Beside messages that the thread has."""
+    path, thread = frontend.value, f"{frontend.value}/news/{task}"
+    list(server.run(path, [ASKED], thread=thread, tasks=TASKS))
+    more = list(server.run(path, [ASKED], thread=thread, tasks=[task]))
+    assert "STEP_STARTED" in [event["type"] for event in more]
 
 
 def test_a_new_thread_without_a_word_is_an_error(server: Server, frontend: Frontend) -> None:
