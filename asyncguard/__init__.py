@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
     from asyncguard.adapters.middleware.older_threads import acontinue_older, continue_older
     from asyncguard.adapters.middleware.order import guard_middleware
-    from asyncguard.adapters.middleware.state_schema import AgentInput
+    from asyncguard.adapters.middleware.state_schema import AgentInput, GuardState
     from asyncguard.adapters.state import GuardedState
     from asyncguard.adapters.tools.declare import guarded, mcp_spec
     from asyncguard.adapters.tools.worker_tools import application_version
@@ -86,7 +86,7 @@ _HOMES = {
     "adapters.middleware.middleware": ("AsyncGuardMiddleware",),
     "adapters.middleware.older_threads": ("acontinue_older", "continue_older"),
     "adapters.middleware.order": ("guard_middleware",),
-    "adapters.middleware.state_schema": ("AgentInput",),
+    "adapters.middleware.state_schema": ("AgentInput", "GuardState"),
     "adapters.tools.worker_tools": ("application_version",),
     "adapters.state": ("GuardedState",),
     "adapters.ag_ui": ("AgUiAgent",),
@@ -105,7 +105,7 @@ _HOMES = {
     "recovery.diagnosis": ("Observation",),
 }
 _EXTRAS = {"adapters.ag_ui": "ag_ui_langgraph", "distributed.executor": "dbos"}
-"""Module to the extra that it needs; an extra has the name of its package."""
+"""Module to the package that it needs, whose name, with hyphens, is that of the extra."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -130,6 +130,7 @@ __all__ = [
     "Fallback",
     "GuardConfig",
     "GuardRule",
+    "GuardState",
     "GuardedState",
     "HazardKind",
     "Inbox",
@@ -185,7 +186,7 @@ def _available() -> list[str]:
 
     `import *` and `help` load every name that is listed.
     """
-    missing = {home for home, extra in _EXTRAS.items() if not _is_installed(extra)}
+    missing = {home for home, package in _EXTRAS.items() if not _is_installed(package)}
     return [name for name in _PUBLIC if _HOME_OF.get(name) not in missing]
 
 
@@ -210,7 +211,7 @@ def __getattr__(name: str) -> Any:
         if home not in _EXTRAS or (error.name or "").startswith("asyncguard"):
             raise
         raise ImportError(
-            f"{name} needs an extra: pip install 'asyncguard[{_EXTRAS[home]}]'."
+            f"{name} needs an extra: pip install 'asyncguard[{_EXTRAS[home].replace('_', '-')}]'."
         ) from error
 
 

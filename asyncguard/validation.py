@@ -168,6 +168,8 @@ def _options(hint: Any) -> list[Any]:
         return _options(get_args(hint)[0])
     if origin is Union or origin is types.UnionType:
         return [option for part in get_args(hint) for option in _options(part)]
+    if isinstance(hint, type) and Protocol in hint.__bases__ and "__call__" in vars(hint):
+        return [Callable]  # a protocol that functions fulfil
     return [hint]
 
 

@@ -131,10 +131,13 @@ for module in (asyncguard, asyncguard.testing, asyncguard.observability.otel, as
     assert inspect.getmembers(module)
     assert module.__name__ in pydoc.render_doc(module)
 assert "DbosExecutor" not in asyncguard.__all__ + dir(asyncguard)
-try:
-    asyncguard.DbosExecutor
-except ImportError as error:
-    assert "asyncguard[dbos]" in str(error)
+for name, extra in {"DbosExecutor": "dbos", "AgUiAgent": "ag-ui-langgraph"}.items():
+    try:
+        getattr(asyncguard, name)
+    except ImportError as error:
+        assert f"asyncguard[{extra}]" in str(error)
+    else:
+        raise AssertionError(name)
 """
 
 

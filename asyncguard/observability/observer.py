@@ -92,8 +92,14 @@ class Details:
         )
 
 
-Observer = Callable[[Details], None]
-"""Function that is called once per event, in the order of events of a thread."""
+class Observer(Protocol):
+    """Function that is called once per event, in the order of events of a thread.
+
+    It is a class, so that a type checker knows what a list of several kinds of observers holds.
+    """
+
+    def __call__(self, details: Details, /) -> None:
+        """Accept one event."""
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from asyncguard.errors import AsyncguardError, CallerError
 from asyncguard.observability.fields import fields
-from asyncguard.observability.observer import Details
+from asyncguard.observability.observer import Details, Observer
 from asyncguard.validation import check_arguments
 
 FORMAT = 1
@@ -40,7 +40,7 @@ _FLAGS = (
 )
 
 
-class TraceFile:
+class TraceFile(Observer):
     """Observer that appends events to a file, and context manager that closes it.
 
     OS threads may share it.

@@ -99,7 +99,7 @@ class ScriptedChatModel(BaseChatModel):
 
     Args:
         script: Answers in order, or a function `(messages, tools) -> answer` that makes every
-            answer.
+            answer. A list that a variable holds needs its type for mypy: `script: list[Step]`.
         latency: Seconds that an answer takes, or a function of the request; async requests sleep on
             their loop.
         id_prefix: Start of all ids; give each model of a conversation its own.

@@ -1,4 +1,4 @@
-"""The input of an agent, as a caller's strict type checker sees it."""
+"""Inputs and arguments as the documents write them, as a caller's strict type checker sees them."""
 
 import subprocess
 import sys
@@ -20,6 +20,38 @@ built.invoke({"tasks": ["Go."]})
 goals = [{"id": "a", "goal": "Go."}]
 guarded.invoke(AgentInput(messages=[], tasks=goals))
 """
+_STATE = """
+from langchain.agents import create_agent
+from asyncguard import AsyncGuardMiddleware, GuardedState, GuardState, build_agent
+class Shop(GuardState):
+    customer: str
+class Desk(GuardedState, total=False):
+    customer: str
+guard = AsyncGuardMiddleware()
+for schema in (Shop, GuardState, guard.state_schema):
+    create_agent("openai:gpt", [], middleware=[guard], state_schema=schema)
+build_agent("openai:gpt", [], state_schema=Desk)
+def customer_of(state: Shop) -> str:
+    return state["customer"] + str(state["messages"][-1].content)
+"""
+_LISTS = """
+from asyncguard import Details, Ports, TraceFile, log_events
+from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
+def seen(details: Details) -> None:
+    print(details.thread)
+trace = TraceFile("run.jsonl")
+Ports(observers=[trace, log_events(), seen])
+kept = [trace, log_events()]
+Ports(observers=kept)
+functions = [seen, log_events()]
+Ports(observers=functions)
+look = calls(("look", {"city": "Rome"}))
+ScriptedChatModel([look, "It rains.", ConnectionError("cut")])
+script: list[Step] = [look, "It rains."]
+ScriptedChatModel(script)
+ScriptedChatModel(lambda messages, tools: look if len(messages) == 1 else "It rains.")
+scripted_tool("look", ["rain", {"sun": True}, ValueError("cloud")], args={"city": str})
+"""
 
 
 def _checked(folder: Path, code: str) -> str:
@@ -37,3 +69,20 @@ def test_both_adapters_take_the_typed_input(tmp_path: Path) -> None:
     assert _checked(tmp_path, _HEAD).startswith("Success")
     for wrong in ("tasks=5", "messages=[], cancel=[3]", "messages=[], task=[]"):
         assert "error" in _checked(tmp_path, f"{_HEAD}AgentInput({wrong})\n"), wrong
+
+
+@pytest.mark.slow
+def test_a_state_with_channels_of_the_callers_own(tmp_path: Path) -> None:
+    """Both adapters have a class to inherit from, whose channels the checker knows."""
+    assert _checked(tmp_path, _STATE).startswith("Success")
+    assert "error" in _checked(
+        tmp_path, f'{_STATE}def no(state: Shop) -> int:\n    return state["x"]\n'
+    )
+
+
+@pytest.mark.slow
+def test_lists_of_several_kinds_are_inferred(tmp_path: Path) -> None:
+    """Observers may stand in a variable; a script that stands in one is annotated."""
+    assert _checked(tmp_path, _LISTS).startswith("Success")
+    for wrong in ("Ports(observers=[5])", "ScriptedChatModel([5])", "ScriptedChatModel(5)"):
+        assert "error" in _checked(tmp_path, f"{_LISTS}{wrong}\n"), wrong

@@ -17,11 +17,11 @@ from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_
 
 
 class GuardState(AgentState[Any]):
-    """State channels that the middleware adds to the agent's.
+    """State of an agent of ``create_agent`` with the guard: ``AsyncGuardMiddleware.state_schema``.
 
-    The messages are among them for callers that pass this class as ``state_schema`` to
-    ``create_agent``: the channel that it uses otherwise stores the whole history at each
-    super-step.
+    Pass it, or a subclass with channels of your own, as ``state_schema`` to ``create_agent``: a
+    thread then stores each message once, where the channel that is used otherwise stores the whole
+    history at each super-step. For ``build_agent`` inherit from :class:`GuardedState`.
     """
 
     messages: Required[
