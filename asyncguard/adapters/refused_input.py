@@ -1,7 +1,8 @@
 """Check of an input before a run joins its thread; a refused one changes nothing.
 
-A later refusal comes too late: joining decides about open calls, and LangGraph has stored the input
-as the head of the thread. ``build_agent`` refuses what needs no state before that.
+A later refusal comes too late: joining decides about open calls. And LangGraph has stored the input
+as the head of the thread by then: it is taken back, but an open question gets another id. So
+``build_agent`` refuses before that, too, and reads the stored thread if it has to.
 
 A call has one answer, and the runtime writes it. A second one makes a request that providers
 refuse; and if it were accepted as the result, it would end a call whose tool still runs. Results
@@ -20,7 +21,7 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.langgraph_internals import input_of, store_nothing
 from asyncguard.adapters.run_input import read_cancelled, read_tasks, refuse_silence
-from asyncguard.adapters.state import read_messages
+from asyncguard.adapters.state import fold_messages, read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.core.events import TaskOpened
 from asyncguard.errors import CallerError
@@ -44,13 +45,36 @@ async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> No
     try:
         refuse_silence(given)
         read_tasks(given.get("tasks"))
-        events = state.get("ledger") or []
-        opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
-        check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
-        _refuse_answers(given, state)
+        _check_with_thread(given, state)
     except CallerError:
         await undo_input(config)
         raise
+
+
+def depends_on_thread(given: Mapping[str, Any]) -> bool:
+    """Return True if an input may be refused for what its thread holds."""
+    return bool(given.get("cancel") or _answers_in(given))
+
+
+def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+    """Refuse an input for what its thread holds, before LangGraph stores it.
+
+    Args:
+        given: The input.
+        stored: State of the thread without the input.
+
+    Raises:
+        CallerError: As :func:`check_input_of`.
+    """
+    said = fold_messages(stored.get("messages"), [given.get("messages") or []])
+    _check_with_thread(given, {**stored, "messages": said})
+
+
+def _check_with_thread(given: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    events = state.get("ledger") or []
+    opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
+    check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
+    _refuse_answers(given, state)
 
 
 async def undo_input(config: RunnableConfig) -> None:
@@ -69,9 +93,7 @@ def _refuse_answers(given: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     Raises:
         CallerError: It does.
     """
-    answers = [
-        item for item in read_messages(given.get("messages") or []) if isinstance(item, ToolMessage)
-    ]
+    answers = _answers_in(given)
     if not answers or (call := _answered_again(answers, state)) is None:
         return
     raise CallerError(
@@ -81,6 +103,11 @@ def _refuse_answers(given: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         "Command(resume=...), resolve a doubt with `asyncguard ledger resolve`; to inform the "
         'model, add a message of the user, ("user", "...").'
     )
+
+
+def _answers_in(given: Mapping[str, Any]) -> list[ToolMessage]:
+    said = read_messages(given.get("messages") or [])
+    return [message for message in said if isinstance(message, ToolMessage)]
 
 
 def _answered_again(

@@ -6,19 +6,22 @@ command as the end of the run, and a call that a person approves afterwards woul
 A run of ``invoke`` or ``ainvoke`` is marked as one of which the caller sees the last state alone.
 
 The graph also refuses what LangGraph would store or drop: a ``Command`` that a resume cannot apply,
-whose answer would be lost with the run; an input that says nothing; and unknown keys of an input.
+whose answer would be lost with the run; an input that says nothing; unknown keys of an input; and
+while a question is open, what does not fit the tasks and calls of the thread.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateUpdate
+from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
+from asyncguard.adapters.refused_input import check_with_stored, depends_on_thread
 from asyncguard.adapters.run_input import refuse_silence
 from asyncguard.adapters.thread_id import check_names_thread
 from asyncguard.errors import CallerError
@@ -41,9 +44,11 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             CallerError: A ``Command`` cannot be applied, see :func:`check_command`; or the input
-                says nothing, or has an unknown key.
+                says nothing, has an unknown key, or does not fit a thread with an open question.
         """
         self._check(input, config)
+        if self._reads_thread(input, config):
+            _check_beside_question(input, self.get_state(config or {}))
         return super().stream(input, config, **options)
 
     def astream(
@@ -54,7 +59,31 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> AsyncIterator[Any]:
         """See :meth:`stream`."""
         self._check(input, config)
+        if self._reads_thread(input, config):
+            return self._astream_checked(input, config, options)
         return super().astream(input, config, **options)
+
+    async def _astream_checked(
+        self, given: Any, config: RunnableConfig | None, options: Mapping[str, Any]
+    ) -> AsyncIterator[Any]:
+        _check_beside_question(given, await self.aget_state(config or {}))
+        parts = cast(AsyncGenerator[Any], super().astream(given, config, **options))
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
+
+    def _reads_thread(self, given: Any, config: RunnableConfig | None) -> bool:
+        """Return True if an input has to be compared with its stored thread.
+
+        The namespace of a graph inside another one is known when LangGraph runs it: its first node
+        checks the input.
+        """
+        return (
+            bool(self.checkpointer)
+            and isinstance(given, Mapping)
+            and not ensure_config(config)["configurable"].get("checkpoint_ns")
+            and depends_on_thread(given)
+        )
 
     def _check(self, given: Any, config: RunnableConfig | None) -> None:
         if self.checkpointer:
@@ -122,6 +151,13 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if _in_a_nodes_name(config, supersteps):
             supersteps = _going_on(supersteps, (await self.aget_state(config)).next)
         return await super().abulk_update_state(config, supersteps)
+
+
+def _check_beside_question(given: Mapping[str, Any], stored: StateSnapshot) -> None:
+    # Only a question can lose by an input that is stored and taken back. Without one the first node
+    # refuses: another run may have the thread, which counts first.
+    if stored.interrupts:
+        check_with_stored(given, stored.values)
 
 
 def _in_a_nodes_name(config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> bool:

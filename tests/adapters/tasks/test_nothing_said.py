@@ -73,7 +73,7 @@ WRONG: list[dict[str, Any]] = [
     {"messages": [], "tasks": [{"id": "a"}]},
 ]
 """Inputs that say something wrong."""
-REFUSED = "Nothing to do|no task|takes ids|no goal"
+REFUSED = "Nothing to do|no task|takes ids|no goal|only the runtime answers"
 
 
 @dataclass(kw_only=True)
@@ -169,21 +169,43 @@ def test_an_ended_thread_continues_with_none_as_before(said: Any, agent_of: Agen
     assert run_virtual(main()).result.report["reason"] == "complete"
 
 
+MINE: list[dict[str, Any]] = [
+    {"messages": [{"role": "tool", "content": "I say so.", "tool_call_id": "call_1_1"}]},
+    {"messages": [("user", "Go on.")], "cancel": ["main", "nothing of this name"]},
+]
+"""An answer to the thread's call, and a cancellation beside a word of the user."""
+
+
 @pytest.mark.parametrize("frontend", [Frontend.GRAPH], ids=["build_agent"])
-@pytest.mark.parametrize("said", EMPTY, ids=str)
-@pytest.mark.parametrize("tool", ["pay", "ask", "look"], ids=["asking", "parked", "ended"])
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        *(("look", said) for said in EMPTY),
+        *((tool, said) for tool in ("pay", "ask") for said in [*EMPTY, *WRONG, *MINE]),
+    ],
+    ids=str,
+)
 def test_nothing_is_stored(tool: str, said: dict[str, Any], agent_of: AgentOf) -> None:
-    """``build_agent`` refuses the input before LangGraph stores it; each way of calling does."""
+    """``build_agent`` refuses before LangGraph stores the input, however it is called: a question keeps its id."""
     desk = desk_of(agent_of, tool)
+    graph: Any = desk.agent.graph
 
     async def main() -> None:
         await desk.agent.say("Go.", thread="t")
         before = await desk.history()
-        with pytest.raises(CallerError, match="Nothing to do"):
+        with pytest.raises(CallerError, match=REFUSED):
             await desk.agent.go(said, "t")
-        with pytest.raises(CallerError, match="Nothing to do"):
-            async for _ in desk.agent.graph.astream(said, PLACE):
+        with pytest.raises(CallerError, match=REFUSED):
+            async for _ in graph.astream(said, PLACE):
                 pass
+        with pytest.raises(CallerError, match=REFUSED):
+            async for _ in graph.astream_events(said, PLACE, version="v2"):
+                pass
+        with pytest.raises(CallerError, match=REFUSED):
+            graph.invoke(said, PLACE)
+        with pytest.raises(CallerError, match=REFUSED):
+            list(graph.stream(said, PLACE))
         assert await desk.history() == before
+        assert bool(before[0].interrupts) is (tool != "look")
 
     run_virtual(main())
