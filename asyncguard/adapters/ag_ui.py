@@ -25,6 +25,7 @@ from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
 from langchain_core.messages import AnyMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
 
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import text_of
@@ -146,7 +147,7 @@ class _Streamed:
         return state._replace(values=values)
 
     @staticmethod
-    def _says_nothing_new(given: Mapping[str, Any], state: Any) -> bool:
+    def _says_nothing_new(given: Mapping[str, Any], state: StateSnapshot) -> bool:
         """Return True if an input is of a client that lost a run: it sends the same once more.
 
         The protocol has no way to go on, or to look, without an input.
@@ -172,18 +173,22 @@ class _Streamed:
         Keys that ``ag-ui-langgraph`` adds to each input are left out.
         """
         given = input
+        before = await self._graph.aget_state(ensure_config(options.get("config")))
         if isinstance(given, dict):
             given = {name: given[name] for name in given if name in self._graph.channels}
-            state = await self._graph.aget_state(ensure_config(options.get("config")))
-            if self._says_nothing_new(given, state):
+            if self._says_nothing_new(given, before):
                 # Not `next`, which is empty between the writes of a step and its checkpoint.
-                if not state.tasks:
+                if not before.tasks:
                     return  # The run has ended unseen; a snapshot of the thread follows.
                 given = None
         options["stream_mode"] = ["custom"]
         # create_agent leaves this to each call, and a client could lose a card that it was shown.
         options["durability"] = "sync"
+        known: Mapping[str, bool] | None = _known_calls(before.values)
         async for event in self._graph.astream_events(given, **options):
+            if known is not None:
+                yield {**event, "event": "on_custom_event", "name": _KNOWN, "data": known}
+                known = None
             chunk = event["data"].get("chunk") if event["event"] == "on_chain_stream" else None
             if isinstance(chunk, tuple) and chunk[-2:-1] == ("custom",):
                 told = chunk[-1]
@@ -215,6 +220,24 @@ def _is_open(task: Any, opened: Mapping[str, str]) -> bool:
 
 _MADE = "asyncguard.made"
 """Event that carries the calls of a message to :class:`AgUiAgent`, and no further."""
+_KNOWN = "asyncguard.known"
+"""Event that carries the calls that a thread has had before the run; as :data:`_MADE`."""
+
+
+def _known_calls(state: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the guarded calls of a thread by their ids: True if one has ended after it was run.
+
+    That end was told by the run that stored it. A doubt may be resolved later.
+    """
+    ids: dict[str, str] = {}
+    known: dict[str, bool] = {}
+    for event in state.get("ledger") or ():
+        if event["kind"] == ev.CallProposed.kind:
+            ids[event["call"]["key"]] = event["call"]["call_id"]
+            known[event["call"]["call_id"]] = False
+        elif event["kind"] == ev.CallRetired.kind:
+            known[ids[event["key"]]] = True
+    return known
 
 
 class AgUiAgent:
@@ -222,8 +245,9 @@ class AgUiAgent:
 
     A card starts with the model's call, is followed by ``CUSTOM`` events of the name
     ``asyncguard.call``, and gets its ``TOOL_CALL_RESULT`` when the call has ended: late results
-    included, once for each call, with the reason as content if the guard held it back. All
-    other events for user interfaces (:data:`UIEvent`) are ``CUSTOM`` events of their type's name.
+    included, once for each call over all runs, with the reason as content if the guard held it
+    back. A doubt that is resolved later has its new text in the snapshot. All other events for
+    user interfaces (:data:`UIEvent`) are ``CUSTOM`` events of their type's name.
 
     The conversation is the thread's state. Of the messages that a client sends, only those of its
     user are read, so a client cannot add results of tools.
@@ -345,6 +369,9 @@ class _Cards:
 
     def __init__(self) -> None:
         self._guarded: set[str] = set()
+        """Calls whose ends the guard tells: what a tool's callback tells is that of an attempt."""
+        self._told: set[str] = set()
+        """Calls that have their result: clients append each one that they are sent."""
 
     def pass_on(self, event: Any) -> list[Any]:
         """Return the events for the client in place of one of ``ag-ui-langgraph``."""
@@ -352,14 +379,21 @@ class _Cards:
             # It leaves out arguments that come in one piece with the tool's name: see _MADE.
             return []
         if event.type == EventType.TOOL_CALL_RESULT and event.tool_call_id in self._guarded:
-            return []  # the end of an attempt, not of the call
+            return []
         if event.type != EventType.CUSTOM:
             return [event]
         if event.name == _MADE:
             return [opened for call in event.value["calls"] for opened in _opening(event, call)]
+        if event.name == _KNOWN:
+            self._guarded.update(event.value)
+            self._told.update(call for call, ended in event.value.items() if ended)
+            return []
         if event.name == _CALL:
-            self._guarded.add(event.value["tool_call_id"])
-            return [event, *_result(event.value)]
+            call_id = event.value["tool_call_id"]
+            self._guarded.add(call_id)
+            result = [] if call_id in self._told else _result(event.value)
+            self._told.update(each.tool_call_id for each in result)
+            return [event, *result]
         return [event]
 
 

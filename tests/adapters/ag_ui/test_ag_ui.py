@@ -4,7 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -12,10 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from asyncguard import AsyncGuardMiddleware, ToolSpec, build_agent, guard_middleware
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Frontend, build, pure
 
 pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
@@ -469,6 +473,78 @@ async def test_a_client_that_leaves_between_a_step_and_its_checkpoint(
     assert events[-1].type == "RUN_FINISHED"
     (snapshot,) = (event for event in events if event.type == "MESSAGES_SNAPSHOT")
     assert [each.content for each in snapshot.messages[2:]] == ["found", "Found."]
+
+
+def here(
+    graph: Any, said: str, thread: str = "t", resume: list[Any] | None = None
+) -> AsyncIterator[Any]:
+    """The events of a run in this process."""
+    from ag_ui.core import RunAgentInput
+
+    from asyncguard import AgUiAgent
+
+    words = [{"id": said, "role": "user", "content": said}]
+    given = {"threadId": thread, "runId": said, "messages": words, "state": {}, "tools": []}
+    given |= {"context": [], "forwardedProps": {}, "resume": resume}
+    agent = AgUiAgent(name="a", graph=graph, emit_interrupt_outcome=True)
+    return agent.run(RunAgentInput.model_validate(given))
+
+
+async def shown(events: AsyncIterator[Any]) -> list[dict[str, Any]]:
+    """The events as a client reads them."""
+    return [json.loads(event.model_dump_json(by_alias=True)) async for event in events]
+
+
+@tool
+def book(room: str) -> str:
+    """Book a room."""
+    return f"booked {room}"
+
+
+def asking(asks: str) -> Any:
+    """An agent whose call waits for a person; the guard asks, or LangChain's middleware."""
+    model = ScriptedChatModel(
+        lambda said, _: calls(("book", {"room": "12"})) if said[-1].type == "human" else "Booked."
+    )
+    options: Any = {"checkpointer": InMemorySaver()}
+    specs = [ToolSpec(name="book", approval=asks != "LangChain")]
+    if asks == "build_agent":
+        return build_agent(model, [book], specs=specs, **options)
+    others = [HumanInTheLoopMiddleware({"book": True})] if asks == "LangChain" else []
+    chain = guard_middleware(others, guard=AsyncGuardMiddleware(specs=specs))
+    return create_agent(model, [book], middleware=chain, **options)
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("asks", ["build_agent", "create_agent", "LangChain"])
+async def test_an_approved_call_has_one_result(asks: str) -> None:
+    """Its tool's end is told by callbacks, too, sometimes before the run's first event about the card."""
+    graph = asking(asks)
+    decision: Any = {"decisions": [{"type": "approve"}]} if asks == "LangChain" else True
+    for thread in map(str, range(10)):
+        (asked,) = questions(await shown(here(graph, "Book.", thread)))
+        events = await shown(here(graph, "Book.", thread, answer(asked, decision)))
+        assert told(events) == ["booked 12"]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+def test_a_resolved_doubt_is_no_second_result(frontend: Frontend) -> None:
+    """The card shows the new state by its event, and the snapshot has the text; a client appends each result."""
+    model = ScriptedChatModel([calls(("pay", {})), "In doubt.", "Paid."])
+    pay = scripted_tool("pay", ["paid"], latency=3.0)
+    spec = ToolSpec(name="pay", timeout=1.0)
+    agent = build(frontend, model, [pay], specs=[spec], checkpointer=InMemorySaver())
+
+    async def main() -> list[list[dict[str, Any]]]:
+        first = await shown(here(agent.graph, "Pay."))
+        await asyncio.sleep(5)
+        return [first, await shown(here(agent.graph, "And?"))]
+
+    first, second = run_virtual(main()).result
+    assert about(first, "call_1_1")[-2:] == ["in_doubt", "TOOL_CALL_RESULT"]
+    assert about(second, "call_1_1") == ["resolved"]
+    snapshot = [event for event in second if event["type"] == "MESSAGES_SNAPSHOT"][-1]["messages"]
+    assert "paid" in [each["content"] for each in snapshot if each["role"] == "tool"]
 
 
 def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
