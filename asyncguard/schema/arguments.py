@@ -29,6 +29,7 @@ from asyncguard.schema.violations import (
     missing_names,
     nearest_branch,
     position,
+    types_of,
     unknown_names,
     wanted_types,
 )
@@ -122,6 +123,23 @@ def missing_sentence(where: str, name: str) -> str:
     return f"{where}: {clipped(name)!r} is required and missing"
 
 
+def _plain_types(violation: Violation) -> str:
+    """Return the types that would fit; a number or bool in quotes counts as one without.
+
+    A branch for text in that form stands beside the type, in pydantic's schemas and in those of
+    lenient tools. Its pattern says less to a model than the type does, which takes the value, too.
+    """
+    branches = violation.context or ()
+    if any(item.validator_value in ("boolean", "integer", "number") for item in branches):
+        return types_of(item for item in branches if not _is_text_of_a_form(item))
+    return wanted_types(violation)
+
+
+def _is_text_of_a_form(violation: Violation) -> bool:
+    schema = violation.schema
+    return not violation.relative_path and isinstance(schema, Mapping) and "pattern" in schema
+
+
 def _sentences(violation: Violation) -> Iterator[str]:
     where = clipped("/".join(map(str, violation.absolute_path))) or ROOT
     match violation.validator:
@@ -131,7 +149,7 @@ def _sentences(violation: Violation) -> Iterator[str]:
             strange = listed(repr(clipped(name)) for name in unknown_names(violation))
             known = listed(declared_names(violation)) or "none"
             yield f"{where}: {strange} is not known; known are {known}"
-        case "type" | "anyOf" | "oneOf" if types := wanted_types(violation):
+        case "type" | "anyOf" | "oneOf" if types := _plain_types(violation):
             yield f"{where}: {short(violation.instance)} is not of type {types}"
         case "anyOf" | "oneOf" if violation.context:
             yield from _sentences(nearest_branch(violation))

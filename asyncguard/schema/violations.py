@@ -1,6 +1,6 @@
 """Violations as jsonschema reports them, interpreted once for arguments and results."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jsonschema.exceptions import ValidationError
@@ -47,7 +47,12 @@ def wanted_types(violation: Violation) -> str:
     if violation.validator == "type":
         declared: Any = violation.validator_value
         return " or ".join(declared if isinstance(declared, list) else [declared])
-    branches = violation.context or ()
+    return types_of(violation.context or ())
+
+
+def types_of(branches: Iterable[Violation]) -> str:
+    """Return the types that branches demand, empty if one demands something else."""
+    branches = tuple(branches)
     if not all(item.validator == "type" and not item.relative_path for item in branches):
         return ""
     return " or ".join(dict.fromkeys(str(item.validator_value) for item in branches))

@@ -1,8 +1,10 @@
 """Each guard, seen from outside: what it prevents when it is on, and that its switch turns it off."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from langchain_core.tools import tool
+from pydantic import Field
 
 from asyncguard import GuardConfig, Limits, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
@@ -49,6 +51,40 @@ def test_arguments(on: bool, agent_of: AgentOf) -> None:
     ) is on
     assert outcome.answer("call_2_1") == '{"id": "ZX81", "city": "Rome"}'
     assert [call.args for call in tool.calls] == [{"city": "Rome"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"count": "five"}, 'count: "five" is not of type integer'),
+        ({"count": [5]}, "count: [5] is not of type integer."),
+        ({"count": "0"}, ""),
+        ({"count": 0}, "count: 0 breaks minimum 1"),
+        ({"weight": "12 kg"}, 'weight: "12 kg" is not of type number'),
+        ({"gift": "perhaps"}, 'gift: "perhaps" is not of type boolean'),
+        ({"code": "abc"}, 'code: "abc" breaks pattern "^[A-Z]+$"'),
+    ],
+)
+def test_arguments_are_explained_by_the_tools_own_types(
+    given: dict[str, Any], words: str, agent_of: AgentOf
+) -> None:
+    """A number in quotes is accepted, as pydantic does; the form that it needs is none of the tool's words."""
+
+    @tool
+    def order(
+        count: Annotated[int, Field(ge=1)] = 1,
+        weight: float = 1.0,
+        gift: bool = False,
+        code: Annotated[str, Field(pattern="^[A-Z]+$")] = "A",
+    ) -> str:
+        """Order tea."""
+        return "ordered"
+
+    model = ScriptedChatModel(script(calls(("order", given))))
+    told = agent_of(model, [order]).run("Order tea.").answer("call_1_1")
+    assert words in told
+    assert "[-+]" not in told
+    assert told.count("pattern") == words.count("pattern")
 
 
 @ON_OFF
