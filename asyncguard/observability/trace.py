@@ -70,11 +70,16 @@ def _expect(found: bool, what: str, wanted: str, known: list[str]) -> None:
         raise CallerError(f"The trace has no {what} {wanted!r}; it has: {names}.")
 
 
-def read_trace(path: str | Path) -> Trace:
+BEING_WRITTEN = "Line {} is not whole: it is being written, or its process ended while it did so."
+"""Problem of the last line of a file that grows."""
+
+
+def read_trace(path: str | Path, *, growing: bool = False) -> Trace:
     """Read a trace file.
 
     Args:
         path: The file.
+        growing: True if a program writes the file: it may be empty, and its last line unfinished.
 
     Returns:
         The trace. A line that a dying process left unfinished is left out and named in
@@ -91,19 +96,23 @@ def read_trace(path: str | Path) -> Trace:
         raise TraceError(
             f"{path} cannot be read: {error.strerror or type(error).__name__}."
         ) from error
-    reader = _Reader(str(path), lines)
+    reader = _Reader(str(path), lines, growing=growing)
     rows = tuple(reader.rows())
-    if reader.head is None:
+    if reader.head is None and not growing:
         raise TraceError(f"{path} is empty; a trace begins with a head line.")
-    return Trace(head=reader.head, rows=rows, problems=tuple(reader.problems))
+    problems = tuple(reader.problems)
+    if reader.head is None:
+        problems = problems or ("The file is empty so far.",)
+    return Trace(head=reader.head or {}, rows=rows, problems=problems)
 
 
 class _Reader:
     """One pass over the lines of a file."""
 
-    def __init__(self, path: str, lines: list[bytes]) -> None:
+    def __init__(self, path: str, lines: list[bytes], *, growing: bool) -> None:
         self.path = path
         self.lines = lines
+        self.growing = growing
         self.head: Mapping[str, Any] | None = None
         self.problems: list[str] = []
         self._started: Any = None
@@ -142,6 +151,9 @@ class _Reader:
         # before the head of the process that wrote next. Anywhere else the file was changed.
         following = self.lines[number] if number < len(self.lines) else b""
         is_last = number == len(self.lines)
+        if is_last and self.growing:
+            self.problems.append(BEING_WRITTEN.format(number))
+            return
         if self.head is not None and (is_last or HEAD in (_decode(following) or {})):
             self.problems.append(
                 f"Line {number} is unfinished and was left out; its process ended while writing it."

@@ -282,6 +282,9 @@ def test_what_is_no_file_of_episodes_is_refused(
     assert "missing.jsonl'; `asyncguard bench run --out` writes" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "missing")]) == 1
     assert "missing'; `asyncguard bench ablate` makes one." in capsys.readouterr().err
+    for command in (["score"], ["resume"], ["compare", str(file)]):
+        assert main([*command, str(tmp_path)]) == 1
+        assert f"{tmp_path} is a folder; name a file in it." in capsys.readouterr().err
 
 
 def test_failures_are_explained_on_demand(

@@ -36,6 +36,8 @@ def test_every_link_of_the_report_leads_to_an_episode(played: Path, tmp_path: Pa
     """Each trajectory and each conversation names one; every episode is there once."""
     out = tmp_path / "report.html"
     assert main(["report", str(played), "--view", "--out", str(out)]) == 0
+    for page in tmp_path.iterdir():  # what agents and services said is in them
+        assert page.stat().st_mode & 0o077 == 0
     data = data_of(out.read_text())
     assert data["view"] == "report-view.html"
     index = [each[0] for each in view_index(tmp_path / "report-view.html")]

@@ -212,6 +212,9 @@ def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
     assert "one of the arguments --happened --not-happened/--did-not-happen is required" in wrong(
         capsys, "resolve", "a", desk
     )
+    for blank in ("", "  "):
+        told = wrong(capsys, "resolve", "a", desk, *HAPPENED, "--by", blank)
+        assert "--by: give the name of who answers" in told
     assert "required: ACTION" in wrong(capsys)
 
 

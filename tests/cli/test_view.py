@@ -448,6 +448,40 @@ def test_what_is_added_to_the_file_is_served(follower: Follower) -> None:
     assert [each[0] for each in json.loads(text)["index"]] == ["r1", "r2", "later"]
 
 
+@pytest.mark.parametrize("kind", ["trace", "episodes"])
+def test_a_line_that_is_still_being_written_is_waited_for(
+    kind: str, file: Path, played: Path, tmp_path: Path
+) -> None:
+    """The first line, too: a file may be followed before its program has written anything. Nothing is called lost."""
+    whole = (file if kind == "trace" else played).read_bytes()
+    path = tmp_path / "growing.jsonl"
+    lines = whole.splitlines(keepends=True)
+    with Follower(path) as follower:
+        for size in (0, 9, len(lines[0]), len(whole) - 9):
+            path.write_bytes(whole[:size])
+            _, content = follower.content()
+            cut = size > 0 and not whole[:size].endswith(b"\n")
+            number = whole[:size].count(b"\n") + 1
+            said = [f"Line {number} is not whole" if cut else "The file is empty so far."]
+            told = [problem.split(":")[0] for problem in content.problems]
+            assert told == (said if cut or not size else [])
+        path.write_bytes(whole)
+        assert follower.content()[1] == read_content(path)
+
+
+def test_an_empty_file_can_be_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command may be started before the agent; without --follow it says that there is nothing."""
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    monkeypatch.setattr(Follower, "serve", lambda _: None)
+    assert main(["view", str(path), "--follow"]) == 0
+    assert "Ctrl-C ends it" in capsys.readouterr().out
+    assert main(["view", str(path)]) == 1
+    assert "is empty" in capsys.readouterr().err
+
+
 def test_a_damaged_file_is_told_to_the_page(follower: Follower) -> None:
     """The page goes on asking; the message is that of the command."""
     whole = follower.path.read_bytes()

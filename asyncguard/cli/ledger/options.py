@@ -260,9 +260,18 @@ def _add_key(made: argparse.ArgumentParser) -> None:
 
 def _add_signature(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "--by", metavar="NAME", help="who answers; the user of the operating system by default"
+        "--by",
+        type=_name,
+        metavar="NAME",
+        help="who answers; the user of the operating system by default",
     )
     made.add_argument("--yes", action="store_true", help="do not ask whether you are sure")
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("give the name of who answers, or leave the option out")
+    return text
 
 
 def _moment(text: str) -> float:

@@ -41,7 +41,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if options.follow and options.out is not None:
         parser.error("--out writes the page once, and --follow serves it; give one of them")
-    content = read_content(options.file, thread=options.thread).select(options.only)
+    content = read_content(options.file, thread=options.thread, growing=options.follow)
+    content = content.select(options.only)
     for problem in content.problems:
         print(f"asyncguard: {problem}", file=sys.stderr)  # noqa: T201 - the output
     if options.follow:

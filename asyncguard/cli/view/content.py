@@ -9,12 +9,13 @@ from asyncguard.cli.view.traces import content_of_trace
 from asyncguard.observability.trace import read_trace
 
 
-def read_content(path: Path, *, thread: str | None = None) -> Content:
+def read_content(path: Path, *, thread: str | None = None, growing: bool = False) -> Content:
     """Read a trace, or a file of episodes; its first line says which.
 
     Args:
         path: The file.
         thread: Id of a thread, the caller's or asyncguard's; its runs alone are read.
+        growing: True if a program writes the file: it may be empty, and its last line unfinished.
 
     Raises:
         CallerError: The trace has no such thread.
@@ -34,5 +35,5 @@ def read_content(path: Path, *, thread: str | None = None) -> Content:
     if isinstance(value, dict) and is_episode_line(value):
         if thread is not None:
             raise ViewError(f"{path} holds episodes, which have no threads; choose by --only.")
-        return content_of_episodes(path, lines)
-    return content_of_trace(read_trace(path).select(thread=thread))
+        return content_of_episodes(path, lines, growing=growing)
+    return content_of_trace(read_trace(path, growing=growing).select(thread=thread))

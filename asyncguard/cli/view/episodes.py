@@ -21,6 +21,7 @@ from asyncguard.cli.view.story import (
     cut,
     shown,
 )
+from asyncguard.observability.trace import BEING_WRITTEN
 
 FORMAT = 1
 _LINES = ({"composition"}, {"command"}, {"failure"})
@@ -32,12 +33,15 @@ def is_episode_line(value: Mapping[str, Any]) -> bool:
     return "trajectory" in value or set(value) in _LINES
 
 
-def content_of_episodes(path: str | Path, lines: Sequence[bytes]) -> Content:
+def content_of_episodes(
+    path: str | Path, lines: Sequence[bytes], *, growing: bool = False
+) -> Content:
     """Return all episodes of a file.
 
     Args:
         path: Names the file in messages.
         lines: Its lines; the last one may be cut off.
+        growing: True if a program writes the file, and so its last line.
 
     Raises:
         ViewError: A line is damaged, or is not of the form that this version reads.
@@ -53,7 +57,10 @@ def content_of_episodes(path: str | Path, lines: Sequence[bytes]) -> Content:
             if number < len(lines):
                 raise ViewError(f"{path}, line {number}: this is not JSON.") from error
             reader.problems.append(
-                f"Line {number} is unfinished and was left out; its process ended while writing it."
+                BEING_WRITTEN.format(number)
+                if growing
+                else f"Line {number} is unfinished and was left out; "
+                "its process ended while writing it."
             )
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # The form is checked by reading it: each of these says that a part is not as expected.

@@ -90,7 +90,7 @@ class Follower:
             except OSError as error:
                 raise ViewError(f"{self.path} cannot be read: {error.strerror}.") from error
             if self._read is None or self._read[0] != version:
-                content = read_content(self.path, thread=self._thread)
+                content = read_content(self.path, thread=self._thread, growing=True)
                 self._read = version, content.select(self._only)
             return self._read
 

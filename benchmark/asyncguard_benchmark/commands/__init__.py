@@ -43,6 +43,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _told(error: Exception, options: argparse.Namespace) -> str:
     """Return the message of an error; for a missing file that the command line names, the command that makes it."""
+    if isinstance(error, IsADirectoryError):
+        return f"{error.filename} is a folder; name a file in it."
     if not isinstance(error, FileNotFoundError):
         return str(error)
     if "findings" not in options:

@@ -1,7 +1,9 @@
 """``bench report``: one self-contained page of what an ablation found, and of what its episodes say."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from asyncguard.cli.view.content import read_content
@@ -36,7 +38,7 @@ def execute(options: Namespace) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     if view is not None:
         _write_view([*_parts(options.findings)[1], *options.episodes], view)
-    options.out.write_text(page.text, encoding="utf-8")
+    _write(options.out, page.text)
     if page.size > LARGEST:
         notice(f"the page has {page.size:,} bytes, more than the {LARGEST:,} that it should have")
     if options.json:
@@ -63,7 +65,13 @@ def _write_view(files: Sequence[Path], out: Path) -> None:
         for group in content.groups:
             groups.setdefault(group.id, group)
     content = Content(kind="episodes", groups=tuple(groups.values()), problems=tuple(problems))
-    out.write_text(view_page_of(content, name=out.stem), encoding="utf-8")
+    _write(out, view_page_of(content, name=out.stem))
+
+
+def _write(out: Path, text: str) -> None:
+    # It holds what agents and services said: like a page of `asyncguard view`, a new one is its owner's.
+    with open(out, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+        file.write(text)
 
 
 def _closing(path: Path) -> str:
