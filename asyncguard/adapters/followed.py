@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
@@ -68,7 +69,10 @@ def follow_run(session: Followed, config: RunnableConfig) -> None:
         session.follow(0)
         # A question to a person ends the run by an exception that is none for its caller.
         failure = None if isinstance(error, GraphBubbleUp) else error
-        observers.follow(lambda each: each.run_over(session.namespace, session.thread, failure))
+        name = session.thread_id or session.thread
+        observers.follow(
+            lambda each: each.run_over(session.namespace, session.thread, failure), thread=name
+        )
 
     when_over_with(run, ended)
 
@@ -99,11 +103,12 @@ def asking(
         provider=provider,
         messages=messages,
     )
-    observers.follow(lambda each: each.model_asked(call))
+    follow = partial(observers.follow, thread=session.thread_id or session.thread)
+    follow(lambda each: each.model_asked(call))
     try:
         yield asked
     except BaseException as error:
         failure = error
-        observers.follow(lambda each: each.model_answered(call, None, failure))
+        follow(lambda each: each.model_answered(call, None, failure))
         raise
-    observers.follow(lambda each: each.model_answered(call, asked.answer, None))
+    follow(lambda each: each.model_answered(call, asked.answer, None))

@@ -13,6 +13,8 @@ class Intent:
 
     session: str
     """Id of the thread, as it stands in its state."""
+    thread_id: str = ""
+    """The caller's id of the thread for messages, empty if there is none or a worker asks."""
     namespace: str
     """Path of the agent among agents."""
     task: str

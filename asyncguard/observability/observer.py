@@ -225,26 +225,27 @@ class ObserverSet:
             try:
                 observer(details)
             except Exception as error:  # noqa: BLE001 - an observer must not end the run
-                self._remove(observer, error)
+                self._remove(observer, error, details.thread_id or details.thread)
 
     @property
     def follow_model(self) -> bool:
         """True if an observer is to be told of requests to the model."""
         return bool(self._followers)
 
-    def follow(self, tell: Callable[[FollowsModel], None]) -> None:
+    def follow(self, tell: Callable[[FollowsModel], None], *, thread: str) -> None:
         """Tell the observers that follow the model something; as safe as :meth:`notify`.
 
         Args:
             tell: Calls one method of an observer.
+            thread: Name of the conversation in the log, if one raises.
         """
         for observer in self._followers:
             try:
                 tell(observer)
             except Exception as error:  # noqa: BLE001 - as in `notify`
-                self._remove(observer, error)
+                self._remove(observer, error, thread)
 
-    def _remove(self, observer: object, error: Exception) -> None:
+    def _remove(self, observer: object, error: Exception, thread: str = "") -> None:
         with self._lock:
             left = tuple(other for other in self._observers if other is not observer)
             first = len(left) < len(self._observers)
@@ -256,6 +257,7 @@ class ObserverSet:
         place = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__} at {place.filename}:{place.lineno}"
         what += f" ({error})" if isinstance(error, CallerError) else ""
+        what += f" in thread {thread!r}" if thread else ""
         # Warnings would raise under -W error, and a log filter of the application may raise, too.
         with contextlib.suppress(Exception):
             logging.getLogger("asyncguard").error(

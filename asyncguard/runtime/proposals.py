@@ -144,7 +144,12 @@ def _record_fault(session: Session, key: str, fault: Fault) -> None:
     if fault not in known:
         known.add(fault)
         # Also without observers: with on_error="admit" the guard would otherwise fail silently.
-        logging.getLogger("asyncguard").error("The guard %s %s.", fault.guard, fault.problem)
+        logging.getLogger("asyncguard").error(
+            "The guard %s %s, in thread %r.",
+            fault.guard,
+            fault.problem,
+            session.thread_id or session.thread,
+        )
 
 
 def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:

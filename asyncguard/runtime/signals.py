@@ -90,6 +90,7 @@ def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]
         return None
     return Intent(
         session=session.thread,
+        thread_id=session.thread_id,
         namespace=session.namespace,
         task=record.call.task,
         label=record.call.label,

@@ -176,9 +176,9 @@ def test_a_follower_that_raises_is_told_of_no_further_request() -> None:
     broken, sound = Follower(ValueError("broken")), Follower()
     observers = ObserverSet([lambda details: None, broken, sound])
     for _ in range(2):
-        observers.follow(lambda follower: follower.model_asked(None))
+        observers.follow(lambda follower: follower.model_asked(None), thread="t")
     assert (broken.asked, sound.asked, len(observers)) == (1, 2, 2)
     assert observers.follow_model
     alone = ObserverSet([broken])
-    alone.follow(lambda follower: follower.model_asked(None))
+    alone.follow(lambda follower: follower.model_asked(None), thread="t")
     assert not alone.follow_model

@@ -36,9 +36,10 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
             verdict = await journal.begin(job.intent)
         except JournalError as error:
             _log.warning(
-                "attempt %d of call %s did not begin, because the journal failed: %s",
+                "attempt %d of call %s in thread %r did not begin, because the journal failed: %s",
                 job.intent.attempt,
                 job.intent.key,
+                job.intent.thread_id or job.intent.session,
                 error,
             )
             reason = error.data.get("reason", "its journal failed, and the log says why")

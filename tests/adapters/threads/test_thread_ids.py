@@ -2,13 +2,28 @@
 
 import asyncio
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import CallerError, Details, Ports, TraceFile, log_events
+from asyncguard import (
+    BoardView,
+    CallerError,
+    Details,
+    GuardConfig,
+    GuardRule,
+    JournalError,
+    Ports,
+    Proposal,
+    ToolSpec,
+    TraceFile,
+    Verdict,
+    log_events,
+    open_journal,
+)
 from asyncguard.cli import main
 from asyncguard.testing import ScriptedChatModel, calls
 from tests.adapters.harness import AgentOf, pure, script
@@ -93,3 +108,59 @@ def test_errors_name_the_callers_thread(agent_of: AgentOf) -> None:
     (refused,) = [each for each in asyncio.run(twice()) if isinstance(each, Exception)]
     assert isinstance(refused, CallerError)
     assert f"{_THREAD!r}" in str(refused)
+
+
+def test_what_is_logged_of_a_fault_names_the_callers_thread(
+    agent_of: AgentOf, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: Any
+) -> None:
+    """A guard, an observer and a journal that fail: each is logged where nothing else is configured."""
+
+    def judge(proposal: Proposal, board: BoardView) -> Verdict:
+        raise ValueError
+
+    def observer(details: Details) -> None:
+        raise ValueError
+
+    class Follower(TraceFile):
+        def model_asked(self, call: Any) -> None:
+            raise ValueError
+
+        def model_answered(self, call: Any, answer: Any, error: Any) -> None: ...
+
+        def run_over(self, agent: str, thread: str, error: Any) -> None: ...
+
+    async def away(*_: Any) -> None:
+        raise JournalError("The disk is full.")
+
+    journal = open_journal(tmp_path / "effects.db")
+    monkeypatch.setattr(type(journal), "begin", away)
+    with Follower(tmp_path / "run.jsonl") as follower, caplog.at_level(logging.WARNING):
+        agent = agent_of(
+            ScriptedChatModel(script(calls(("look", {"topic": "ants"})))),
+            [look],
+            specs=[ToolSpec(name="look", effect="at_most_once")],
+            config=GuardConfig(extra=(GuardRule(name="mine", judge=judge, on_error="admit"),)),
+            ports=Ports(observers=[observer, follower], journal=journal),
+            checkpointer=InMemorySaver(),
+        )
+        agent.run_sync("Look at ants.", thread=_THREAD)
+    journal.close()
+    told = [record.getMessage() for record in caplog.records]
+    for begin in ("The observer ", "The observer ", "The guard mine ", "attempt 1 of call "):
+        place = next(n for n, line in enumerate(told) if line.startswith(begin))
+        assert f"in thread {_THREAD!r}" in told.pop(place)
+    assert told == []
+
+
+def test_without_a_thread_id_the_minted_one_is_logged(
+    agent_of: AgentOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of the trace and of the log."""
+    details: list[Details] = []
+
+    def observer(_: Details) -> None:
+        raise ValueError
+
+    _looker(agent_of, ports=Ports(observers=[details.append, observer])).run_sync("Look at ants.")
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert f"in thread {details[0].thread!r}" in said
