@@ -77,6 +77,22 @@ def _check_with_thread(given: Mapping[str, Any], state: Mapping[str, Any]) -> No
     _refuse_answers(given, state)
 
 
+def with_input(state: Mapping[str, Any], config: RunnableConfig) -> Mapping[str, Any]:
+    """Return a state with the tasks and cancellations of the run's input.
+
+    LangGraph keeps them for one super-step, which may have been that of other middleware.
+
+    Args:
+        state: State that the node or hook was given.
+        config: Of the node or hook that reads the input.
+    """
+    given = input_of(config)
+    if not isinstance(given, Mapping):
+        return state
+    left = {name: given[name] for name in ("tasks", "cancel") if given.get(name)}
+    return {**left, **state}
+
+
 async def undo_input(config: RunnableConfig) -> None:
     """Restore the head that a thread had before the input of a run, which is to raise now.
 

@@ -67,7 +67,7 @@ from asyncguard.adapters.middleware.reconcile import (
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
-from asyncguard.adapters.refused_input import check_input_of
+from asyncguard.adapters.refused_input import check_input_of, with_input
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
@@ -182,7 +182,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             report_early_place(config, self._name)
         await check_input_of(state, config)
         run, handlers = await self._threads.joined(
-            self._threads.identified(state), config, begins=True
+            self._threads.identified(with_input(state, config)), config, begins=True
         )
         # A new input: what an earlier run asked will not be answered any more.
         handlers.question, handlers.turn_after = None, ""

@@ -38,9 +38,9 @@ def guard_middleware(
 
     Human approval goes outside the guard, so that a person is asked about admitted calls only, and
     once about a call that the person edits; what repeats a call or answers it in place of its tool
-    goes inside, so that one admitted call stays one call; and what has a ``before_agent``, as
-    LangGraph would drop ``tasks`` of the input before the guard could read them. All other
-    middleware keeps its order, outside.
+    goes inside, so that one admitted call stays one call; and what has a ``before_agent``: if a run
+    stops there and is continued, LangGraph has dropped ``tasks`` of its input before the guard
+    could read them. All other middleware keeps its order, outside.
 
     Args:
         middleware: The list, with or without a guard.

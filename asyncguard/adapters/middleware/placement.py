@@ -57,9 +57,9 @@ def report_early_place(config: RunnableConfig, name: str) -> None:
     first = [node for node in nodes if node.endswith(".before_agent")]
     if first[0] != f"{name}.before_agent":
         _log.warning(
-            "%s runs before the guard, which then sees no tasks and cancel of an input: LangGraph "
-            "keeps them for one step; pass the list through guard_middleware(...), which puts it "
-            "after.",
+            "%s runs before the guard: if a run stops there and is continued without its input, "
+            "tasks and cancel of the input are lost; pass the list through guard_middleware(...), "
+            "which puts it after.",
             first[0],
         )
     own = f"{name}.after_agent"

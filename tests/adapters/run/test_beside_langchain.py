@@ -9,9 +9,10 @@ from langchain.agents import create_agent
 from langchain.agents import middleware as langchain
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import AsyncGuardMiddleware, guard_middleware
-from asyncguard.testing import ScriptedChatModel
+from asyncguard import AgentInput, AsyncGuardMiddleware, CallerError, ToolSpec, guard_middleware
+from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.run.beside import BOTH, MIDDLEWARE, TASKS, Beside, Place
 
 ROWS = [
@@ -98,7 +99,7 @@ class Greeting(AgentMiddleware[AgentState[Any], Any, Any]):
 def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The helper puts such middleware after the guard; a list in the other order is logged."""
+    """They do in any order, though LangGraph keeps them for one step. The log says when they would be lost."""
 
     def tasks(middleware: Any) -> list[str]:
         model = ScriptedChatModel(lambda messages, tools: "a: no tool needed\nb: no tool needed")
@@ -110,7 +111,28 @@ def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     caplog.set_level(logging.WARNING, "asyncguard")
     assert len(tasks(guard_middleware([Greeting()]))) == 1
     assert caplog.records == []
-    assert tasks([Greeting(), AsyncGuardMiddleware()]) == []
+    assert len(tasks([Greeting(), AsyncGuardMiddleware()])) == 1
     (told,) = [record.getMessage() for record in caplog.records]
     assert "Greeting.before_agent runs before the guard" in told
     assert "guard_middleware(...)" in told
+
+
+def test_a_cancellation_reaches_the_guard_beside_a_hook_before_the_agent() -> None:
+    """The task is stopped with its question, and an unknown one is refused."""
+    model = ScriptedChatModel(
+        lambda messages, tools: (
+            calls(("pay", {"task_id": "a"})) if len(model.requests) == 1 else "b: no tool needed"
+        )
+    )
+    guard = AsyncGuardMiddleware(specs=[ToolSpec(name="pay", approval=True)])
+    tools = [scripted_tool("pay", ["paid"])]
+    agent = create_agent(model, tools, middleware=[Greeting(), guard], checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "t"}}
+    asked = agent.invoke(AgentInput(messages=[], tasks=TASKS), place)
+    assert "__interrupt__" in asked
+    with pytest.raises(CallerError, match="no task 'z'"):
+        agent.invoke(AgentInput(messages=[], cancel=["z"]), place)
+    result = agent.invoke(AgentInput(messages=[], cancel=["a"]), place)
+    states = {task["id"]: task["state"] for task in result["report"]["tasks"]}
+    assert states == {"a": "stopped", "b": "closed"}
+    assert tools[0].calls == []
