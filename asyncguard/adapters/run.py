@@ -328,24 +328,9 @@ class Run:
 
     # -- beginning --------------------------------------------------
 
-    def reconcile(
-        self,
-        *,
-        issuing: bool,
-        hands: Hands = ALL_TOOLS,
-        answers: Mapping[str, Answer] | None = None,
-        siblings: bool = False,
-        said: bool = False,
-    ) -> bool:
+    def reconcile(self, *, issuing: bool, given: Circumstances | None = None) -> bool:
         """Decide about the open calls of a state from elsewhere; see :func:`resume.reconcile`."""
-        return reconcile(
-            self._session,
-            issuing=issuing,
-            hands=hands,
-            answers=answers,
-            siblings=siblings,
-            said=said,
-        )
+        return reconcile(self._session, issuing=issuing, given=given or Circumstances())
 
     def decide(
         self,
@@ -354,9 +339,10 @@ class Run:
         *,
         hands: Hands = ALL_TOOLS,
         answers: Mapping[str, Answer] | None = None,
+        unreached: Collection[str] = (),
     ) -> None:
         """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
-        given = Circumstances(hands=hands, answers=answers or {})
+        given = Circumstances(hands=hands, answers=answers or {}, unreached=unreached)
         for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self._session, record, why, given)
 
@@ -368,8 +354,11 @@ class Run:
         """
         self._session.lease.claim()
 
-    async def begin(self) -> dict[str, Any]:
+    async def begin(self, *, overtaken: Iterable[str] = ()) -> dict[str, Any]:
         """Apply the input of a run: tasks, cancellations and the user's messages.
+
+        Args:
+            overtaken: Keys of calls that the input ends: other middleware asked about them.
 
         Returns:
             The update of the state; ``messages`` holds what is written into the history.
@@ -393,6 +382,8 @@ class Run:
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
+        left = (self.ledger.record(key) for key in overtaken)
+        self.decide([record for record in left if record.open], Why.OVERTAKEN)
         opened = self._open_tasks(tasks, cancelled)
         # The whole history is written if calls in it were left without an answer.
         written = repaired(messages, opened, self._answers) or opened

@@ -323,7 +323,7 @@ class CallSquashed(CallEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallCancelled(CallEvent):
-    """A queued call was cancelled before it began."""
+    """A call was cancelled before it began, or other middleware answered it."""
 
     kind: ClassVar[str] = "call_cancelled"
     reason: str

@@ -66,10 +66,13 @@ CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
     (CallState.DEFERRED, Move.HOLD): CallState.HELD,
     (CallState.DEFERRED, Move.REJECT): CallState.REJECTED,
     (CallState.DEFERRED, Move.SQUASH): CallState.SQUASHED,
+    # Other middleware may answer a call, or a person whom it asks, whatever the guards decided.
+    (CallState.DEFERRED, Move.CANCEL): CallState.CANCELLED,
     (CallState.HELD, Move.ADMIT): CallState.QUEUED,
     (CallState.HELD, Move.DEFER): CallState.DEFERRED,
     (CallState.HELD, Move.REJECT): CallState.REJECTED,
     (CallState.HELD, Move.SQUASH): CallState.SQUASHED,
+    (CallState.HELD, Move.CANCEL): CallState.CANCELLED,
     (CallState.QUEUED, Move.START): CallState.PENDING,
     (CallState.QUEUED, Move.CANCEL): CallState.CANCELLED,
     (CallState.PENDING, Move.RECOVER): CallState.QUEUED,

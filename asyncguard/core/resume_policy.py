@@ -31,7 +31,7 @@ GONE = "the process that held it ended"
 """Reason shown to the model for a call whose wrapper is gone."""
 CANCELLED = "the user cancelled the task"
 """Reason shown to the model for a call of a cancelled task."""
-SUPERSEDED = "the user sent a new message before it was issued"
+SUPERSEDED = "the user sent a new message before it began"
 """Reason shown to the model for a call that a new message ended."""
 ANSWERED = "answered by other middleware"
 """Reason in the ledger of a call that did not run because other middleware answered it."""
@@ -82,6 +82,15 @@ RULES: tuple[Rule, ...] = (
     # -- the history or the journal holds the answer already ---------------------------------------
     _row("edited", Why.ISSUED, Fate.REFUSE, lambda f: f.edited and not f.side_query),
     _row(
+        "decided by a person",
+        Why.RESUMED,
+        Fate.CANCEL,
+        lambda f: (
+            f.history is History.DECISION and f.state is not Open.PENDING and not f.begun_later
+        ),
+        ANSWERED,
+    ),
+    _row(
         "begun on another branch",
         Why.ISSUED,
         Fate.TAKE_OVER,
@@ -92,7 +101,7 @@ RULES: tuple[Rule, ...] = (
         "answered instead of run",
         Why.ANSWERED,
         Fate.CANCEL,
-        lambda f: f.state is Open.QUEUED,
+        lambda f: f.state is not Open.PENDING,
         ANSWERED,
     ),
     _row(
@@ -103,7 +112,7 @@ RULES: tuple[Rule, ...] = (
         Why.RESUMED,
         Fate.ACCEPT_ANSWER,
         lambda f: (
-            f.history is History.ANSWER
+            f.history in (History.ANSWER, History.DECISION)
             and (
                 f.state is Open.PENDING
                 or f.unwrapped
@@ -112,6 +121,17 @@ RULES: tuple[Rule, ...] = (
             )
         ),
     ),
+    # -- other middleware, or a person whom it asks, has not let the call pass ---------------------
+    # Its wrapper is outside the guard's, so no process can have begun the call.
+    _row("not let pass yet", Why.RESUMED, Fate.KEEP, lambda f: f.unreached and not f.begun_later),
+    _row(
+        "never let pass, held back",
+        Why.OVERTAKEN,
+        Fate.SQUASH,
+        lambda f: f.held_back and not f.begun_later,
+        SUPERSEDED,
+    ),
+    _row("never let pass", Why.OVERTAKEN, Fate.CANCEL, lambda f: not f.begun_later, SUPERSEDED),
     # -- undecidable before this process has met the tools -----------------------------------------
     # What may be repeated depends on declarations, so the rows below cannot decide without them.
     _row(
@@ -205,6 +225,18 @@ RULES: tuple[Rule, ...] = (
     _row("cancelled while it ran", Why.CANCELLED, Fate.INTERRUPT, lambda f: True),
     _row("superseded", Why.NEW_MESSAGE, Fate.SQUASH, lambda f: f.held_back, SUPERSEDED),
     _row(
+        "admitted and not begun, the user spoke",
+        Why.NEW_MESSAGE,
+        Fate.CANCEL,
+        lambda f: (
+            f.here is Here.IN_HAND
+            and f.state is Open.QUEUED
+            and f.effectful
+            and not (f.begun or f.begun_later or f.wanted_again)
+        ),
+        SUPERSEDED,
+    ),
+    _row(
         "admitted, the user spoke",
         Why.NEW_MESSAGE,
         Fate.STOP,
@@ -235,7 +267,7 @@ RULES: tuple[Rule, ...] = (
             f.unwrapped
             and f.state is Open.HELD
             and f.history is not History.PLACEHOLDER
-            and not (f.repeatable or f.journaled)
+            and not (f.repeatable or f.journaled or f.unreached)
         ),
     ),
     _row(

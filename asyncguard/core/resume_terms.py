@@ -16,6 +16,8 @@ class Why(StrEnum):
     """The thread is opened on a state of another process: after a crash, a fork or a takeover."""
     RUN_BEGINS = "run begins"
     """A run begins in ``create_agent``: the wrappers of an earlier run do not come again."""
+    OVERTAKEN = "overtaken"
+    """An input comes before other middleware of ``create_agent`` has let the call pass."""
     NEW_MESSAGE = "new message"
     """The user says something new."""
     CANCELLED = "cancelled"
@@ -94,6 +96,8 @@ class History(StrEnum):
     """A placeholder: the wrapper of the call has returned."""
     ANSWER = "answer"
     """A message that the guard did not write, or whose event was lost."""
+    DECISION = "decision"
+    """The words of a person who decided that the call is not run."""
 
 
 class Tool(StrEnum):
@@ -194,6 +198,8 @@ class Facts:
     """True if the state holds the end of the current attempt."""
     history: History = History.NOTHING
     """Answer to it in the messages."""
+    unreached: bool = False
+    """True if other middleware, outside of the guard, has not let it pass to its wrapper."""
     tool: Tool = Tool.AT_HAND
     """Ability of this process to run it."""
     begun: bool = False

@@ -298,8 +298,11 @@ def squash_unissued_effects(session: Session) -> None:
     The model is shown that they ended and may make them again.
     """
     resolve_all(session, (CallState.DEFERRED, CallState.HELD), Why.NEW_MESSAGE)
+    # An admitted call may have been issued by an earlier process, until that is decided.
+    queued = session.ledger.in_state(CallState.QUEUED) if session.reconcile_due else ()
+    given = Circumstances(lost=frozenset(record.key for record in queued))
     # In this order: a call that the first line queues, because it had begun, is stopped as well.
-    resolve_all(session, (CallState.QUEUED, CallState.PENDING), Why.NEW_MESSAGE)
+    resolve_all(session, (CallState.QUEUED, CallState.PENDING), Why.NEW_MESSAGE, given)
 
 
 def _stop_tasks(session: Session) -> None:

@@ -43,7 +43,13 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.LATER),
         "history": (History.NOTHING, History.PLACEHOLDER),
+        "unreached": ANY,
         "tool": tuple(Tool),
+    },
+    Why.OVERTAKEN: {
+        "state": (*HELD_BACK, Open.QUEUED),
+        "journal": tuple(Journal),
+        "here": (Here.NOTHING, Here.LATER),
     },
     Why.NEW_MESSAGE: {
         "state": tuple(Open),
@@ -51,7 +57,8 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "effectful": ANY,
         "wanted_again": ANY,
         "journal": tuple(Journal),
-        "here": (Here.NOTHING, Here.LATER),
+        "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
+        "begun": ANY,
     },
     Why.CANCELLED: {
         "state": tuple(Open),
@@ -140,6 +147,12 @@ RESUMED: tuple[dict[str, tuple[Any, ...]], ...] = (
         "wanted_again": ANY,
         "attempt_ended": ANY,
     },
+    ALWAYS
+    | {
+        "state": (*HELD_BACK, Open.QUEUED),
+        "here": (Here.NOTHING, Here.LATER),
+        "unreached": (True,),
+    },
 )
 """The facts of a loss, by the state of the call; those that cannot be of a state are left out."""
 
@@ -174,7 +187,7 @@ def promised(f: Facts) -> Fate:
 
 def answered(f: Facts) -> Fate:
     """P3: one end. What ran ends with its answer, what did not run ends without one."""
-    return {Open.QUEUED: Fate.CANCEL, Open.PENDING: Fate.ACCEPT_ANSWER}.get(f.state, Fate.KEEP)
+    return Fate.ACCEPT_ANSWER if f.state is Open.PENDING else Fate.CANCEL
 
 
 def issued(f: Facts) -> Fate:
@@ -201,8 +214,12 @@ def later(f: Facts) -> bool:
 
 def resumed(f: Facts) -> Fate:
     """P1 to P6 after a crash, on a fork, after a takeover."""
-    if f.history is History.ANSWER and answer_counts(f):
-        return Fate.ACCEPT_ANSWER  # P1
+    if f.history in (History.ANSWER, History.DECISION) and answer_counts(f):
+        # P3, P5: a person decided that it does not run. P1: it ran, or may have.
+        decided = f.history is History.DECISION and f.state is not Open.PENDING and not later(f)
+        return Fate.CANCEL if decided else Fate.ACCEPT_ANSWER
+    if f.unreached and not later(f):
+        return Fate.KEEP  # P4: no process can have begun it
     if waits(f):
         return Fate.WAIT  # P4: no doubt before it is known what can be done about it
     if f.state in HELD_BACK:
@@ -221,8 +238,8 @@ def resumed(f: Facts) -> Fate:
 
 
 def answer_counts(f: Facts) -> bool:
-    """Return True if an answer in the history counts as the result of the call."""
-    if f.state is Open.PENDING:
+    """Return True if an answer in the history counts as the end of the call."""
+    if f.state is Open.PENDING or (f.history is History.DECISION and not later(f)):
         return True
     if f.tool is not Tool.AT_HAND:
         return True
@@ -294,12 +311,23 @@ def run_begins(f: Facts) -> Fate:
     asked = (
         f.state is Open.HELD and f.history is not History.PLACEHOLDER
     )  # its wrapper may have been answered
-    return Fate.IN_DOUBT if unsafe and asked and f.tool is not Tool.AT_HAND else Fate.KEEP
+    doubtful = unsafe and asked and not f.unreached
+    return Fate.IN_DOUBT if doubtful and f.tool is not Tool.AT_HAND else Fate.KEEP
+
+
+def overtaken(f: Facts) -> Fate:
+    """P3 and P5: no person answered whether it may run, and none will."""
+    if later(f):
+        return Fate.KEEP
+    return Fate.SQUASH if f.state in HELD_BACK else Fate.CANCEL
 
 
 def new_message(f: Facts) -> Fate:
     """The user spoke: what has not begun and has an effect does not begin."""
     if f.state not in HELD_BACK:
+        waits = f.state is Open.QUEUED and f.here is Here.IN_HAND and not f.begun
+        if waits and f.effectful and not (f.wanted_again or later(f)):
+            return Fate.CANCEL
         return Fate.STOP if f.effectful and not f.wanted_again else Fate.KEEP
     if f.effect is Effect.PURE:
         return Fate.KEEP
@@ -349,6 +377,7 @@ def without_wrappers(f: Facts) -> Fate:
 PROMISES: dict[Why, Callable[[Facts], Fate]] = {
     Why.RESUMED: resumed,
     Why.RUN_BEGINS: run_begins,
+    Why.OVERTAKEN: overtaken,
     Why.NEW_MESSAGE: new_message,
     Why.CANCELLED: cancelled,
     Why.RELEASED: decided_by_people_or_blockers,

@@ -163,8 +163,9 @@ class MessageRenderer:
                     f"{label} waits for a person's approval. Its result arrives in a later message."
                 )
             case _:
+                does = "is about to run" if record.state is CallState.QUEUED else "is running"
                 text = (
-                    f"{label} is running. Its result arrives in a later message: do not guess it "
+                    f"{label} {does}. Its result arrives in a later message: do not guess it "
                     f"and do not repeat the call. {self._meanwhile(record.call.tool)}"
                 )
         message = self._tool_message(record, text, failed=False)

@@ -1,6 +1,6 @@
 """Threads of an agent made by ``create_agent``, with the handlers of their calls."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -8,11 +8,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers
+from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers, unreached
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
 from asyncguard.runtime.engine import Engine
+from asyncguard.runtime.resume import Circumstances
 
 
 class GuardedThreads(Threads):
@@ -33,7 +34,12 @@ class GuardedThreads(Threads):
         self._handlers: dict[tuple[str, str], PendingHandlers] = {}
 
     async def joined(
-        self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False
+        self,
+        state: Mapping[str, Any],
+        config: RunnableConfig,
+        *,
+        begins: bool = False,
+        outside: Collection[str] = (),
     ) -> tuple[Run, PendingHandlers]:
         """Return the joined run of a state, and the handlers of its calls.
 
@@ -43,6 +49,7 @@ class GuardedThreads(Threads):
             state: Of the super-step.
             config: Of the hook.
             begins: True if the hook is the one that reads the run's input.
+            outside: Ids of calls that other middleware has not let pass to their wrappers.
         """
         await self.claim(config, begins=begins)
         run = self.find(state, config)
@@ -51,13 +58,14 @@ class GuardedThreads(Threads):
             handlers = self._of(run)
             note_answers(run)
             # Wrappers of one message arrive together; the first one reconciles the calls of all.
-            waits = run.reconcile(
-                issuing=True,
+            given = Circumstances(
                 hands=handlers,
                 answers=answers_of_others(run),
                 siblings=True,
                 said=begins,
+                unreached=unreached(run, outside),
             )
+            waits = run.reconcile(issuing=True, given=given)
             handlers.after_loss = True
             handlers.question = None  # it was asked on another branch
             return waits

@@ -238,7 +238,7 @@ class Recorder:
         self._record(ev.CallSquashed(n=self._next(), at=self._now(), key=key, reason=reason, on=on))
 
     def cancelled(self, key: str, *, reason: str) -> None:
-        """End a queued call that was cancelled before it began."""
+        """End a call that was cancelled before it began, or that other middleware answered."""
         self._record(ev.CallCancelled(n=self._next(), at=self._now(), key=key, reason=reason))
 
     # -- attempts ----------------------------------------------------------------------------------
