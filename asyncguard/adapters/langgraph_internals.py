@@ -143,6 +143,18 @@ def answers_in(notes: Any) -> int | None:
     return len(notes.resume)
 
 
+def answers_of(notes: Any) -> list[Any]:
+    """Return the answers that a task has received for its questions, in their order.
+
+    Why: middleware outside the guard may ask in the same task, and no public value tells what a
+    person has answered. Without the notes a change that a person makes counts as a program's.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+    """
+    return list(getattr(notes, "resume", ()))
+
+
 def update_of(command: Command[Any]) -> Mapping[str, Any]:
     """Return the update of a command by channel.
 

@@ -35,7 +35,7 @@ from asyncguard.adapters.messages.history import (
 )
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
 from asyncguard.adapters.messages.markers import mark, note_for_model
-from asyncguard.adapters.messages.parse import parse_calls
+from asyncguard.adapters.messages.parse import parse_calls, parse_edit
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.refused_input import undo_input
@@ -339,10 +339,9 @@ class Run:
         *,
         hands: Hands = ALL_TOOLS,
         answers: Mapping[str, Answer] | None = None,
-        unreached: Collection[str] = (),
     ) -> None:
         """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
-        given = Circumstances(hands=hands, answers=answers or {}, unreached=unreached)
+        given = Circumstances(hands=hands, answers=answers or {})
         for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self._session, record, why, given)
 
@@ -382,8 +381,7 @@ class Run:
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
-        left = (self.ledger.record(key) for key in overtaken)
-        self.decide([record for record in left if record.open], Why.OVERTAKEN)
+        proposals.end_overtaken(session, overtaken)
         opened = self._open_tasks(tasks, cancelled)
         # The whole history is written if calls in it were left without an answer.
         written = repaired(messages, opened, self._answers) or opened
@@ -450,6 +448,22 @@ class Run:
         calls = parse_calls(message, self.board, task_argument)
         proposals.propose_calls(self._session, str(message.id), calls)
         return bool(calls)
+
+    def edit(
+        self, record: CallRecord, tool: str, arguments: Mapping[str, Any], task_argument: str
+    ) -> None:
+        """Have the call judged that a person wrote in place of one that was not issued.
+
+        Args:
+            record: The call.
+            tool: Its tool now.
+            arguments: Its arguments now.
+            task_argument: Name of the task argument, which is stripped from them.
+        """
+        parsed = parse_edit(record, tool, arguments, task_argument)
+        same = (record.call.tool, record.call.arguments) == (parsed.tool, parsed.arguments)
+        if not same:  # else it was judged before: the wrapper is executed again
+            proposals.edit_call(self._session, record, parsed)
 
     def judge_end(self, message: AIMessage, *, structured: bool = False) -> Turn:
         """Judge whether the run may end with a message that has no calls.

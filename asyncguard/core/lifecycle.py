@@ -45,6 +45,7 @@ class Move(StrEnum):
     DEFER = "defer"
     HOLD = "hold"
     REJECT = "reject"
+    EDIT = "edit"
     START = "start"
     RECOVER = "recover"
     SUCCEED = "succeed"
@@ -73,6 +74,10 @@ CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
     (CallState.HELD, Move.REJECT): CallState.REJECTED,
     (CallState.HELD, Move.SQUASH): CallState.SQUASHED,
     (CallState.HELD, Move.CANCEL): CallState.CANCELLED,
+    # A person writes another call in its place before it is issued; that one is judged.
+    (CallState.DEFERRED, Move.EDIT): CallState.PROPOSED,
+    (CallState.HELD, Move.EDIT): CallState.PROPOSED,
+    (CallState.QUEUED, Move.EDIT): CallState.PROPOSED,
     (CallState.QUEUED, Move.START): CallState.PENDING,
     (CallState.QUEUED, Move.CANCEL): CallState.CANCELLED,
     (CallState.PENDING, Move.RECOVER): CallState.QUEUED,

@@ -122,8 +122,8 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     # -- other middleware, or a person whom it asks, has not let the call pass ---------------------
-    # Its wrapper is outside the guard's, so no process can have begun the call.
-    _row("not let pass yet", Why.RESUMED, Fate.KEEP, lambda f: f.unreached and not f.begun_later),
+    # Its wrapper is outside the guard's. Without a journal a process that is gone may have begun
+    # the call all the same, if the step that let it pass was never stored.
     _row(
         "never let pass, held back",
         Why.OVERTAKEN,
@@ -131,7 +131,16 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.held_back and not f.begun_later,
         SUPERSEDED,
     ),
-    _row("never let pass", Why.OVERTAKEN, Fate.CANCEL, lambda f: not f.begun_later, SUPERSEDED),
+    _row(
+        "never let pass",
+        Why.OVERTAKEN,
+        Fate.CANCEL,
+        lambda f: (
+            not f.begun_later
+            and (f.effect is Effect.PURE or (f.here is Here.IN_HAND and not f.begun))
+        ),
+        SUPERSEDED,
+    ),
     # -- undecidable before this process has met the tools -----------------------------------------
     # What may be repeated depends on declarations, so the rows below cannot decide without them.
     _row(
@@ -267,7 +276,7 @@ RULES: tuple[Rule, ...] = (
             f.unwrapped
             and f.state is Open.HELD
             and f.history is not History.PLACEHOLDER
-            and not (f.repeatable or f.journaled or f.unreached)
+            and not (f.repeatable or f.journaled)
         ),
     ),
     _row(

@@ -198,8 +198,6 @@ class Facts:
     """True if the state holds the end of the current attempt."""
     history: History = History.NOTHING
     """Answer to it in the messages."""
-    unreached: bool = False
-    """True if other middleware, outside of the guard, has not let it pass to its wrapper."""
     tool: Tool = Tool.AT_HAND
     """Ability of this process to run it."""
     begun: bool = False

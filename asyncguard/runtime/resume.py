@@ -9,7 +9,7 @@ changes nothing. *Fates*: one function per fate, listed in :data:`CARRIED_OUT`. 
 made*: the fates that continue with an attempt which is already under way or has ended.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol
@@ -110,8 +110,6 @@ class Circumstances:
     """True if fallbacks may have been tried that the state does not record."""
     said: bool = False
     """True if the run begins with something new from the user."""
-    unreached: Collection[str] = ()
-    """Keys of calls that other middleware has not let pass to their wrappers."""
     edited: bool = False
     """True if the journal knows the attempt as that of another call."""
     failed: tuple[str, ...] = ()
@@ -229,7 +227,6 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         edited=given.edited,
         attempt_ended=record.state is CallState.PENDING and attempt_ended(record),
         history=_history(record, given),
-        unreached=record.key in given.unreached,
         tool=_tool(session, record, given.hands),
         begun=record.answer_attempts > 0 or record.key in session.live.replays,
         harmless=_is_harmless(session, record, why, given),

@@ -43,13 +43,14 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.LATER),
         "history": (History.NOTHING, History.PLACEHOLDER),
-        "unreached": ANY,
         "tool": tuple(Tool),
     },
     Why.OVERTAKEN: {
         "state": (*HELD_BACK, Open.QUEUED),
+        "effect": tuple(Effect),
+        "begun": ANY,
         "journal": tuple(Journal),
-        "here": (Here.NOTHING, Here.LATER),
+        "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
     },
     Why.NEW_MESSAGE: {
         "state": tuple(Open),
@@ -147,12 +148,6 @@ RESUMED: tuple[dict[str, tuple[Any, ...]], ...] = (
         "wanted_again": ANY,
         "attempt_ended": ANY,
     },
-    ALWAYS
-    | {
-        "state": (*HELD_BACK, Open.QUEUED),
-        "here": (Here.NOTHING, Here.LATER),
-        "unreached": (True,),
-    },
 )
 """The facts of a loss, by the state of the call; those that cannot be of a state are left out."""
 
@@ -218,8 +213,6 @@ def resumed(f: Facts) -> Fate:
         # P3, P5: a person decided that it does not run. P1: it ran, or may have.
         decided = f.history is History.DECISION and f.state is not Open.PENDING and not later(f)
         return Fate.CANCEL if decided else Fate.ACCEPT_ANSWER
-    if f.unreached and not later(f):
-        return Fate.KEEP  # P4: no process can have begun it
     if waits(f):
         return Fate.WAIT  # P4: no doubt before it is known what can be done about it
     if f.state in HELD_BACK:
@@ -311,15 +304,17 @@ def run_begins(f: Facts) -> Fate:
     asked = (
         f.state is Open.HELD and f.history is not History.PLACEHOLDER
     )  # its wrapper may have been answered
-    doubtful = unsafe and asked and not f.unreached
-    return Fate.IN_DOUBT if doubtful and f.tool is not Tool.AT_HAND else Fate.KEEP
+    return Fate.IN_DOUBT if unsafe and asked and f.tool is not Tool.AT_HAND else Fate.KEEP
 
 
 def overtaken(f: Facts) -> Fate:
     """P3 and P5: no person answered whether it may run, and none will."""
     if later(f):
         return Fate.KEEP
-    return Fate.SQUASH if f.state in HELD_BACK else Fate.CANCEL
+    if f.state in HELD_BACK:
+        return Fate.SQUASH
+    certain = f.here is Here.IN_HAND and not f.begun
+    return Fate.CANCEL if certain or f.effect is Effect.PURE else Fate.KEEP
 
 
 def new_message(f: Facts) -> Fate:

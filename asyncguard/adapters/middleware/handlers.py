@@ -1,6 +1,6 @@
 """Threads of an agent made by ``create_agent``, with the handlers of their calls."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers, unreached
+from asyncguard.adapters.middleware.reconcile import (
+    answers_of_others,
+    note_answers,
+    open_among,
+    stopped_outside,
+)
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
@@ -39,7 +44,6 @@ class GuardedThreads(Threads):
         config: RunnableConfig,
         *,
         begins: bool = False,
-        outside: Collection[str] = (),
     ) -> tuple[Run, PendingHandlers]:
         """Return the joined run of a state, and the handlers of its calls.
 
@@ -49,10 +53,10 @@ class GuardedThreads(Threads):
             state: Of the super-step.
             config: Of the hook.
             begins: True if the hook is the one that reads the run's input.
-            outside: Ids of calls that other middleware has not let pass to their wrappers.
         """
         await self.claim(config, begins=begins)
         run = self.find(state, config)
+        outside = await stopped_outside(state, config) if begins else ()
 
         def reconcile() -> bool:
             handlers = self._of(run)
@@ -63,7 +67,6 @@ class GuardedThreads(Threads):
                 answers=answers_of_others(run),
                 siblings=True,
                 said=begins,
-                unreached=unreached(run, outside),
             )
             waits = run.reconcile(issuing=True, given=given)
             handlers.after_loss = True
@@ -74,6 +77,8 @@ class GuardedThreads(Threads):
         await run.join(reconcile, begins=begins, folded=partial(self.take_updates, run))
         handlers = self._of(run)  # not before: a refused run leaves no entry
         handlers.state, handlers.config = state, config
+        if begins:
+            handlers.overtaken = open_among(run, outside)
         return run, handlers
 
     def take_updates(self, run: Run) -> dict[str, Any]:

@@ -61,13 +61,13 @@ from asyncguard.adapters.middleware.reconcile import (
     last_said,
     left_text,
     note_answers,
+    refusal_of_change,
     refuse_early_answer,
-    stopped_outside,
     take_answers,
     undone,
     unjudged,
-    unreached,
     without_wrappers,
+    written_by_reviewer,
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
@@ -177,9 +177,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self._placed = True
             report_early_place(config, self._name)
         await check_input_of(state, config)
-        outside = await stopped_outside(state, config)
         run, handlers = await self._threads.joined(
-            self._threads.identified(state), config, begins=True, outside=outside
+            self._threads.identified(state), config, begins=True
         )
         # A new input: what an earlier run asked will not be answered any more.
         handlers.question, handlers.turn_after = None, ""
@@ -189,9 +188,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 left = left_text(run, state)
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run, handlers)
-                stopped = unreached(run, outside)
-                run.decide(without_wrappers(run), Why.RUN_BEGINS, hands=handlers, unreached=stopped)
-                update = await run.begin(overtaken=stopped)
+                # Of this process's own calls it is known that no wrapper was reached.
+                stopped = () if handlers.after_loss else handlers.overtaken
+                left_open = [each for each in without_wrappers(run) if each.key not in stopped]
+                run.decide(left_open, Why.RUN_BEGINS, hands=handlers)
+                update = await run.begin(overtaken=handlers.overtaken)
         # Told to a model that gave no answer: they are stored together with their events.
         update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)
@@ -442,14 +443,17 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ToolMessage(
                 content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
             )
-        if record.state in WITHOUT_WRAPPERS and (text := changed_outside(request)):
-            return ToolMessage(
-                content=text,
-                tool_call_id=call_id,
-                name=request.tool_call["name"],
-                status="error",
-                additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
-            )
+        if record.state in WITHOUT_WRAPPERS and changed_outside(request):
+            if not written_by_reviewer(request, run.config):
+                return ToolMessage(
+                    content=refusal_of_change(request),
+                    tool_call_id=call_id,
+                    name=request.tool_call["name"],
+                    status="error",
+                    additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
+                )
+            now = request.tool_call
+            run.edit(record, now["name"], now["args"], self._tools.task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
         with run.leaving_on_error():
@@ -460,11 +464,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not record.open:
             handlers.drop(record.key)
         ending = self._direct_end(run)
-        if command is None:
-            return message if not ending else Command(update={"messages": [message], **ending})
-        messages = [message, *command.update.get("messages", [])]
-        update = {**command.update, "messages": messages, **ending}
-        return Command(update=update, goto=command.goto, graph=command.graph)
+        if command is None and not ending and not record.edited:
+            return message
+        rest: Any = Command(update={}) if command is None else command
+        messages = [message, *rest.update.get("messages", [])]
+        update: Any = {**rest.update, "messages": messages, **ending}
+        if record.edited and not record.succeeded:
+            # As pairs: to a mapping LangChain adds that the edited call was executed.
+            update = list(update.items())
+        return Command(update=update, goto=rest.goto, graph=rest.graph)
 
     def _direct_end(self, run: Run) -> dict[str, Any]:
         """Return the final update if ``create_agent`` ends the run with these results, else empty.

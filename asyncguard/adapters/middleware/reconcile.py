@@ -18,11 +18,13 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.langchain_internals import edits_of, is_decision
 from asyncguard.adapters.langgraph_internals import (
+    answers_of,
     base_of,
     next_nodes,
     questions_in,
     run_of,
     saver_of,
+    scratchpad_of,
 )
 from asyncguard.adapters.messages.markers import is_withheld, stands_for_result
 from asyncguard.adapters.messages.render import text_of
@@ -51,8 +53,7 @@ def without_wrappers(run: Run) -> list[CallRecord]:
 async def stopped_outside(state: Mapping[str, Any], config: RunnableConfig) -> frozenset[str]:
     """Return the ids of calls that other middleware had not let pass when a new input came.
 
-    A reviewer was asked about them, for instance, and gave no answer. Their wrappers were never
-    reached, so none of them has begun, whatever process the run was in.
+    A reviewer was asked about them, for instance, and gave no answer.
 
     Args:
         state: Of the first hook.
@@ -71,17 +72,17 @@ async def stopped_outside(state: Mapping[str, Any], config: RunnableConfig) -> f
         found = None if found.parent_config is None else await stored(saver, found.parent_config)
     if found is None:
         return frozenset()
-    if any(node.endswith(".after_model") for node in next_nodes(found)):
-        return frozenset(left)
-    asked = (each for each in questions_in(found) if isinstance(each, Mapping))
-    return frozenset(left & {str(each.get("tool_call_id")) for each in asked})
+    if not any(node.endswith(".after_model") for node in next_nodes(found)):
+        asked = (each for each in questions_in(found) if isinstance(each, Mapping))
+        left &= {str(each.get("tool_call_id")) for each in asked}
+    return frozenset(left)
 
 
 def _calls(message: AnyMessage) -> Sequence[Mapping[str, Any]]:
     return message.tool_calls if isinstance(message, AIMessage) else ()
 
 
-def unreached(run: Run, ids: Collection[str]) -> frozenset[str]:
+def open_among(run: Run, ids: Collection[str]) -> frozenset[str]:
     """Return the keys of the calls with these ids in the newest message, if they are open."""
     newest = run.ledger.last_message
     return frozenset(
@@ -127,37 +128,59 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     }
 
 
-def changed_outside(request: ToolCallRequest) -> str:
-    """Return what to tell the model if middleware outside of the guard changed a call, else empty.
-
-    A reviewer's edit in ``HumanInTheLoopMiddleware`` is such a change. Guards, journal and the key
-    of the call know the call as the model made it, so the changed one must not run under its name.
-    """
+def changed_outside(request: ToolCallRequest) -> bool:
+    """Return True if a call is not the one that the model made: middleware has changed it."""
     now = request.tool_call
     made = next(
         (
             call
             for message in reversed(request.state["messages"])
-            if isinstance(message, AIMessage)
-            for call in message.tool_calls
+            for call in _calls(message)
             if call["id"] == now["id"]
         ),
         None,
     )
-    if made is None or (made["name"], made["args"]) == (now["name"], now["args"]):
-        return ""
-    edit = edits_of(request.state).get(str(now["id"]))
-    if edit is None or (edit["name"], edit["args"]) != (now["name"], now["args"]):
-        _log.warning(
-            "Other middleware changed a call of %s after the guard had judged it, so it is not run "
-            "and the model is told to make the changed call; list middleware that changes calls "
-            "after AsyncGuardMiddleware.",
-            made["name"],
-        )
+    return made is not None and (made["name"], made["args"]) != (now["name"], now["args"])
+
+
+def written_by_reviewer(request: ToolCallRequest, config: RunnableConfig) -> bool:
+    """Return True if a call is what a person wrote in ``HumanInTheLoopMiddleware``.
+
+    Args:
+        request: Of the wrapper.
+        config: Of the wrapper: in the mode ``per_call`` the person answers within its task.
+    """
+    now = request.tool_call
+    decisions = [each for each in answers_of(scratchpad_of(config)) if isinstance(each, Mapping)]
+    edits = [edits_of(request.state).get(str(now["id"])), *map(_edit_in, decisions)]
+    return any(
+        isinstance(edit, Mapping)
+        and (edit.get("name"), edit.get("args")) == (now["name"], now["args"])
+        for edit in edits
+    )
+
+
+def _edit_in(decision: Mapping[str, Any]) -> Any:
+    return decision.get("edited_action")
+
+
+def refusal_of_change(request: ToolCallRequest) -> str:
+    """Return what to tell the model of a call that a program outside of the guard has changed.
+
+    Guards, journal and the key of the call know the call as the model made it, so the changed one
+    must not run under its name.
+    """
+    now = request.tool_call
+    _log.warning(
+        "Other middleware changed a call of %s after the guard had judged it, so it is not run and "
+        "the model is told to make the changed call; list middleware that changes calls after "
+        "AsyncGuardMiddleware.",
+        now["name"],
+    )
     return (
-        "Nothing was executed for this call, whatever stands above: it was changed after the "
-        f"guards had judged it, to {now['name']}({json.dumps(now['args'], default=str)}). Make "
-        "that call yourself, with these arguments."
+        "Nothing was executed for this call: it was changed after the guards had judged it, to "
+        f"{now['name']}({json.dumps(now['args'], default=str)}). Make that call yourself, with "
+        "these arguments."
     )
 
 

@@ -1,8 +1,10 @@
 """Reviewers of ``HumanInTheLoopMiddleware`` beside the guard: what they decide, or leave open, is what counts."""
 
+import asyncio
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Timing, ToolSpec, guard_middleware
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, Timing, ToolSpec, guard_middleware
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import pure
+from tests.adapters.processes import MortalJournal
 from tests.support.histories import check_next_request
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
@@ -34,6 +37,9 @@ class Desk:
     config: GuardConfig = CONFIG
     reviewed: Sequence[str] = ("book",)
     saver: InMemorySaver = field(default_factory=InMemorySaver)
+    path: Path | None = None
+    """Place of the journal, ``None`` for none."""
+    journals: list[MortalJournal] = field(default_factory=list)
     tools: dict[str, Any] = field(default_factory=dict)
     events: list[Any] = field(default_factory=list)
     state: Any = None
@@ -45,10 +51,16 @@ class Desk:
             self.tools[name] = scripted_tool(name, done, args={"q": str})
 
     def process(self, *steps: Any) -> Any:
-        """Return the agent of a process, and its model's further words."""
+        """Return the agent of a process; the one before has died."""
+        for former in self.journals[-1:]:
+            asyncio.run(former.flush())
+            former.die()
+        if self.path is not None:
+            self.journals.append(MortalJournal(self.path))
+        ports = Ports(journal=self.journals[-1]) if self.journals else Ports()
         options = {} if self.mode == "batched" else {"interrupt_mode": self.mode}
         reviewer = HumanInTheLoopMiddleware(dict.fromkeys(self.reviewed, True), **options)
-        guard = AsyncGuardMiddleware(config=self.config, specs=list(self.specs))
+        guard = AsyncGuardMiddleware(config=self.config, specs=list(self.specs), ports=ports)
         return create_agent(
             ScriptedChatModel(list(steps)),
             list(self.tools.values()),
@@ -64,7 +76,7 @@ class Desk:
                 self.events.append(event)
             self.state = await agent.aget_state(THREAD)
 
-        run_virtual(play())
+        asyncio.run(play()) if self.journals else run_virtual(play())
 
     def decide(self, agent: Any, *decisions: Any) -> None:
         """Answer what the reviewer was asked."""
@@ -87,7 +99,7 @@ class Desk:
     @property
     def ran(self) -> list[Any]:
         """What the tools did."""
-        return [(name, each.args["q"]) for name, t in self.tools.items() for each in t.calls]
+        return [(name, each.args.get("q")) for name, t in self.tools.items() for each in t.calls]
 
     def told(self, call_id: str = "call_1_1") -> Any:
         """Return the last event about a call."""
@@ -113,10 +125,10 @@ ANSWERED = {"type": "respond", "message": "It is booked already."}
 @pytest.mark.parametrize("decision", [REFUSED, ANSWERED], ids=["reject", "respond"])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_call_that_a_reviewer_ends_was_not_run(
-    mode: str, decision: dict[str, str], specs: Any, later: bool
+    mode: str, decision: dict[str, str], specs: Any, later: bool, tmp_path: Path
 ) -> None:
     """Its end holds the reviewer's words, in the events, too, and nothing invites the model to repeat it."""
-    desk = Desk(mode=mode, specs=specs)
+    desk = Desk(mode=mode, specs=specs, path=tmp_path / "effects" if later else None)
     first = desk.process(BOOK, "It stays as it is.", "Nudged.")
     desk.go(first, {"messages": [("user", "Book the Mira.")]})
     again = desk.process("It stays as it is.", "Nudged.") if later else first
@@ -148,9 +160,11 @@ def test_a_refused_call_that_waits_for_another_is_not_run_after_it(mode: str) ->
 @pytest.mark.parametrize("later", [False, True], ids=["one process", "another process"])
 @pytest.mark.parametrize("specs", [[], [HELD], [PURE]], ids=["", "approval", "pure"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_message_instead_of_a_reviewers_answer(mode: str, specs: Any, later: bool) -> None:
+def test_a_message_instead_of_a_reviewers_answer(
+    mode: str, specs: Any, later: bool, tmp_path: Path
+) -> None:
     """The call was not run and is not in doubt, a read neither; and the model's answer stands."""
-    desk = Desk(mode=mode, specs=specs)
+    desk = Desk(mode=mode, specs=specs, path=tmp_path / "effects" if later else None)
     first = desk.process(BOOK, "It is 2 km.", "Nudged.")
     desk.go(first, {"messages": [("user", "Book the Mira.")]})
     again = desk.process("It is 2 km.", "Nudged.") if later else first
@@ -178,8 +192,8 @@ def test_a_cancellation_instead_of_a_reviewers_answer_lets_no_read_run(mode: str
     assert desk.told("call_1_1")["state"] == "cancelled"
 
 
-def test_a_question_that_another_run_of_the_process_has_answered_is_no_doubt() -> None:
-    """After a reviewer's yes the call may have begun: a message to another process leaves it in doubt."""
+def test_a_call_that_a_lost_process_may_have_begun_stays_in_doubt() -> None:
+    """After a reviewer's yes it was let pass, and without a journal no other process knows what followed."""
     desk = Desk()
     first = desk.process(BOOK)
     desk.go(first, {"messages": [("user", "Book the Mira.")]})
@@ -193,3 +207,118 @@ def test_a_question_that_another_run_of_the_process_has_answered_is_no_doubt() -
     desk.go(desk.process("I will look."), {"messages": [("user", "Is it far?")]})
     assert desk.ran == []
     assert desk.told()["state"] == "in_doubt"
+
+
+def edit(tool: str, q: Any) -> dict[str, Any]:
+    """The decision to make another call in place of the model's."""
+    return {"type": "edit", "edited_action": {"name": tool, "args": {"q": q}}}
+
+
+ROMA = edit("book", "Roma")
+EDITS = [("batched", ROMA), ("batched", edit("look", "Mira"))]
+EDITS += [("per_call", ROMA)] if PER_CALL else []
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["one process", "another process"])
+@pytest.mark.parametrize("specs", [[], [HELD], [PURE]], ids=["", "approval", "pure"])
+@pytest.mark.parametrize("shadow", [False, True], ids=["guarded", "shadow"])
+@pytest.mark.parametrize(("mode", "written"), EDITS)
+def test_what_a_reviewer_writes_is_run_once_in_place_of_the_call(
+    mode: str, written: Any, *, shadow: bool, specs: Any, later: bool, tmp_path: Path
+) -> None:
+    """Its result answers the model's call, after LangChain's words about the edit, and the run is complete."""
+    tool, q = written["edited_action"]["name"], written["edited_action"]["args"]["q"]
+    path = tmp_path / "effects" if later else None
+    desk = Desk(mode=mode, specs=specs, config=replace(CONFIG, shadow=shadow), path=path)
+    first = desk.process(BOOK, "As the reviewer wished.")
+    desk.go(first, {"messages": [("user", "Book the Mira.")]})
+    desk.decide(desk.process("As the reviewer wished.") if later else first, written)
+    assert desk.state.interrupts == ()
+    assert desk.ran == [(tool, q)]
+    assert desk.calls == {"done": 1}
+    answer = desk.answer()
+    assert answer.endswith(f"{tool} {q}")
+    assert "human reviewer" in answer
+    assert "Nothing was executed" not in answer
+    assert (desk.told()["state"], desk.told()["tool"]) == ("done", tool)
+    assert desk.messages[-1].text == "As the reviewer wished."
+    assert desk.kinds() == {""}
+    check_next_request(desk.messages)
+
+
+def test_an_edit_that_the_guards_refuse_is_told_so_alone() -> None:
+    """No message says that it was executed; what the model calls then is asked about again."""
+    desk = Desk()
+    agent = desk.process(BOOK, calls(("book", {"q": "Roma"})), "Booked.")
+    desk.go(agent, {"messages": [("user", "Book the Mira.")]})
+    desk.decide(agent, edit("book", {"no": "text"}))
+    assert desk.ran == []
+    answer = desk.answer()
+    assert answer.startswith("A reviewer replaced this call of yours by book(")
+    assert "book#1 was not run." in answer
+    assert "Executed" not in answer
+    assert desk.state.interrupts
+    desk.decide(agent, {"type": "approve"})
+    assert desk.ran == [("book", "Roma")]
+
+
+def test_an_edit_is_no_approval_of_another_call() -> None:
+    """Neither of its sibling, which is decided by itself, nor of the same call once more."""
+    desk = Desk()
+    two = calls(("book", {"q": "Mira"}), ("book", {"q": "Sole"}))
+    agent = desk.process(two, calls(("book", {"q": "Roma"})), "Done.")
+    desk.go(agent, {"messages": [("user", "Book the Mira and the Sole.")]})
+    desk.decide(agent, edit("book", "Roma"), REFUSED)
+    assert desk.ran == [("book", "Roma")]
+    assert desk.state.interrupts
+    desk.decide(agent, REFUSED)
+    assert desk.ran == [("book", "Roma")]
+
+
+def test_an_edited_call_keeps_its_order_with_others() -> None:
+    """It waits for the call that writes what it reads, is told as edited meanwhile, and its late result, too."""
+    specs = [
+        ToolSpec(name="book", reads=(), writes=("r",)),
+        pure("look", reads=("r",), takes_from=()),
+    ]
+    desk = Desk(specs=specs, reviewed=("book", "look"))
+    desk.tools["book"] = scripted_tool("book", ["booked"], args={"q": str}, latency=5.0)
+    desk.tools["quick"] = scripted_tool("quick", ["quick"], args={})
+    tasks = [{"id": "a", "goal": "Book Mira, look at Mira, Roma."}, {"id": "b", "goal": "Quick."}]
+    made = calls(
+        ("book", {"q": "Mira", "task_id": "a"}),
+        ("look", {"q": "Mira", "task_id": "a"}),
+        ("quick", {"task_id": "b"}),
+    )
+    agent = desk.process(made, "I wait.", "All done.")
+    desk.go(agent, {"messages": [], "tasks": tasks})
+    desk.decide(agent, {"type": "approve"}, edit("look", "Roma"))
+    assert desk.ran[:2] == [("book", "Mira"), ("look", "Roma")]
+    assert desk.calls == {"done": 2}
+    by = 'A reviewer replaced this call of yours by look({"q":"Roma"}); what follows is about that.'
+    assert desk.answer("call_1_2").startswith(f"{by}\nlook#1 is accepted and waits for book#1")
+    (news,) = [m.text for m in desk.messages if "look Roma" in m.text]
+    assert f"{by}\nlook Roma" in news
+    assert "Executed" not in desk.answer("call_1_2")
+    check_next_request(desk.messages)
+
+
+def test_an_edit_of_a_call_that_was_made_on_another_branch_does_not_run() -> None:
+    """The call has one effect: gone back to the question, a reviewer cannot have it do another thing as well."""
+    desk = Desk()
+    agent = desk.process(BOOK, "Booked.", "It was booked before.")
+    desk.go(agent, {"messages": [("user", "Book the Mira.")]})
+    asked = desk.state.config
+    desk.decide(agent, {"type": "approve"})
+
+    async def back() -> Any:
+        answer = Command(resume={"decisions": [edit("book", "Roma")]})
+        again = await agent.aupdate_state(asked, {"messages": []}, as_node="model")
+        await agent.ainvoke(None, again)
+        return await agent.ainvoke(answer, THREAD)
+
+    state = run_virtual(back()).result
+    assert desk.ran == [("book", "Mira")]
+    (answer,) = [m.text for m in state["messages"] if getattr(m, "tool_call_id", None)]
+    assert "begun before with other arguments" in answer
+    assert "Executed" not in answer
