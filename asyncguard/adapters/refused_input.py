@@ -19,20 +19,28 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.langgraph_internals import input_of, store_nothing
-from asyncguard.adapters.run_input import read_cancelled, read_tasks, refuse_silence
+from asyncguard.adapters.run_input import (
+    read_cancelled,
+    read_tasks,
+    refuse_nothing_new,
+    refuse_silence,
+)
 from asyncguard.adapters.state import read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
-from asyncguard.core.events import TaskOpened
+from asyncguard.core.events import CallHeld, TaskOpened
 from asyncguard.errors import CallerError
 from asyncguard.runtime.tasks import check_known
 
 
-async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> None:
+async def check_input_of(
+    state: Mapping[str, Any], config: RunnableConfig, *, asked: bool = False
+) -> None:
     """Refuse an input that a run cannot begin with; the thread keeps its former state.
 
     Args:
         state: State of the run's first node; the input is folded into its messages already.
         config: Of that node.
+        asked: True if other middleware has asked a person, who has not answered.
 
     Raises:
         CallerError: The input says nothing, its tasks cannot be read, it cancels a task that the
@@ -43,14 +51,27 @@ async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> No
         return
     try:
         refuse_silence(given)
-        read_tasks(given.get("tasks"))
         events = state.get("ledger") or []
+        if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
+            refuse_nothing_new(state.get("messages") or [])
+        read_tasks(given.get("tasks"))
         opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
         check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
         _refuse_answers(given, state)
     except CallerError:
         await undo_input(config)
         raise
+
+
+def _holds(events: Iterable[Mapping[str, Any]]) -> bool:
+    """Return True if a person was asked about a call and has not answered."""
+    held: set[str] = set()
+    for event in events:
+        if event["kind"] == CallHeld.kind:
+            held.add(event["key"])
+        else:
+            held.discard(event.get("key", ""))
+    return bool(held)
 
 
 async def undo_input(config: RunnableConfig) -> None:

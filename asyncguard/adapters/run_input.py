@@ -32,6 +32,20 @@ def refuse_silence(given: Mapping[str, Any]) -> None:
         raise CallerError(_NOTHING_NEW)
 
 
+def refuse_nothing_new(messages: Sequence[AnyMessage]) -> None:
+    """Refuse messages beside which the question to a person would be withdrawn for nothing.
+
+    Args:
+        messages: The history, which ends with what is new in the input.
+
+    Raises:
+        CallerError: They end with no message of the user, or with a blank one.
+    """
+    content = messages[-1].content if heard_user(messages) else ""
+    if not (content.strip() if isinstance(content, str) else content):
+        raise CallerError(_NOTHING_NEW)
+
+
 def read_tasks(
     given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()
 ) -> list[Task]:

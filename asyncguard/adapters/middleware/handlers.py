@@ -8,12 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.middleware.reconcile import (
-    answers_of_others,
-    note_answers,
-    open_among,
-    stopped_outside,
-)
+from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
@@ -56,7 +51,6 @@ class GuardedThreads(Threads):
         """
         await self.claim(config, begins=begins)
         run = self.find(state, config)
-        outside = await stopped_outside(state, config) if begins else ()
 
         def reconcile() -> bool:
             handlers = self._of(run)
@@ -77,8 +71,6 @@ class GuardedThreads(Threads):
         await run.join(reconcile, begins=begins, folded=partial(self.take_updates, run))
         handlers = self._of(run)  # not before: a refused run leaves no entry
         handlers.state, handlers.config = state, config
-        if begins:
-            handlers.overtaken = open_among(run, outside)
         return run, handlers
 
     def take_updates(self, run: Run) -> dict[str, Any]:

@@ -61,8 +61,10 @@ from asyncguard.adapters.middleware.reconcile import (
     last_said,
     left_text,
     note_answers,
+    open_among,
     refusal_of_change,
     refuse_early_answer,
+    stopped_outside,
     take_answers,
     undone,
     unjudged,
@@ -176,7 +178,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not self._placed:
             self._placed = True
             report_early_place(config, self._name)
-        await check_input_of(state, config)
+        outside = await stopped_outside(state, config)
+        await check_input_of(state, config, asked=bool(outside))
         run, handlers = await self._threads.joined(
             self._threads.identified(state), config, begins=True
         )
@@ -188,11 +191,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 left = left_text(run, state)
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run, handlers)
+                stopped = open_among(run, outside)
                 # Of this process's own calls it is known that no wrapper was reached.
-                stopped = () if handlers.after_loss else handlers.overtaken
-                left_open = [each for each in without_wrappers(run) if each.key not in stopped]
+                left_open = [
+                    each
+                    for each in without_wrappers(run)
+                    if handlers.after_loss or each.key not in stopped
+                ]
                 run.decide(left_open, Why.RUN_BEGINS, hands=handlers)
-                update = await run.begin(overtaken=handlers.overtaken)
+                update = await run.begin(overtaken=stopped)
         # Told to a model that gave no answer: they are stored together with their events.
         update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)

@@ -64,8 +64,6 @@ class PendingHandlers:
     """Question to a person that was asked in this process and is not answered."""
     answered: Answered = field(default_factory=Answered)
     """Number of answers that each hook and wrapper has received."""
-    overtaken: frozenset[str] = frozenset()
-    """Keys of the calls that the input of this run ends, as other middleware asked about them."""
     after_loss: bool = False
     """True from the loss of a process, whose calls may be open, until the model's next message."""
     asked_again: str = ""

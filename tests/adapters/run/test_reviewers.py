@@ -13,7 +13,15 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, Timing, ToolSpec, guard_middleware
+from asyncguard import (
+    AsyncGuardMiddleware,
+    CallerError,
+    GuardConfig,
+    Ports,
+    Timing,
+    ToolSpec,
+    guard_middleware,
+)
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import pure
 from tests.adapters.processes import MortalJournal
@@ -51,10 +59,9 @@ class Desk:
             self.tools[name] = scripted_tool(name, done, args={"q": str})
 
     def process(self, *steps: Any) -> Any:
-        """Return the agent of a process; the one before has died."""
+        """Return the agent of a process; the one before has ended."""
         for former in self.journals[-1:]:
-            asyncio.run(former.flush())
-            former.die()
+            former.close()
         if self.path is not None:
             self.journals.append(MortalJournal(self.path))
         ports = Ports(journal=self.journals[-1]) if self.journals else Ports()
@@ -177,6 +184,20 @@ def test_a_message_instead_of_a_reviewers_answer(
     assert "the user sent a new message before it began" in desk.answer()
     assert (desk.told()["state"], desk.told()["attempt"]) == (state, 0)
     check_next_request(desk.messages)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["nothing", "the same messages"])
+def test_an_input_without_a_new_word_leaves_a_reviewers_question_open(*, again: bool) -> None:
+    """It is refused, and the answer is taken as if it had not been."""
+    desk = Desk()
+    agent = desk.process(BOOK, "Booked.")
+    desk.go(agent, {"messages": [("user", "Book the Mira.")]})
+    with pytest.raises(CallerError, match="Nothing to do"):
+        desk.go(agent, {"messages": desk.messages if again else [("user", "")]})
+    desk.go(agent, None)
+    assert desk.state.interrupts
+    desk.decide(agent, {"type": "approve"})
+    assert desk.ran == [("book", "Mira")]
 
 
 @pytest.mark.parametrize("mode", MODES)
