@@ -52,12 +52,12 @@ async def check_input_of(
     try:
         refuse_silence(given)
         events = state.get("ledger") or []
-        if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
-            refuse_nothing_new(state.get("messages") or [])
         read_tasks(given.get("tasks"))
         opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
         check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
         _refuse_answers(given, state)
+        if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
+            refuse_nothing_new(state.get("messages") or [])
     except CallerError:
         await undo_input(config)
         raise

@@ -236,8 +236,11 @@ def edit(tool: str, q: Any) -> dict[str, Any]:
 
 
 ROMA = edit("book", "Roma")
-EDITS = [("batched", ROMA), ("batched", edit("look", "Mira"))]
-EDITS += [("per_call", ROMA)] if PER_CALL else []
+EDITS = [
+    pytest.param("batched", ROMA, id="arguments"),
+    pytest.param("batched", edit("look", "Mira"), id="tool"),
+    *([pytest.param("per_call", ROMA, id="per call")] if PER_CALL else []),
+]
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["one process", "another process"])
@@ -343,3 +346,41 @@ def test_an_edit_of_a_call_that_was_made_on_another_branch_does_not_run() -> Non
     (answer,) = [m.text for m in state["messages"] if getattr(m, "tool_call_id", None)]
     assert "begun before with other arguments" in answer
     assert "Executed" not in answer
+
+
+@pytest.mark.parametrize(
+    ("effect", "state", "times"), [("at_most_once", "in_doubt", 1), ("idempotent", "done", 2)]
+)
+@pytest.mark.parametrize("specs", [{}, {"approval": True}], ids=["", "approval"])
+def test_an_edited_call_of_a_process_that_was_killed(
+    specs: Any, effect: Any, state: str, times: int, tmp_path: Path
+) -> None:
+    """The next process finds what was begun in the reviewer's words, and nothing else is made of the call."""
+    desk = Desk(specs=[ToolSpec(name="book", effect=effect, **specs)], path=tmp_path / "effects")
+    entered = asyncio.Event()
+
+    async def booked(arguments: Any) -> str:
+        if not entered.is_set():
+            entered.set()
+            await asyncio.Event().wait()
+        return f"book {arguments['q']}"
+
+    desk.tools["book"] = scripted_tool("book", booked, args={"q": str})
+    first = desk.process(BOOK)
+
+    async def killed() -> None:
+        await first.ainvoke({"messages": [("user", "Book the Mira.")]}, THREAD)
+        answer = Command(resume={"decisions": [ROMA]})
+        run = asyncio.create_task(first.ainvoke(answer, THREAD))
+        await entered.wait()
+        desk.journals[0].die()
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+    asyncio.run(killed())
+    desk.journals.clear()
+    desk.go(desk.process("I cannot tell."), None)
+    assert desk.ran == [("book", "Roma")] * times
+    assert desk.calls == {state: 1}
+    assert ("book Roma" in desk.answer()) is (state == "done")
+    check_next_request(desk.messages)
