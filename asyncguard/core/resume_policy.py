@@ -82,11 +82,14 @@ RULES: tuple[Rule, ...] = (
     # -- the history or the journal holds the answer already ---------------------------------------
     _row("edited", Why.ISSUED, Fate.REFUSE, lambda f: f.edited and not f.side_query),
     _row(
-        "decided by a person",
+        "answered instead of run, its event lost",
         Why.RESUMED,
         Fate.CANCEL,
+        # A reviewer's words say so themselves, or the journal knows that no attempt was begun.
         lambda f: (
-            f.history is History.DECISION and f.state is not Open.PENDING and not f.begun_later
+            (f.history is History.DECISION or (f.history is History.ANSWER and f.journaled))
+            and f.state is not Open.PENDING
+            and not f.begun_later
         ),
         ANSWERED,
     ),

@@ -210,9 +210,8 @@ def later(f: Facts) -> bool:
 def resumed(f: Facts) -> Fate:
     """P1 to P6 after a crash, on a fork, after a takeover."""
     if f.history in (History.ANSWER, History.DECISION) and answer_counts(f):
-        # P3, P5: a person decided that it does not run. P1: it ran, or may have.
-        decided = f.history is History.DECISION and f.state is not Open.PENDING and not later(f)
-        return Fate.CANCEL if decided else Fate.ACCEPT_ANSWER
+        # P3: it did not run. P1: it ran, or may have.
+        return Fate.CANCEL if answered_unrun(f) else Fate.ACCEPT_ANSWER
     if waits(f):
         return Fate.WAIT  # P4: no doubt before it is known what can be done about it
     if f.state in HELD_BACK:
@@ -230,9 +229,16 @@ def resumed(f: Facts) -> Fate:
     return Fate.REQUEUE if f.replayable else Fate.IN_DOUBT  # P2, P4
 
 
+def answered_unrun(f: Facts) -> bool:
+    """Return True if an answer is that of a person or program which kept the call from running."""
+    if f.state is Open.PENDING or later(f):
+        return False
+    return f.history is History.DECISION or f.journal is not Journal.SILENT
+
+
 def answer_counts(f: Facts) -> bool:
     """Return True if an answer in the history counts as the end of the call."""
-    if f.state is Open.PENDING or (f.history is History.DECISION and not later(f)):
+    if f.state is Open.PENDING or answered_unrun(f):
         return True
     if f.tool is not Tool.AT_HAND:
         return True

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, human_in_the_loop
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -30,6 +30,7 @@ from tests.support.histories import check_next_request
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 PER_CALL = "interrupt_mode" in inspect.signature(HumanInTheLoopMiddleware.__init__).parameters
+MARKED = hasattr(human_in_the_loop, "add_notification_metadata")
 MODES = ["batched", *(["per_call"] if PER_CALL else [])]
 BOOK = calls(("book", {"q": "Mira"}))
 HELD = ToolSpec(name="book", approval=True)
@@ -135,6 +136,8 @@ def test_a_call_that_a_reviewer_ends_was_not_run(
     mode: str, decision: dict[str, str], specs: Any, later: bool, tmp_path: Path
 ) -> None:
     """Its end holds the reviewer's words, in the events, too, and nothing invites the model to repeat it."""
+    if later and specs == [PURE] and not MARKED:
+        pytest.skip("this release of LangChain does not mark the words of a reviewer")
     desk = Desk(mode=mode, specs=specs, path=tmp_path / "effects" if later else None)
     first = desk.process(BOOK, "It stays as it is.", "Nudged.")
     desk.go(first, {"messages": [("user", "Book the Mira.")]})
