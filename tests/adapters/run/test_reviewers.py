@@ -17,7 +17,9 @@ from asyncguard import (
     AsyncGuardMiddleware,
     CallerError,
     GuardConfig,
+    GuardRule,
     Ports,
+    Reject,
     Timing,
     ToolSpec,
     guard_middleware,
@@ -305,22 +307,22 @@ def test_an_edit_is_no_approval_of_another_call() -> None:
 def test_an_edited_call_keeps_its_order_with_others() -> None:
     """It waits for the call that writes what it reads, is told as edited meanwhile, and its late result, too."""
     specs = [
-        ToolSpec(name="book", reads=(), writes=("r",)),
-        pure("look", reads=("r",), takes_from=()),
+        ToolSpec(name="book", reads=(), writes=("r:{q}",)),
+        pure("look", reads=("r:{q}",), takes_from=()),
     ]
     desk = Desk(specs=specs, reviewed=("book", "look"))
     desk.tools["book"] = scripted_tool("book", ["booked"], args={"q": str}, latency=5.0)
     desk.tools["quick"] = scripted_tool("quick", ["quick"], args={})
-    tasks = [{"id": "a", "goal": "Book Mira, look at Mira, Roma."}, {"id": "b", "goal": "Quick."}]
+    tasks = [{"id": "a", "goal": "Book Roma, look at Mira."}, {"id": "b", "goal": "Quick."}]
     made = calls(
-        ("book", {"q": "Mira", "task_id": "a"}),
+        ("book", {"q": "Roma", "task_id": "a"}),
         ("look", {"q": "Mira", "task_id": "a"}),
         ("quick", {"task_id": "b"}),
     )
     agent = desk.process(made, "I wait.", "All done.")
     desk.go(agent, {"messages": [], "tasks": tasks})
     desk.decide(agent, {"type": "approve"}, edit("look", "Roma"))
-    assert desk.ran[:2] == [("book", "Mira"), ("look", "Roma")]
+    assert desk.ran[:2] == [("book", "Roma"), ("look", "Roma")]
     assert desk.calls == {"done": 2}
     by = 'A reviewer replaced this call of yours by look({"q":"Roma"}); what follows is about that.'
     assert desk.answer("call_1_2").startswith(f"{by}\nlook#1 is accepted and waits for book#1")
@@ -382,6 +384,9 @@ def test_an_edited_call_of_a_process_that_was_killed(
 
     asyncio.run(killed())
     desk.journals.clear()
+    # The next process would not let it pass: too late.
+    strict = GuardRule(name="strict", judge=lambda proposal, board: Reject(reason="Not today."))
+    desk.config = replace(CONFIG, extra=(strict,))
     desk.go(desk.process("I cannot tell."), None)
     assert desk.ran == [("book", "Roma")] * times
     assert desk.calls == {state: 1}
