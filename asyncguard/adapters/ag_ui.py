@@ -33,6 +33,7 @@ from asyncguard.adapters.messages.sanitize import plain_text
 from asyncguard.adapters.thread_id import check_stores_threads
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
+from asyncguard.core.resume_policy import ANSWERED
 
 _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 """One result in a message of the runtime; no text of tools or users holds its delimiters."""
@@ -415,7 +416,9 @@ def _result(card: Mapping[str, Any]) -> list[Any]:
     """Return the result of a call that has ended, none for an open one."""
     if card["state"] in _OPEN:
         return []
-    content = card["reason"] if card["content"] is None else card["content"]
+    # Of an answer that other middleware wrote, such as a reviewer's, the words alone.
+    reason = card["reason"].removeprefix(f"{ANSWERED}: ")
+    content = reason if card["content"] is None else card["content"]
     return [
         ToolCallResultEvent(
             tool_call_id=card["tool_call_id"],

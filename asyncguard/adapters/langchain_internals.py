@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import ToolMessage, get_notification_metadata
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 FUNCTION_CALLERS = frozenset(
@@ -122,3 +123,13 @@ def edits_of(state: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
         state: Of the agent, after a message of the model.
     """
     return state.get("hitl_edited_tool_calls") or {}
+
+
+def is_decision(message: ToolMessage) -> bool:
+    """Return True if a message holds a reviewer's words for a call that is not run.
+
+    Why: ``HumanInTheLoopMiddleware`` marks the answers that it writes, without a public name for
+    the mark. Without it a process that finds such an answer to a call takes it for a result.
+    """
+    found = get_notification_metadata(message)
+    return found is not None and found["source"] == "hitl_interrupt_decision"

@@ -53,6 +53,7 @@ Why: no public value tells. Without the key a resumed run looks for an input of 
 newest checkpoints, and may be compared with the wrong one.
 """
 _CALL = "__pregel_call"
+_INTERRUPT = "__interrupt__"
 _NODE_FINISHED = "__pregel_node_finished"
 _READ = "__pregel_read"
 _RUNTIME = "__pregel_runtime"
@@ -97,6 +98,19 @@ def next_nodes(stored: CheckpointTuple | None) -> list[str]:
     return [name.removeprefix(_NEXT) for name in values if name.startswith(_NEXT)]
 
 
+def questions_in(stored: CheckpointTuple) -> list[Any]:
+    """Return the values of the interrupts with which a run has stopped after a checkpoint.
+
+    Why: the public ``get_state`` of a graph has them, and a node has no graph. Without the channel
+    a call about which another middleware asks counts as one that was only interrupted.
+
+    Args:
+        stored: The checkpoint.
+    """
+    written = (value for _, channel, value in stored.pending_writes or () if channel == _INTERRUPT)
+    return [each.value for items in written for each in items]
+
+
 # -- the answers for a node --------------------------------------------------
 
 
@@ -127,6 +141,18 @@ def answers_in(notes: Any) -> int | None:
     if notes.get_null_resume(False) is not None:  # noqa: FBT003 - its only parameter
         return None
     return len(notes.resume)
+
+
+def answers_of(notes: Any) -> list[Any]:
+    """Return the answers that a task has received for its questions, in their order.
+
+    Why: middleware outside the guard may ask in the same task, and no public value tells what a
+    person has answered. Without the notes a change that a person makes counts as a program's.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+    """
+    return list(getattr(notes, "resume", ()))
 
 
 def update_of(command: Command[Any]) -> Mapping[str, Any]:

@@ -20,20 +20,29 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.langgraph_internals import input_of, store_nothing
-from asyncguard.adapters.run_input import read_cancelled, read_tasks, refuse_silence
+from asyncguard.adapters.run_input import (
+    read_cancelled,
+    read_tasks,
+    refuse_nothing_new,
+    refuse_silence,
+    says_something,
+)
 from asyncguard.adapters.state import fold_messages, read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
-from asyncguard.core.events import TaskOpened
+from asyncguard.core.events import CallHeld, TaskOpened
 from asyncguard.errors import CallerError
 from asyncguard.runtime.tasks import check_known
 
 
-async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> None:
+async def check_input_of(
+    state: Mapping[str, Any], config: RunnableConfig, *, asked: bool = False
+) -> None:
     """Refuse an input that a run cannot begin with; the thread keeps its former state.
 
     Args:
         state: State of the run's first node; the input is folded into its messages already.
         config: Of that node.
+        asked: True if other middleware has asked a person, who has not answered.
 
     Raises:
         CallerError: The input says nothing, its tasks cannot be read, it cancels a task that the
@@ -45,7 +54,7 @@ async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> No
     try:
         refuse_silence(given)
         read_tasks(given.get("tasks"))
-        _check_with_thread(given, state)
+        _check_with_thread(given, state, asked=asked)
     except CallerError:
         await undo_input(config)
         raise
@@ -53,7 +62,9 @@ async def check_input_of(state: Mapping[str, Any], config: RunnableConfig) -> No
 
 def depends_on_thread(given: Mapping[str, Any]) -> bool:
     """Return True if an input may be refused for what its thread holds."""
-    return bool(given.get("cancel") or _answers_in(given))
+    said = read_messages(given.get("messages") or [])
+    new = given.get("tasks") or says_something(said)
+    return not new or bool(given.get("cancel") or _answers_in(given))
 
 
 def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
@@ -70,11 +81,15 @@ def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> No
     _check_with_thread(given, {**stored, "messages": said})
 
 
-def _check_with_thread(given: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+def _check_with_thread(
+    given: Mapping[str, Any], state: Mapping[str, Any], *, asked: bool = False
+) -> None:
     events = state.get("ledger") or []
     opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
     check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
     _refuse_answers(given, state)
+    if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
+        refuse_nothing_new(state.get("messages") or [])
 
 
 def with_input(state: Mapping[str, Any], config: RunnableConfig) -> Mapping[str, Any]:
@@ -91,6 +106,17 @@ def with_input(state: Mapping[str, Any], config: RunnableConfig) -> Mapping[str,
         return state
     left = {name: given[name] for name in ("tasks", "cancel") if given.get(name)}
     return {**left, **state}
+
+
+def _holds(events: Iterable[Mapping[str, Any]]) -> bool:
+    """Return True if a person was asked about a call and has not answered."""
+    held: set[str] = set()
+    for event in events:
+        if event["kind"] == CallHeld.kind:
+            held.add(event["key"])
+        else:
+            held.discard(event.get("key", ""))
+    return bool(held)
 
 
 async def undo_input(config: RunnableConfig) -> None:

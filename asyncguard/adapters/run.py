@@ -35,7 +35,7 @@ from asyncguard.adapters.messages.history import (
 )
 from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
 from asyncguard.adapters.messages.markers import mark, note_for_model
-from asyncguard.adapters.messages.parse import parse_calls
+from asyncguard.adapters.messages.parse import parse_calls, parse_edit
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.refused_input import undo_input
@@ -328,24 +328,9 @@ class Run:
 
     # -- beginning --------------------------------------------------
 
-    def reconcile(
-        self,
-        *,
-        issuing: bool,
-        hands: Hands = ALL_TOOLS,
-        answers: Mapping[str, Answer] | None = None,
-        siblings: bool = False,
-        said: bool = False,
-    ) -> bool:
+    def reconcile(self, *, issuing: bool, given: Circumstances | None = None) -> bool:
         """Decide about the open calls of a state from elsewhere; see :func:`resume.reconcile`."""
-        return reconcile(
-            self._session,
-            issuing=issuing,
-            hands=hands,
-            answers=answers,
-            siblings=siblings,
-            said=said,
-        )
+        return reconcile(self._session, issuing=issuing, given=given or Circumstances())
 
     def decide(
         self,
@@ -368,8 +353,11 @@ class Run:
         """
         self._session.lease.claim()
 
-    async def begin(self) -> dict[str, Any]:
+    async def begin(self, *, overtaken: Iterable[str] = ()) -> dict[str, Any]:
         """Apply the input of a run: tasks, cancellations and the user's messages.
+
+        Args:
+            overtaken: Keys of calls that the input ends: other middleware asked about them.
 
         Returns:
             The update of the state; ``messages`` holds what is written into the history.
@@ -393,6 +381,7 @@ class Run:
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)
+        proposals.end_overtaken(session, overtaken)
         opened = self._open_tasks(tasks, cancelled)
         # The whole history is written if calls in it were left without an answer.
         written = repaired(messages, opened, self._answers) or opened
@@ -459,6 +448,22 @@ class Run:
         calls = parse_calls(message, self.board, task_argument)
         proposals.propose_calls(self._session, str(message.id), calls)
         return bool(calls)
+
+    def edit(
+        self, record: CallRecord, tool: str, arguments: Mapping[str, Any], task_argument: str
+    ) -> None:
+        """Have the call judged that a person wrote in place of one that was not issued.
+
+        Args:
+            record: The call.
+            tool: Its tool now.
+            arguments: Its arguments now.
+            task_argument: Name of the task argument, which is stripped from them.
+        """
+        parsed = parse_edit(record, tool, arguments, task_argument)
+        same = (record.call.tool, record.call.arguments) == (parsed.tool, parsed.arguments)
+        if not same:  # else it was judged before: the wrapper is executed again
+            proposals.edit_call(self._session, record, parsed)
 
     def judge_end(self, message: AIMessage, *, structured: bool = False) -> Turn:
         """Judge whether the run may end with a message that has no calls.

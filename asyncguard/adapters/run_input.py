@@ -4,7 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 
 from asyncguard.adapters.messages.markers import is_ours, note_for_model
 from asyncguard.adapters.messages.sanitize import is_plain_text, plain_text
@@ -30,6 +36,25 @@ def refuse_silence(given: Mapping[str, Any]) -> None:
     """
     if not (given.get("tasks") or given.get("messages") or given.get("cancel")):
         raise CallerError(_NOTHING_NEW)
+
+
+def refuse_nothing_new(messages: Sequence[AnyMessage]) -> None:
+    """Refuse messages beside which the question to a person would be withdrawn for nothing.
+
+    Args:
+        messages: The history, which ends with what is new in the input.
+
+    Raises:
+        CallerError: They end with no message of the user, or with a blank one.
+    """
+    if not says_something(messages):
+        raise CallerError(_NOTHING_NEW)
+
+
+def says_something(messages: Sequence[BaseMessage]) -> bool:
+    """Return True if messages end with one of the user that is not blank."""
+    content = messages[-1].content if heard_user(messages) else ""
+    return bool(content.strip() if isinstance(content, str) else content)
 
 
 def read_tasks(
@@ -142,7 +167,7 @@ def check_input(
         raise CallerError(_NOTHING_NEW)
 
 
-def heard_user(messages: Sequence[AnyMessage]) -> bool:
+def heard_user(messages: Sequence[BaseMessage]) -> bool:
     """Return True if the history ends with a user's message that the model has not answered."""
     last = messages[-1] if messages else None
     return last is not None and not isinstance(last, AIMessage | ToolMessage) and not is_ours(last)

@@ -255,6 +255,8 @@ def ui_event(event: ev.Event, ledger: Ledger, texts: Texts) -> UIEvent | None:
             return _run_event("ended", [], event.reason)
         case ev.CallRecovered():
             return _recovery_event(event, ledger.record(event.key), texts)
+        case ev.CallEdited():
+            return None  # the guards' verdict on it follows
         case ev.CallObjected() | ev.CallFound() | ev.CallDiagnosed():
             return None  # the state of the call stays as it was
         case ev.CallEvent():

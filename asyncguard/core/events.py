@@ -154,6 +154,17 @@ class CallEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CallEdited(CallEvent):
+    """A person has written another call in place of one that was not issued yet."""
+
+    kind: ClassVar[str] = "call_edited"
+    call: Call
+    """The call that is judged now; key, task and message stay."""
+    declared: Mapping[str, Mapping[str, Any]] | None = None
+    """Declarations of its tool and the helpers, as in :class:`CallProposed`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CallAdmitted(CallEvent):
     """Admission let the call pass; the next dispatch issues it. This is the intent."""
 
@@ -323,7 +334,7 @@ class CallSquashed(CallEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallCancelled(CallEvent):
-    """A queued call was cancelled before it began."""
+    """A call was cancelled before it began, or other middleware answered it."""
 
     kind: ClassVar[str] = "call_cancelled"
     reason: str
@@ -388,6 +399,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     TaskOpened,
     TaskEnded,
     CallProposed,
+    CallEdited,
     CallObjected,
     CallAdmitted,
     CallDeferred,

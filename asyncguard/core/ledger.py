@@ -129,6 +129,23 @@ class Ledger(LedgerQueries):
         if (task := self._tasks.get(call.task)) is not None:
             task.last_call = call.key
 
+    def _edit(self, event: ev.CallEdited) -> None:
+        record, call = self._move(event.key, Move.EDIT), event.call
+        self.declared.update(event.declared or {})
+        before = record.call
+        self._forget_fingerprint(before)
+        self.resources.remove(before.key, before.footprint)
+        self._barriers.get(before.task, {}).pop(before.key, None)
+        record.call, record.edited, record.tool, record.arguments = call, True, call.tool, None
+        record.guard, record.reason, record.blocked_by = "", "", ()
+        # The former label stays a name of the call.
+        if call.label != before.label:
+            self._ordinals[call.task, call.tool] += 1
+            self._by_label[call.task, call.label] = call.key
+        self._open_in_group[call.task, call.message_id] -= 1  # entering counts it again
+        self._enter_open(record)
+        self._restore_order(call)
+
     def _object(self, event: ev.CallObjected) -> None:
         for key in (event.key, *event.on):
             self.record(key)  # for the log only; the calls have to exist
@@ -300,14 +317,7 @@ class Ledger(LedgerQueries):
         self._news.pop(record.key, None)
         self._untold.drop(record.call.task, record.key)
         self._enter_open(record)
-        # Entering put the call last, and the queries promise program order.
-        for calls in (self._open_by_task, self._barriers):
-            calls[record.call.task] = dict.fromkeys(self._in_order(calls.get(record.call.task, ())))
-        name = (record.call.task, record.call.fingerprint)
-        equal = self._in_order(self._by_fingerprint.of(name))
-        self._by_fingerprint.pop(name, None)
-        for key in equal:
-            self._by_fingerprint.put(name, key)
+        self._restore_order(record.call)
         # Calls that waited for it were unblocked when it came into doubt; they wait again.
         for waiting in self._by_state[CallState.DEFERRED]:
             if record.key in self._calls[waiting].blocked_by:
@@ -317,6 +327,16 @@ class Ledger(LedgerQueries):
         # What was delivered was the doubt, not the end.
         record.placeholder = record.placeholder or record.delivered
         record.delivered = False
+
+    def _restore_order(self, call: Call) -> None:
+        """Restore program order, which the queries promise, after a call was entered last."""
+        for calls in (self._open_by_task, self._barriers):
+            calls[call.task] = dict.fromkeys(self._in_order(calls.get(call.task, ())))
+        name = (call.task, call.fingerprint)
+        equal = self._in_order(self._by_fingerprint.of(name))
+        self._by_fingerprint.pop(name, None)
+        for key in equal:
+            self._by_fingerprint.put(name, key)
 
     def _in_order(self, keys: Collection[str]) -> list[str]:
         return sorted(keys, key=lambda key: self._calls[key].call.sequence)
@@ -363,6 +383,7 @@ class Ledger(LedgerQueries):
         ev.TaskOpened: _open_task,
         ev.TaskEnded: _end_task,
         ev.CallProposed: _propose,
+        ev.CallEdited: _edit,
         ev.CallObjected: _object,
         ev.CallAdmitted: _admit,
         ev.CallDeferred: _defer,

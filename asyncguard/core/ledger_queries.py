@@ -176,9 +176,11 @@ class LedgerQueries:
         return None if key is None else self._calls[key]
 
     def of_tool(self, task: str, tool: str) -> Iterator[CallRecord]:
-        """Yield the calls of a task that named this tool, in program order."""
+        """Yield the calls of a task that name this tool, in the order of their labels."""
         labels = (f"{tool}#{number}" for number in range(1, self._ordinals[task, tool] + 1))
-        return (self._calls[self._by_label[task, label]] for label in labels)
+        found = (self._calls[self._by_label[task, label]] for label in labels)
+        # A call that a person gave to another tool keeps its former label.
+        return (record for record in found if record.call.tool == tool)
 
     def of_message(self, message_id: str) -> list[CallRecord]:
         """Return the calls of one model message in order of position."""

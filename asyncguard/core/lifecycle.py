@@ -45,6 +45,7 @@ class Move(StrEnum):
     DEFER = "defer"
     HOLD = "hold"
     REJECT = "reject"
+    EDIT = "edit"
     START = "start"
     RECOVER = "recover"
     SUCCEED = "succeed"
@@ -66,10 +67,17 @@ CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
     (CallState.DEFERRED, Move.HOLD): CallState.HELD,
     (CallState.DEFERRED, Move.REJECT): CallState.REJECTED,
     (CallState.DEFERRED, Move.SQUASH): CallState.SQUASHED,
+    # Other middleware may answer a call, or a person whom it asks, whatever the guards decided.
+    (CallState.DEFERRED, Move.CANCEL): CallState.CANCELLED,
     (CallState.HELD, Move.ADMIT): CallState.QUEUED,
     (CallState.HELD, Move.DEFER): CallState.DEFERRED,
     (CallState.HELD, Move.REJECT): CallState.REJECTED,
     (CallState.HELD, Move.SQUASH): CallState.SQUASHED,
+    (CallState.HELD, Move.CANCEL): CallState.CANCELLED,
+    # A person writes another call in its place before it is issued; that one is judged.
+    (CallState.DEFERRED, Move.EDIT): CallState.PROPOSED,
+    (CallState.HELD, Move.EDIT): CallState.PROPOSED,
+    (CallState.QUEUED, Move.EDIT): CallState.PROPOSED,
     (CallState.QUEUED, Move.START): CallState.PENDING,
     (CallState.QUEUED, Move.CANCEL): CallState.CANCELLED,
     (CallState.PENDING, Move.RECOVER): CallState.QUEUED,

@@ -30,7 +30,9 @@ class CallRecord:
     """One call and its progress. Only the ledger writes to it."""
 
     call: Call
-    """The call as proposed."""
+    """The call as proposed, or as a person wrote it in place of that."""
+    edited: bool = False
+    """True if a person wrote it in place of the model's."""
     said: int = 0
     """Runs with new input of the user in the thread when the call was made."""
     state: CallState = CallState.PROPOSED

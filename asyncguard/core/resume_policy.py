@@ -31,7 +31,7 @@ GONE = "the process that held it ended"
 """Reason shown to the model for a call whose wrapper is gone."""
 CANCELLED = "the user cancelled the task"
 """Reason shown to the model for a call of a cancelled task."""
-SUPERSEDED = "the user sent a new message before it was issued"
+SUPERSEDED = "the user sent a new message before it began"
 """Reason shown to the model for a call that a new message ended."""
 ANSWERED = "answered by other middleware"
 """Reason in the ledger of a call that did not run because other middleware answered it."""
@@ -82,6 +82,18 @@ RULES: tuple[Rule, ...] = (
     # -- the history or the journal holds the answer already ---------------------------------------
     _row("edited", Why.ISSUED, Fate.REFUSE, lambda f: f.edited and not f.side_query),
     _row(
+        "answered instead of run, its event lost",
+        Why.RESUMED,
+        Fate.CANCEL,
+        # A reviewer's words say so themselves, or the journal knows that no attempt was begun.
+        lambda f: (
+            (f.history is History.DECISION or (f.history is History.ANSWER and f.journaled))
+            and f.state is not Open.PENDING
+            and not f.begun_later
+        ),
+        ANSWERED,
+    ),
+    _row(
         "begun on another branch",
         Why.ISSUED,
         Fate.TAKE_OVER,
@@ -92,7 +104,7 @@ RULES: tuple[Rule, ...] = (
         "answered instead of run",
         Why.ANSWERED,
         Fate.CANCEL,
-        lambda f: f.state is Open.QUEUED,
+        lambda f: f.state is not Open.PENDING,
         ANSWERED,
     ),
     _row(
@@ -103,7 +115,7 @@ RULES: tuple[Rule, ...] = (
         Why.RESUMED,
         Fate.ACCEPT_ANSWER,
         lambda f: (
-            f.history is History.ANSWER
+            f.history in (History.ANSWER, History.DECISION)
             and (
                 f.state is Open.PENDING
                 or f.unwrapped
@@ -111,6 +123,26 @@ RULES: tuple[Rule, ...] = (
                 or (f.state is Open.QUEUED and (f.begun_later or f.effect is Effect.PURE))
             )
         ),
+    ),
+    # -- other middleware, or a person whom it asks, has not let the call pass ---------------------
+    # Its wrapper is outside the guard's. Without a journal a process that is gone may have begun
+    # the call all the same, if the step that let it pass was never stored.
+    _row(
+        "never let pass, held back",
+        Why.OVERTAKEN,
+        Fate.SQUASH,
+        lambda f: f.held_back and not f.begun_later,
+        SUPERSEDED,
+    ),
+    _row(
+        "never let pass",
+        Why.OVERTAKEN,
+        Fate.CANCEL,
+        lambda f: (
+            not f.begun_later
+            and (f.effect is Effect.PURE or (f.here is Here.IN_HAND and not f.begun))
+        ),
+        SUPERSEDED,
     ),
     # -- undecidable before this process has met the tools -----------------------------------------
     # What may be repeated depends on declarations, so the rows below cannot decide without them.
@@ -204,6 +236,18 @@ RULES: tuple[Rule, ...] = (
     ),
     _row("cancelled while it ran", Why.CANCELLED, Fate.INTERRUPT, lambda f: True),
     _row("superseded", Why.NEW_MESSAGE, Fate.SQUASH, lambda f: f.held_back, SUPERSEDED),
+    _row(
+        "admitted and not begun, the user spoke",
+        Why.NEW_MESSAGE,
+        Fate.CANCEL,
+        lambda f: (
+            f.here is Here.IN_HAND
+            and f.state is Open.QUEUED
+            and f.effectful
+            and not (f.begun or f.begun_later or f.wanted_again)
+        ),
+        SUPERSEDED,
+    ),
     _row(
         "admitted, the user spoke",
         Why.NEW_MESSAGE,

@@ -16,6 +16,8 @@ class Why(StrEnum):
     """The thread is opened on a state of another process: after a crash, a fork or a takeover."""
     RUN_BEGINS = "run begins"
     """A run begins in ``create_agent``: the wrappers of an earlier run do not come again."""
+    OVERTAKEN = "overtaken"
+    """An input comes before other middleware of ``create_agent`` has let the call pass."""
     NEW_MESSAGE = "new message"
     """The user says something new."""
     CANCELLED = "cancelled"
@@ -94,6 +96,8 @@ class History(StrEnum):
     """A placeholder: the wrapper of the call has returned."""
     ANSWER = "answer"
     """A message that the guard did not write, or whose event was lost."""
+    DECISION = "decision"
+    """The words of a person who decided that the call is not run."""
 
 
 class Tool(StrEnum):

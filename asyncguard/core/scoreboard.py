@@ -188,6 +188,6 @@ _STATE_WORDS = {
     CallState.PROPOSED: "(proposed)",
     CallState.DEFERRED: "(held back until its turn; do not repeat it)",
     CallState.HELD: "(waiting for approval)",
-    CallState.QUEUED: "(running)",
+    CallState.QUEUED: "(about to run)",
     CallState.PENDING: "(running)",
 }

@@ -16,7 +16,7 @@ from asyncguard.core.events import CompletionVerdict
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import TaskRecord
-from asyncguard.core.resume_policy import ANSWERED
+from asyncguard.core.resume_policy import ANSWERED, SUPERSEDED
 from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
 from asyncguard.core.wording import asks
 from asyncguard.schema.excerpts import clipped, listed
@@ -122,8 +122,11 @@ def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
         and board.spec(last.call.tool).effect is EffectClass.PURE
         and not any(board.ledger.untold(key) for key in last.blocked_by)
     )
-    elsewhere = last.state is CallState.CANCELLED and last.reason == ANSWERED
-    answered = last.state not in _ABANDONED or needless or elsewhere
+    # Its words follow in the reason. And what a new message of the user has ended, the model has
+    # read before it answered that message.
+    elsewhere = last.state is CallState.CANCELLED and last.reason.startswith(ANSWERED)
+    overtaken = last.state is not CallState.REJECTED and last.reason == SUPERSEDED
+    answered = last.state not in _ABANDONED or needless or elsewhere or overtaken
     if not board.config.ledger or answered or persons_turn:
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""

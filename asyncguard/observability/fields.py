@@ -299,6 +299,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _REASON,
     ),
     ev.CallProposed: _PROPOSED,
+    ev.CallEdited: _PROPOSED,
     ev.CallAdmitted: (
         _own("released", Unit.FLAG, "Whether it was deferred or held before."),
         _own("approved", Unit.FLAG, "Whether a person approved it."),

@@ -6,8 +6,8 @@ to it through :func:`release_ready` when the calls that it waits for have ended,
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion
 from asyncguard.runtime.resume import Circumstances, resolve, resolve_all
 from asyncguard.runtime.session.session import Session
+from asyncguard.runtime.signals import was_begun
 from asyncguard.schema.pointers import PointerError, in_result
 
 
@@ -69,6 +70,44 @@ def propose_calls(session: Session, message_id: str, wishes: Sequence[ParsedCall
     _stop_tasks(session)
 
 
+def edit_call(session: Session, record: CallRecord, parsed: ParsedCall) -> None:
+    """Replace a call that was not issued by the one that a person wrote, and have that judged.
+
+    Its values are words of a person, who has seen the call, so no other person is asked. A call
+    that was begun elsewhere is not judged: its attempt answers for it.
+
+    Args:
+        session: The thread.
+        record: The call.
+        parsed: What the person wrote; its task is not read, as a call stays with its task.
+    """
+    before = record.call
+    same = parsed.tool == before.tool
+    number = before.ordinal if same else session.ledger.next_ordinal(before.task, parsed.tool)
+    text = canonical_json(parsed.arguments)
+    call = replace(
+        before,
+        tool=parsed.tool,
+        ordinal=number,
+        arguments=parsed.arguments,
+        footprint=session.board.spec(parsed.tool).footprint(parsed.arguments, before.task),
+        fingerprint=_fingerprint(session, parsed, text),
+    )
+    session.record.edited(call, session.declare(parsed.tool))
+    session.board.add_arguments(record)
+    if was_begun(session, record) or session.engine.begun.knows(
+        record.key, after=record.last_answer_attempt
+    ):
+        session.record.admitted(record.key, released=True, approved=True)
+        return
+    spec = session.engine.specs.get(parsed.tool)
+    proposal = Proposal(
+        call=call, spec=spec, size=content_size(text), problem=parsed.problem, approved=True
+    )
+    _judge(session, proposal, released=True)
+    _stop_tasks(session)
+
+
 def judge_end(session: Session, said: str) -> Completion:
     """Judge a model message without calls; the event records if the verdict is enforced."""
     completion = judge_completion(session.board, said)
@@ -85,8 +124,6 @@ def _propose(session: Session, message_id: str, position: int, parsed: ParsedCal
     ledger = session.ledger
     spec = session.engine.specs.get(parsed.tool)
     text = canonical_json(parsed.arguments)
-    # The fingerprint is of what the tool receives, so an omitted default equals a given one.
-    received = as_received(parsed.arguments, None if spec is None else spec.parameters)
     call = Call(
         key=call_key(session.namespace, session.thread, message_id, position),
         sequence=len(ledger) + 1,
@@ -97,12 +134,20 @@ def _propose(session: Session, message_id: str, position: int, parsed: ParsedCal
         call_id=parsed.call_id,
         message_id=message_id,
         footprint=session.board.spec(parsed.tool).footprint(parsed.arguments, parsed.task),
-        fingerprint=fingerprint(parsed.tool, text if received == parsed.arguments else received),
+        fingerprint=_fingerprint(session, parsed, text),
     )
     session.record.proposed(call, session.declare(parsed.tool))
     return Proposal(
         call=call, spec=spec, position=position, size=content_size(text), problem=parsed.problem
     )
+
+
+def _fingerprint(session: Session, parsed: ParsedCall, text: str) -> str:
+    """Return the fingerprint of a call, whose arguments are given as canonical JSON, too."""
+    # It is of what the tool receives, so an omitted default equals a given one.
+    spec = session.engine.specs.get(parsed.tool)
+    received = as_received(parsed.arguments, None if spec is None else spec.parameters)
+    return fingerprint(parsed.tool, text if received == parsed.arguments else received)
 
 
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:
@@ -304,7 +349,26 @@ def squash_unissued_effects(session: Session) -> None:
     """
     resolve_all(session, (CallState.DEFERRED, CallState.HELD), Why.NEW_MESSAGE)
     # In this order: a call that the first line queues, because it had begun, is stopped as well.
-    resolve_all(session, (CallState.QUEUED, CallState.PENDING), Why.NEW_MESSAGE)
+    admitted = (CallState.QUEUED, CallState.PENDING)
+    resolve_all(session, admitted, Why.NEW_MESSAGE, _undecided(session))
+
+
+def end_overtaken(session: Session, keys: Iterable[str]) -> None:
+    """End the calls that other middleware had not let pass when a new input came.
+
+    Args:
+        session: The thread.
+        keys: Keys of the calls.
+    """
+    for key in keys:
+        if (record := session.ledger.record(key)).open:
+            resolve(session, record, Why.OVERTAKEN, _undecided(session))
+
+
+def _undecided(session: Session) -> Circumstances:
+    """Return the admitted calls that an earlier process may have issued, until that is decided."""
+    queued = session.ledger.in_state(CallState.QUEUED) if session.reconcile_due else ()
+    return Circumstances(lost=frozenset(record.key for record in queued))
 
 
 def _stop_tasks(session: Session) -> None:

@@ -143,7 +143,8 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
         # message, with its idempotency key: only that shows its outcome. After a cancellation,
         # which bars the call, it is not made again.
         if message is None and key in session.live.no_further_attempts and not replayed:
-            message = "The user sent a new message before it was tried again."
+            again = " was tried again" if record.answer_attempts > 1 else " began"
+            message = f"The user sent a new message before it{again}."
         if message is not None:
             symptom = Symptom(
                 error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed

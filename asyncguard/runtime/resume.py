@@ -10,7 +10,7 @@ made*: the fates that continue with an attempt which is already under way or has
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -45,7 +45,10 @@ from asyncguard.runtime.attempt_outcomes import (
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import journaled, was_begun
+from asyncguard.schema.excerpts import clipped
 
+_QUOTED = 500
+"""Characters of another writer's answer that the reason of a call's end quotes."""
 _EDITED = "This call was begun before with other arguments; make it as a new call."
 _LOST = "The process that ran the call ended before it answered."
 _STOPPED = "The user cancelled the task before it was tried again."
@@ -89,6 +92,8 @@ class Answer:
     """Text of the content, which is evidence for later arguments."""
     failed: bool
     """True if the message reports an error."""
+    decided: bool = False
+    """True if a person decided so, and the call was certainly not run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,32 +145,19 @@ def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances
     return decision.fate
 
 
-def reconcile(
-    session: Session,
-    *,
-    issuing: bool,
-    hands: Hands = ALL_TOOLS,
-    answers: Mapping[str, Answer] | None = None,
-    siblings: bool = False,
-    said: bool = False,
-) -> bool:
+def reconcile(session: Session, *, issuing: bool, given: Circumstances = _ALONE) -> bool:
     """Resolve the open calls of a state that this process has not written.
 
     Args:
         session: The thread, joined with state and journal.
         issuing: True if admitted calls may have been issued.
-        hands: Runner of calls in this process.
-        answers: Answers in the history, by key of the call.
-        siblings: True if fallbacks may have been tried that the state does not record.
-        said: True if the run begins with something new from the user.
+        given: Knowledge of the caller; which calls are lost is found here.
 
     Returns:
         True if calls wait until this process has met its tools; call this function again then.
     """
     lost = frozenset(record.key for record in session.lost(queued=issuing))
-    given = Circumstances(
-        hands=hands, answers=answers or {}, lost=lost, siblings=siblings, said=said
-    )
+    given = replace(given, lost=lost)
     waits = False
     for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         # A copy: carrying a fate out moves the call to another state.
@@ -234,9 +226,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         here=_here(session, record, given),
         edited=given.edited,
         attempt_ended=record.state is CallState.PENDING and attempt_ended(record),
-        history=History.ANSWER
-        if record.key in given.answers
-        else (History.PLACEHOLDER if record.placeholder else History.NOTHING),
+        history=_history(record, given),
         tool=_tool(session, record, given.hands),
         begun=record.answer_attempts > 0 or record.key in session.live.replays,
         harmless=_is_harmless(session, record, why, given),
@@ -301,6 +291,12 @@ def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
         record.state is CallState.QUEUED and given.lost is not None and record.key not in given.lost
     )
     return Here.IN_HAND if in_hand else Here.NOTHING
+
+
+def _history(record: CallRecord, given: Circumstances) -> History:
+    if (answer := given.answers.get(record.key)) is not None:
+        return History.DECISION if answer.decided else History.ANSWER
+    return History.PLACEHOLDER if record.placeholder else History.NOTHING
 
 
 def _tool(session: Session, record: CallRecord, hands: Hands) -> Tool:
@@ -427,11 +423,16 @@ def _leave_outside(case: Case) -> None:
 
 
 def _cancel(case: Case) -> None:
-    session, record = case.session, case.record
-    session.record.cancelled(record.key, reason=case.reason)
-    if case.facts.why is Why.ANSWERED:
-        session.record.delivered([record.key])
-        session.board.taint_by_end(record)
+    session, record, reason = case.session, case.record, case.reason
+    answer = case.given.answers.get(record.key)
+    if answer is None:
+        session.record.cancelled(record.key, reason=reason)
+        return
+    # The ledger and user interfaces are told the words, which stand in another writer's message.
+    reason = f"{reason}: {clipped(answer.text, _QUOTED)}" if answer.text else reason
+    session.record.cancelled(record.key, reason=reason)
+    session.record.delivered([record.key])
+    session.board.taint_by_end(record)
 
 
 def _refuse(case: Case) -> None:

@@ -8,6 +8,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -22,6 +23,7 @@ from asyncguard.adapters.langchain_internals import (
     find_injected,
     generate_of,
     has_async_body,
+    is_decision,
     provider_of,
     sync_body,
 )
@@ -162,3 +164,20 @@ def test_the_state_holds_what_a_reviewer_wrote() -> None:
     for _ in agent.stream(Command(resume=answer), place, interrupt_after=["tools"]):
         pass
     assert edits_of(agent.get_state(place).values) == {"call_1_1": written}
+
+
+@pytest.mark.parametrize("kind", ["reject", "respond"])
+def test_the_words_of_a_reviewer_are_marked(kind: str) -> None:
+    """They stand in a tool message; the result of a tool has no such mark."""
+    model = ScriptedChatModel([calls(("look", {"name": "a"})), "done"])
+    approval = HumanInTheLoopMiddleware({"look": True})
+    agent = create_agent(model, [look], middleware=[approval], checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "t"}}
+    agent.invoke({"messages": [("user", "Look.")]}, place)
+    answer = Command(resume={"decisions": [{"type": kind, "message": "no"}]})
+    _, _, said, _ = agent.invoke(answer, place)["messages"]
+    assert isinstance(said, ToolMessage)
+    if not said.additional_kwargs:
+        pytest.skip("this release of LangChain does not mark them")
+    assert is_decision(said)
+    assert not is_decision(ToolMessage("no", tool_call_id="call_1_1"))

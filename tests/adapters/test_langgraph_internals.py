@@ -33,6 +33,7 @@ from asyncguard.adapters.langgraph_internals import (
     newest_of,
     next_nodes,
     nodes_of,
+    questions_in,
     run_of,
     saver_of,
     scratchpad_of,
@@ -237,6 +238,15 @@ def test_the_next_node_of_a_stored_thread_is_found_in_a_graph_without_it() -> No
     builder.add_edge(START, "node")
     assert builder.compile(checkpointer=saver).get_state(THREAD).next == ()
     assert next_nodes(None) == []
+
+
+def test_the_questions_of_a_stored_thread_are_found() -> None:
+    """With the checkpoint after which they were asked."""
+    saver = InMemorySaver()
+    graph_of(lambda _: interrupt({"ask": 1}), saver).invoke({"value": 1}, THREAD)
+    asked = saver.get_tuple(THREAD)
+    assert asked is not None
+    assert questions_in(asked) == [{"ask": 1}]
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:

@@ -77,7 +77,11 @@ def check_lookups(ledger: Ledger) -> None:
         same = [r for r in alive if (r.call.task, r.call.fingerprint) == (task, mark)]
         assert keys(ledger.same_fingerprint(task, mark)) == keys(same)
         made = sum((r.call.task, r.call.tool) == (task, record.call.tool) for r in records)
-        assert ledger.next_ordinal(task, record.call.tool) == made + 1
+        of_tool = {r.key for r in records if (r.call.task, r.call.tool) == (task, record.call.tool)}
+        assert {r.key for r in ledger.of_tool(task, record.call.tool)} == of_tool
+        # A call that a person gave to another tool keeps its former label, too.
+        kept = sum(r.edited for r in records if r.call.task == task)
+        assert made < ledger.next_ordinal(task, record.call.tool) <= made + 1 + kept
     sides = [
         side or () for r in records for side in (r.call.footprint.reads, r.call.footprint.writes)
     ]

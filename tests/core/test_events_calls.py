@@ -24,6 +24,7 @@ EXAMPLES: tuple[ev.Event, ...] = (
     ev.CallProposed(
         **BASE, call=make_call(1, arguments={"a": [1, None]}, resources=footprint("b a", None))
     ),
+    ev.CallEdited(**BASE, key="k1", call=make_call(1, arguments={"a": 2})),
     ev.CallObjected(
         **BASE, key="k", guard="g", objection=ev.Objection.DEFER, reason="r", on=("x",)
     ),

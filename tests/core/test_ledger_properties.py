@@ -1,6 +1,7 @@
 """The ledger under random histories, legal and illegal, against the slow reading of its records."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,6 +117,21 @@ class LedgerMachine(RuleBasedStateMachine):
                 return ev.CallHeld, told
             case Move.REJECT:
                 return ev.CallRejected, {**told, "on": (other,)}
+            case Move.EDIT:
+                call = self.ledger.record(key).call
+                number = (
+                    call.ordinal if call.tool == "b" else self.ledger.next_ordinal(call.task, "b")
+                )
+                arguments = {"value": 1}
+                written = replace(
+                    call,
+                    tool="b",
+                    ordinal=number,
+                    arguments=arguments,
+                    footprint=FOOTPRINTS[0],
+                    fingerprint=fingerprint("b", arguments),
+                )
+                return ev.CallEdited, {"call": written}
             case Move.START:
                 return ev.CallStarted, {
                     "attempt": self.ledger.record(key).attempts + 1,

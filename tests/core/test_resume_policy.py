@@ -45,13 +45,21 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "history": (History.NOTHING, History.PLACEHOLDER),
         "tool": tuple(Tool),
     },
+    Why.OVERTAKEN: {
+        "state": (*HELD_BACK, Open.QUEUED),
+        "effect": tuple(Effect),
+        "begun": ANY,
+        "journal": tuple(Journal),
+        "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
+    },
     Why.NEW_MESSAGE: {
         "state": tuple(Open),
         "effect": tuple(Effect),
         "effectful": ANY,
         "wanted_again": ANY,
         "journal": tuple(Journal),
-        "here": (Here.NOTHING, Here.LATER),
+        "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
+        "begun": ANY,
     },
     Why.CANCELLED: {
         "state": tuple(Open),
@@ -174,7 +182,7 @@ def promised(f: Facts) -> Fate:
 
 def answered(f: Facts) -> Fate:
     """P3: one end. What ran ends with its answer, what did not run ends without one."""
-    return {Open.QUEUED: Fate.CANCEL, Open.PENDING: Fate.ACCEPT_ANSWER}.get(f.state, Fate.KEEP)
+    return Fate.ACCEPT_ANSWER if f.state is Open.PENDING else Fate.CANCEL
 
 
 def issued(f: Facts) -> Fate:
@@ -201,8 +209,9 @@ def later(f: Facts) -> bool:
 
 def resumed(f: Facts) -> Fate:
     """P1 to P6 after a crash, on a fork, after a takeover."""
-    if f.history is History.ANSWER and answer_counts(f):
-        return Fate.ACCEPT_ANSWER  # P1
+    if f.history in (History.ANSWER, History.DECISION) and answer_counts(f):
+        # P3: it did not run. P1: it ran, or may have.
+        return Fate.CANCEL if answered_unrun(f) else Fate.ACCEPT_ANSWER
     if waits(f):
         return Fate.WAIT  # P4: no doubt before it is known what can be done about it
     if f.state in HELD_BACK:
@@ -220,9 +229,16 @@ def resumed(f: Facts) -> Fate:
     return Fate.REQUEUE if f.replayable else Fate.IN_DOUBT  # P2, P4
 
 
+def answered_unrun(f: Facts) -> bool:
+    """Return True if an answer is that of a person or program which kept the call from running."""
+    if f.state is Open.PENDING or later(f):
+        return False
+    return f.history is History.DECISION or f.journal is not Journal.SILENT
+
+
 def answer_counts(f: Facts) -> bool:
-    """Return True if an answer in the history counts as the result of the call."""
-    if f.state is Open.PENDING:
+    """Return True if an answer in the history counts as the end of the call."""
+    if f.state is Open.PENDING or answered_unrun(f):
         return True
     if f.tool is not Tool.AT_HAND:
         return True
@@ -297,9 +313,22 @@ def run_begins(f: Facts) -> Fate:
     return Fate.IN_DOUBT if unsafe and asked and f.tool is not Tool.AT_HAND else Fate.KEEP
 
 
+def overtaken(f: Facts) -> Fate:
+    """P3 and P5: no person answered whether it may run, and none will."""
+    if later(f):
+        return Fate.KEEP
+    if f.state in HELD_BACK:
+        return Fate.SQUASH
+    certain = f.here is Here.IN_HAND and not f.begun
+    return Fate.CANCEL if certain or f.effect is Effect.PURE else Fate.KEEP
+
+
 def new_message(f: Facts) -> Fate:
     """The user spoke: what has not begun and has an effect does not begin."""
     if f.state not in HELD_BACK:
+        waits = f.state is Open.QUEUED and f.here is Here.IN_HAND and not f.begun
+        if waits and f.effectful and not (f.wanted_again or later(f)):
+            return Fate.CANCEL
         return Fate.STOP if f.effectful and not f.wanted_again else Fate.KEEP
     if f.effect is Effect.PURE:
         return Fate.KEEP
@@ -349,6 +378,7 @@ def without_wrappers(f: Facts) -> Fate:
 PROMISES: dict[Why, Callable[[Facts], Fate]] = {
     Why.RESUMED: resumed,
     Why.RUN_BEGINS: run_begins,
+    Why.OVERTAKEN: overtaken,
     Why.NEW_MESSAGE: new_message,
     Why.CANCELLED: cancelled,
     Why.RELEASED: decided_by_people_or_blockers,

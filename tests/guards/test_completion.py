@@ -6,6 +6,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.events import CompletionVerdict as Word
 from asyncguard.core.lifecycle import SOLE_TASK, TaskState
+from asyncguard.core.resume_policy import ANSWERED, SUPERSEDED
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import Completion, judge_completion
 from tests.core.builders import Scene
@@ -151,6 +152,21 @@ def test_a_last_call_that_came_to_nothing(state: str) -> None:
     assert f"x#2 was {state}" in found.reason
     assert "It was wrong." in found.reason
     scene.finished("x")
+    assert judged(scene).verdict is Word.END
+
+
+@pytest.mark.parametrize("reason", [SUPERSEDED, ANSWERED, f"{ANSWERED}: No, too dear."])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_last_call_that_a_person_has_ended(reason: str, *, held: bool) -> None:
+    """The user spoke instead, or other middleware answered in a reviewer's words: the model's answer is final."""
+    scene = both_done()
+    key = scene.propose("x").call.key
+    if held:
+        scene.apply(ev.CallHeld, key=key, guard="approval", reason="It asks.")
+    else:
+        scene.apply(ev.CallAdmitted, key=key)
+    scene.apply(ev.CallCancelled, key=key, reason=reason)
+    scene.apply(ev.CallsDelivered, keys=(key,))
     assert judged(scene).verdict is Word.END
 
 

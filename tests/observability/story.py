@@ -205,6 +205,8 @@ def every_kind(story: Story) -> Story:
         on=(risky,),
     )
     story.tell(ev.CallHeld, key=risky, guard="trust", reason="it destroys")
+    story.tell(ev.CallEdited, key=risky, call=story.ledger.record(risky).call)
+    story.tell(ev.CallHeld, key=risky, guard="trust", reason="it destroys")
     story.start_calls(slow)
     story.tell(ev.RunParked, keys=(slow,))
     story.tell(

@@ -16,6 +16,7 @@ from asyncguard.adapters.messages.sanitize import (
     plain_text,
 )
 from asyncguard.core.lifecycle import SOLE_TASK
+from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.runtime.proposals import ParsedCall
 
@@ -243,6 +244,25 @@ def _parse_call(call: ToolCall, board: Scoreboard, task_argument: str, task: str
             problem = f"Say in {task_argument} which task the call is for: {known}."
     tool, call_id = call["name"], str(call["id"])
     return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
+
+
+def parse_edit(
+    record: CallRecord, tool: str, arguments: Mapping[str, Any], task_argument: str
+) -> ParsedCall:
+    """Parse the call that a person wrote in place of the model's; it stays with its task.
+
+    Args:
+        record: The model's call.
+        tool: Its tool now.
+        arguments: Its arguments now.
+        task_argument: Name of the task argument, stripped from the arguments.
+    """
+    problem = json_problem(arguments)
+    kept = {} if problem else {n: v for n, v in arguments.items() if n != task_argument}
+    call = record.call
+    return ParsedCall(
+        tool=tool, arguments=kept, call_id=call.call_id, task=call.task, problem=problem
+    )
 
 
 def _why_unreadable(broken: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ from asyncguard.adapters.messages.sanitize import limited, plain_content
 from asyncguard.adapters.messages.tags import MARK, without
 from asyncguard.adapters.state import read_messages
 from asyncguard.config import NewsStyle
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import CallState, canonical_json
 from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scheduling import deliverable, held_back
@@ -128,7 +128,7 @@ class MessageRenderer:
         # A content with a mark comes from recovery, not from the tool.
         succeeded = record.state in (CallState.DONE, CallState.RESOLVED)
         if message is None or record.mark or not succeeded:
-            outcome = self.outcome_text(record)
+            outcome = self._noted(record, self.outcome_text(record))
             rendered = self._tool_message(record, outcome, failed=not record.succeeded)
             if record.state is CallState.IN_DOUBT:
                 # A process that finds the answer without its event must not read it as a failure of
@@ -163,13 +163,30 @@ class MessageRenderer:
                     f"{label} waits for a person's approval. Its result arrives in a later message."
                 )
             case _:
+                does = "is about to run" if record.state is CallState.QUEUED else "is running"
                 text = (
-                    f"{label} is running. Its result arrives in a later message: do not guess it "
+                    f"{label} {does}. Its result arrives in a later message: do not guess it "
                     f"and do not repeat the call. {self._meanwhile(record.call.tool)}"
                 )
-        message = self._tool_message(record, text, failed=False)
+        message = self._tool_message(record, self._edit_note(record) + text, failed=False)
         message.additional_kwargs = mark("placeholder", state=record.state.value)
         return message
+
+    def _noted(self, record: CallRecord, content: Any) -> Any:
+        """Return a content after the note that a reviewer has edited the call, if one has."""
+        if not (note := self._edit_note(record)):
+            return content
+        if isinstance(content, str):
+            return note + content
+        return [{"type": "text", "text": note.strip()}, *content]
+
+    def _edit_note(self, record: CallRecord) -> str:
+        if not record.edited:
+            return ""
+        call = record.call
+        made = f"{call.tool}({canonical_json(record.effective_arguments)})"
+        text = f"A reviewer replaced this call of yours by {made}; what follows is about that."
+        return f"{self.shown(record, text)}\n"
 
     def _meanwhile(self, tool: str) -> str:
         """Return what the model can do while a call of a tool runs."""
@@ -263,7 +280,7 @@ class MessageRenderer:
             task = f' task="{record.call.task}"' if self._board.several_tasks else ""
             state = f'status="{record.state.value}"'
             head, foot = f'<{name}{call} tool="{record.call.tool}"{task} {state}>', f"</{name}>"
-            content = self.outcome_text(record)
+            content = self._noted(record, self.outcome_text(record))
             if isinstance(content, str):
                 blocks.append(f"{head}\n{content}\n{foot}")
             else:
@@ -295,9 +312,8 @@ class MessageRenderer:
                     "type": "tool_call",
                 }
             )
-            answers.append(
-                ToolMessage(content=self.outcome_text(record), tool_call_id=call_id, name=name)
-            )
+            content = self._noted(record, self.outcome_text(record))
+            answers.append(ToolMessage(content=content, tool_call_id=call_id, name=name))
         kwargs = mark("pair", **identified(records))
         return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
 

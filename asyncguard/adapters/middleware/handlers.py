@@ -13,6 +13,7 @@ from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
 from asyncguard.runtime.engine import Engine
+from asyncguard.runtime.resume import Circumstances
 
 
 class GuardedThreads(Threads):
@@ -33,7 +34,11 @@ class GuardedThreads(Threads):
         self._handlers: dict[tuple[str, str], PendingHandlers] = {}
 
     async def joined(
-        self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False
+        self,
+        state: Mapping[str, Any],
+        config: RunnableConfig,
+        *,
+        begins: bool = False,
     ) -> tuple[Run, PendingHandlers]:
         """Return the joined run of a state, and the handlers of its calls.
 
@@ -51,13 +56,13 @@ class GuardedThreads(Threads):
             handlers = self._of(run)
             note_answers(run)
             # Wrappers of one message arrive together; the first one reconciles the calls of all.
-            waits = run.reconcile(
-                issuing=True,
+            given = Circumstances(
                 hands=handlers,
                 answers=answers_of_others(run),
                 siblings=True,
                 said=begins,
             )
+            waits = run.reconcile(issuing=True, given=given)
             handlers.after_loss = True
             handlers.question = None  # it was asked on another branch
             return waits

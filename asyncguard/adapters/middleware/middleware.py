@@ -52,6 +52,7 @@ from asyncguard.adapters.middleware.known_tools import KnownTools
 from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHandlers
 from asyncguard.adapters.middleware.placement import GuardName, report_early_place
 from asyncguard.adapters.middleware.reconcile import (
+    WITHOUT_WRAPPERS,
     changed_outside,
     drop_answered,
     ends_with,
@@ -60,10 +61,15 @@ from asyncguard.adapters.middleware.reconcile import (
     last_said,
     left_text,
     note_answers,
+    open_among,
+    refusal_of_change,
     refuse_early_answer,
+    stopped_outside,
     take_answers,
     undone,
     unjudged,
+    without_wrappers,
+    written_by_reviewer,
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
@@ -81,7 +87,6 @@ from asyncguard.adapters.ui_events import emit, holding
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.recovery.failure_case import UserDiagnosis
@@ -91,13 +96,6 @@ from asyncguard.validation import check_arguments
 
 ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-_WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
-"""States of open calls that have not been issued, and so may need a wrapper to run."""
-
-
-def _without_wrappers(run: Run) -> list[CallRecord]:
-    """Return the open calls that may need a wrapper to run."""
-    return [record for state in _WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
 
 
 class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
@@ -180,7 +178,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not self._placed:
             self._placed = True
             report_early_place(config, self._name)
-        await check_input_of(state, config)
+        outside = await stopped_outside(state, config)
+        await check_input_of(state, config, asked=bool(outside))
         run, handlers = await self._threads.joined(
             self._threads.identified(with_input(state, config)), config, begins=True
         )
@@ -191,9 +190,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 run.claim()
                 left = left_text(run, state)
                 # Answers first: a call that other middleware has answered needs no decision.
-                drop_answered(run)
-                run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
-                update = await run.begin()
+                drop_answered(run, handlers)
+                stopped = open_among(run, outside)
+                # Of this process's own calls it is known that no wrapper was reached.
+                left_open = [
+                    each
+                    for each in without_wrappers(run)
+                    if handlers.after_loss or each.key not in stopped
+                ]
+                run.decide(left_open, Why.RUN_BEGINS, hands=handlers)
+                update = await run.begin(overtaken=stopped)
         # Told to a model that gave no answer: they are stored together with their events.
         update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)
@@ -253,7 +259,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         run, handlers = await self._threads.joined(state, get_config())
         # Only here does LangChain show the prompt.
         run.read_prompt(request.system_message)
-        drop_answered(run)
+        drop_answered(run, handlers)
         take_answers(run)
         note_answers(run)
         if unjudged(run) is not None:
@@ -264,7 +270,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def _rest(self, run: Run, handlers: PendingHandlers) -> None:
         """Wait until the model is due a turn, unless that is decided already."""
-        run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
+        run.decide(without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
         # Before the first turn of a thread only signals that have arrived are applied.
         due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
         if due and run.ledger.ended is None and not handlers.turn_is_decided(run.ledger):
@@ -426,7 +432,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         self._tools.meet(request)
         run, handlers = await self._threads.joined(request.state, get_config())
-        drop_answered(run)
+        drop_answered(run, handlers)
         call_id = str(request.tool_call["id"])
         record = next(
             (
@@ -444,14 +450,17 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ToolMessage(
                 content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
             )
-        if record.state in _WITHOUT_WRAPPERS and (text := changed_outside(request)):
-            return ToolMessage(
-                content=text,
-                tool_call_id=call_id,
-                name=request.tool_call["name"],
-                status="error",
-                additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
-            )
+        if record.state in WITHOUT_WRAPPERS and changed_outside(request):
+            if not written_by_reviewer(request, run.config):
+                return ToolMessage(
+                    content=refusal_of_change(request),
+                    tool_call_id=call_id,
+                    name=request.tool_call["name"],
+                    status="error",
+                    additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
+                )
+            now = request.tool_call
+            run.edit(record, now["name"], now["args"], self._tools.task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
         with run.leaving_on_error():
@@ -462,11 +471,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not record.open:
             handlers.drop(record.key)
         ending = self._direct_end(run)
-        if command is None:
-            return message if not ending else Command(update={"messages": [message], **ending})
-        messages = [message, *command.update.get("messages", [])]
-        update = {**command.update, "messages": messages, **ending}
-        return Command(update=update, goto=command.goto, graph=command.graph)
+        if command is None and not ending and not record.edited:
+            return message
+        rest: Any = Command(update={}) if command is None else command
+        messages = [message, *rest.update.get("messages", [])]
+        update: Any = {**rest.update, "messages": messages, **ending}
+        if record.edited and not record.succeeded:
+            # As pairs: to a mapping LangChain adds that the edited call was executed.
+            update = list(update.items())
+        return Command(update=update, goto=rest.goto, graph=rest.graph)
 
     def _direct_end(self, run: Run) -> dict[str, Any]:
         """Return the final update if ``create_agent`` ends the run with these results, else empty.

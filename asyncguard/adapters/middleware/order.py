@@ -8,8 +8,6 @@ from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddlewar
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.langchain_internals import edits_of
-from asyncguard.adapters.messages.markers import was_not_executed
 from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
 from asyncguard.adapters.middleware.placement import ONE_GUARD
 from asyncguard.errors import CallerError
@@ -37,8 +35,8 @@ def guard_middleware(
     """Put the guard in its place in a list of middleware for ``create_agent``.
 
     Human approval goes outside the guard, so that a person is asked about admitted calls only, and
-    once about a call that the person edits; what repeats a call or answers it in place of its tool
-    goes inside, so that one admitted call stays one call; and what has a ``before_agent``: if a run
+    what the person edits is judged; what repeats a call or answers it in place of its tool goes
+    inside, so that one admitted call stays one call; and what has a ``before_agent``: if a run
     stops there and is continued, LangGraph has dropped ``tasks`` of its input before the guard
     could read them. All other middleware keeps its order, outside.
 
@@ -73,7 +71,7 @@ def guard_middleware(
     outside = [item for item in rest if item not in approvals and item not in inside]
     for item in approvals:
         for config in item.interrupt_on.values():
-            config["when"] = _unless_decided(config.get("when"))
+            config["when"] = _unless_answered(config.get("when"))
     return [*outside, *approvals, chosen, *inside]
 
 
@@ -85,28 +83,16 @@ def _acts_first(item: AgentMiddleware[Any, Any, Any]) -> bool:
     )
 
 
-def _unless_decided(
+def _unless_answered(
     when: Callable[[ToolCallRequest], bool] | None,
 ) -> Callable[[ToolCallRequest], bool]:
     def ask(request: ToolCallRequest) -> bool:
-        """Return False for a call that needs no decision of a person any more.
-
-        The guard has answered it, which it does to reject it; or a person wrote it just now: the
-        guard did not run that edit of another call, and had the model make it.
-        """
+        """Return False for a call that the guard has answered, which it does to reject it."""
         state: Any = request.state if isinstance(request.state, dict) else {}
-        answers = {
-            message.tool_call_id: message
+        answered = any(
+            isinstance(message, ToolMessage) and message.tool_call_id == request.tool_call["id"]
             for message in state.get("messages", ())
-            if isinstance(message, ToolMessage)
-        }
-        call = request.tool_call
-        written = any(
-            (edit["name"], edit["args"]) == (call["name"], call["args"])
-            for call_id, edit in edits_of(state).items()
-            if call_id in answers and was_not_executed(answers[call_id])
         )
-        answered = call["id"] in answers
-        return not answered and not written and (when is None or when(request))
+        return not answered and (when is None or when(request))
 
     return ask

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from langchain.agents.middleware import ModelResponse
@@ -13,21 +13,83 @@ from langchain_core.messages import (
     RemoveMessage,
     ToolMessage,
 )
+from langchain_core.runnables import RunnableConfig
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.langchain_internals import edits_of
+from asyncguard.adapters.langchain_internals import edits_of, is_decision
+from asyncguard.adapters.langgraph_internals import (
+    answers_of,
+    base_of,
+    next_nodes,
+    questions_in,
+    run_of,
+    saver_of,
+    scratchpad_of,
+)
 from asyncguard.adapters.messages.markers import is_withheld, stands_for_result
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.adapters.run import Run
+from asyncguard.adapters.threads.checkpoints import of_thread, stored
 from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
-from asyncguard.runtime.resume import Answer
+from asyncguard.runtime.resume import Answer, Hands
 
 _log = logging.getLogger("asyncguard")
+
+
+WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
+"""States of open calls that have not been issued, and so may need a wrapper to run."""
+
+
+def without_wrappers(run: Run) -> list[CallRecord]:
+    """Return the open calls that may need a wrapper to run."""
+    return [record for state in WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
+
+
+async def stopped_outside(state: Mapping[str, Any], config: RunnableConfig) -> frozenset[str]:
+    """Return the ids of calls that other middleware had not let pass when a new input came.
+
+    A reviewer was asked about them, for instance, and gave no answer.
+
+    Args:
+        state: Of the first hook.
+        config: Of the first hook.
+    """
+    messages, saver, run = state.get("messages") or [], saver_of(config), run_of(config)
+    said = next((each for each in reversed(messages) if _calls(each)), None)
+    if said is None or saver is None or run is None:
+        return frozenset()
+    left = {str(call["id"]) for call in _calls(said)}
+    left -= {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    thread = of_thread(config)["configurable"]
+    place: Any = {"configurable": {**thread, "checkpoint_id": base_of(run)}}
+    found = await stored(saver, place) if left and base_of(run) else None
+    while found is not None and found.metadata.get("source") == "input":  # of a run that was lost
+        found = None if found.parent_config is None else await stored(saver, found.parent_config)
+    if found is None:
+        return frozenset()
+    if not any(node.endswith(".after_model") for node in next_nodes(found)):
+        asked = (each for each in questions_in(found) if isinstance(each, Mapping))
+        left &= {str(each.get("tool_call_id")) for each in asked}
+    return frozenset(left)
+
+
+def _calls(message: AnyMessage) -> Sequence[Mapping[str, Any]]:
+    return message.tool_calls if isinstance(message, AIMessage) else ()
+
+
+def open_among(run: Run, ids: Collection[str]) -> frozenset[str]:
+    """Return the keys of the calls with these ids in the newest message, if they are open."""
+    newest = run.ledger.last_message
+    return frozenset(
+        record.key
+        for record in without_wrappers(run)
+        if record.call.call_id in ids and record.call.message_id == newest
+    )
 
 
 def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
@@ -54,7 +116,10 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     )
     return {
         waiting[message.tool_call_id]: Answer(
-            content=message.content, text=text_of(message.content), failed=message.status == "error"
+            content=message.content,
+            text=text_of(message.content),
+            failed=message.status == "error",
+            decided=is_decision(message),
         )
         for message in messages[place + 1 :]
         if isinstance(message, ToolMessage)
@@ -63,45 +128,78 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     }
 
 
-def changed_outside(request: ToolCallRequest) -> str:
-    """Return what to tell the model if middleware outside of the guard changed a call, else empty.
-
-    A reviewer's edit in ``HumanInTheLoopMiddleware`` is such a change. Guards, journal and the key
-    of the call know the call as the model made it, so the changed one must not run under its name.
-    """
+def changed_outside(request: ToolCallRequest) -> bool:
+    """Return True if a call is not the one that the model made: middleware has changed it."""
     now = request.tool_call
     made = next(
         (
             call
             for message in reversed(request.state["messages"])
-            if isinstance(message, AIMessage)
-            for call in message.tool_calls
+            for call in _calls(message)
             if call["id"] == now["id"]
         ),
         None,
     )
-    if made is None or (made["name"], made["args"]) == (now["name"], now["args"]):
-        return ""
-    edit = edits_of(request.state).get(str(now["id"]))
-    if edit is None or (edit["name"], edit["args"]) != (now["name"], now["args"]):
-        _log.warning(
-            "Other middleware changed a call of %s after the guard had judged it, so it is not run "
-            "and the model is told to make the changed call; list middleware that changes calls "
-            "after AsyncGuardMiddleware.",
-            made["name"],
-        )
-    return (
-        "Nothing was executed for this call, whatever stands above: it was changed after the "
-        f"guards had judged it, to {now['name']}({json.dumps(now['args'], default=str)}). Make "
-        "that call yourself, with these arguments."
+    return made is not None and (made["name"], made["args"]) != (now["name"], now["args"])
+
+
+def written_by_reviewer(request: ToolCallRequest, config: RunnableConfig) -> bool:
+    """Return True if a call is what a person wrote in ``HumanInTheLoopMiddleware``.
+
+    Args:
+        request: Of the wrapper.
+        config: Of the wrapper: in the mode ``per_call`` the person answers within its task.
+    """
+    now = request.tool_call
+    decisions = [each for each in answers_of(scratchpad_of(config)) if isinstance(each, Mapping)]
+    edits = [edits_of(request.state).get(str(now["id"])), *map(_edit_in, decisions)]
+    return any(
+        isinstance(edit, Mapping)
+        and (edit.get("name"), edit.get("args")) == (now["name"], now["args"])
+        for edit in edits
     )
 
 
-def drop_answered(run: Run) -> None:
-    """Cancel admitted calls that other middleware answered: a refusal, a limit, an emulator."""
-    queued = run.ledger.in_state(CallState.QUEUED)
-    if queued:  # an earlier message may have had a call of the same id
-        _accept(run, queued, answers_of_others(run, after=queued[0].call.message_id))
+def _edit_in(decision: Mapping[str, Any]) -> Any:
+    return decision.get("edited_action")
+
+
+def refusal_of_change(request: ToolCallRequest) -> str:
+    """Return what to tell the model of a call that a program outside of the guard has changed.
+
+    Guards, journal and the key of the call know the call as the model made it, so the changed one
+    must not run under its name.
+    """
+    now = request.tool_call
+    _log.warning(
+        "Other middleware changed a call of %s after the guard had judged it, so it is not run and "
+        "the model is told to make the changed call; list middleware that changes calls after "
+        "AsyncGuardMiddleware.",
+        now["name"],
+    )
+    return (
+        "Nothing was executed for this call: it was changed after the guards had judged it, to "
+        f"{now['name']}({json.dumps(now['args'], default=str)}). Make that call yourself, with "
+        "these arguments."
+    )
+
+
+def drop_answered(run: Run, hands: Hands) -> None:
+    """Cancel calls that other middleware answered: a refusal, a limit, an emulator.
+
+    Args:
+        run: The run.
+        hands: Handlers of the calls whose wrappers were reached; of a held back one among them the
+            guard's answer counts.
+    """
+    waiting = [
+        record
+        for record in without_wrappers(run)
+        if record.state is CallState.QUEUED or not (record.placeholder or hands.holds(record.key))
+    ]
+    if waiting:  # an earlier message may have had a call of the same id
+        first = min(waiting, key=lambda record: record.call.sequence)
+        _accept(run, waiting, answers_of_others(run, after=first.call.message_id))
 
 
 def take_answers(run: Run) -> None:

@@ -227,6 +227,7 @@ def _diagnosed(row: Row) -> tuple[str, tuple[str, ...]]:
 
 _CALL: Mapping[str, Callable[[Row], tuple[str, tuple[str, ...]]]] = {
     "call_proposed": lambda row: ("proposed", ()),
+    "call_edited": lambda row: ("replaced by a reviewer", ()),
     "call_objected": _objected,
     "call_admitted": _admitted,
     "call_deferred": _deferred,

@@ -154,6 +154,7 @@ class RunHistory:
 # Event kind to the phase that begins (None: the call ends) and the mark that is set.
 _STEPS: Mapping[str, tuple[Phase | None, Mark | None]] = {
     "call_proposed": (Phase.QUEUED, None),
+    "call_edited": (Phase.QUEUED, None),
     "call_objected": (Phase.QUEUED, Mark.OBJECTED),
     "call_admitted": (Phase.QUEUED, None),
     "call_deferred": (Phase.DEFERRED, None),

@@ -137,6 +137,18 @@ class Recorder:
         """
         self._record(ev.CallProposed(n=self._next(), at=self._now(), call=call, declared=declared))
 
+    def edited(self, call: Call, declared: Mapping[str, Mapping[str, Any]] | None) -> None:
+        """Record that a person wrote a call in place of the one with its key; see :meth:`proposed`.
+
+        Args:
+            call: The call.
+            declared: Declarations that the thread does not keep yet.
+        """
+        event = ev.CallEdited(
+            n=self._next(), at=self._now(), key=call.key, call=call, declared=declared
+        )
+        self._record(event)
+
     def objected(
         self,
         key: str,
@@ -238,7 +250,7 @@ class Recorder:
         self._record(ev.CallSquashed(n=self._next(), at=self._now(), key=key, reason=reason, on=on))
 
     def cancelled(self, key: str, *, reason: str) -> None:
-        """End a queued call that was cancelled before it began."""
+        """End a call that was cancelled before it began, or that other middleware answered."""
         self._record(ev.CallCancelled(n=self._next(), at=self._now(), key=key, reason=reason))
 
     # -- attempts ----------------------------------------------------------------------------------

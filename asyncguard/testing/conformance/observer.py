@@ -74,6 +74,8 @@ def _story(thread: str) -> Iterator[Details]:
     calls = [_call(thread, position) for position in range(6)]
     for call in calls:
         yield tell(ev.CallProposed, call=call)
+    yield tell(ev.CallAdmitted, key=calls[0].key)
+    yield tell(ev.CallEdited, key=calls[0].key, call=calls[0])
     yield tell(ev.TurnTaken, turn=1, message_id="m1", calls=len(calls))
     yield from _ways(tell, [call.key for call in calls])
     keys = tuple(call.key for call in calls)

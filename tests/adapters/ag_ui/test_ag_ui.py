@@ -425,6 +425,35 @@ async def test_what_a_client_was_shown_of_a_call_is_stored(frontend: Frontend) -
     assert "call_1_1" in str(state.values.get("messages"))
 
 
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_a_client_is_shown_the_words_of_a_reviewer() -> None:
+    """They are the result of the card whose call a reviewer has answered."""
+    from ag_ui.core import RunAgentInput
+
+    from asyncguard import AgUiAgent
+
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), "So it is."])
+    agent = create_agent(
+        model,
+        [scripted_tool("look", ["found"], args={"q": str})],
+        middleware=guard_middleware([HumanInTheLoopMiddleware({"look": True})]),
+        checkpointer=InMemorySaver(),
+    )
+    desk = AgUiAgent(name="a", graph=agent, emit_interrupt_outcome=True)
+    given = {"threadId": "t", "runId": "r", "state": {}, "tools": [], "context": []}
+
+    async def events(**more: Any) -> list[Any]:
+        read = RunAgentInput.model_validate({**given, "forwardedProps": {}, **more})
+        return [event async for event in desk.clone().run(read)]
+
+    (asked,) = (await events(messages=[ASKED]))[-1].outcome.interrupts
+    words = {"decisions": [{"type": "respond", "message": "It is seen already."}]}
+    answer = {"interruptId": asked.id, "status": "resolved", "payload": words}
+    told = await events(messages=[], resume=[answer])
+    results = [event.content for event in told if event.type == "TOOL_CALL_RESULT"]
+    assert results == ["It is seen already."]
+
+
 class HaltingSaver(InMemorySaver):
     """Stores so many steps of runs; the next one waits for ever when its writes are there, once."""
 

@@ -1,6 +1,5 @@
 """The guard among other middleware of ``create_agent``."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,95 +103,6 @@ def test_a_refusal_of_a_person_is_no_gap() -> None:
     state = run_virtual(main()).result
     assert state["messages"][-1].content == "You refused, so nothing is booked."
     assert state["report"]["reason"] == "complete"
-
-
-EDITS = {
-    "arguments": {"name": "book", "args": {"q": "z"}},
-    "tool": {"name": "look", "args": {"q": "x"}},
-}
-
-
-@pytest.mark.parametrize("shadow", [False, True])
-@pytest.mark.parametrize("edited", EDITS.values(), ids=EDITS)
-def test_an_edit_of_a_reviewer_never_runs_the_call_that_was_edited(
-    edited: dict[str, Any], shadow: bool
-) -> None:
-    """The model is told to make the edited call, which is judged and run as itself, with no other question."""
-    tools = {"book": book(), "look": look()}
-    again = calls((edited["name"], edited["args"]))
-    model = ScriptedChatModel([calls(("book", {"q": "x"})), again, "all done"])
-    agent = agent_with(
-        model,
-        list(tools.values()),
-        HumanInTheLoopMiddleware({"book": True}),
-        checkpointer=InMemorySaver(),
-        config=replace(CONFIG, shadow=shadow),
-    )
-
-    async def main() -> Any:
-        await agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)
-        decision = {"type": "edit", "edited_action": edited}
-        return await agent.ainvoke(Command(resume={"decisions": [decision]}), THREAD)
-
-    state = run_virtual(main()).result
-    assert "__interrupt__" not in state
-    ran = [(name, call.args) for name, tool in tools.items() for call in tool.calls]
-    assert ran == [(edited["name"], edited["args"])]
-    assert "Nothing was executed for this call" in text(state)
-    assert state["messages"][-1].content == "all done"
-    for request in model.requests:
-        check_history_all(request.messages)
-
-
-def asks_after(decision: dict[str, Any], *steps: Any) -> tuple[list[Any], list[Any]]:
-    """What a person is asked who answers first with this decision and then with yes; and what ran."""
-    tool = book()
-    approval = HumanInTheLoopMiddleware({"book": True})
-    guard = AsyncGuardMiddleware(config=CONFIG)
-    model = ScriptedChatModel([calls(("book", {"q": "x"})), *steps, "all done"])
-    agent = create_agent(
-        model,
-        [tool],
-        middleware=guard_middleware([approval], guard=guard),
-        checkpointer=InMemorySaver(),
-    )
-    answers = [decision, *({"type": "approve"} for _ in steps)]
-    asked = []
-
-    async def main() -> None:
-        state = await agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)
-        for answer in answers:
-            if not (found := state.get("__interrupt__")):
-                break
-            requests = found[0].value["action_requests"]
-            asked.append([request["args"]["q"] for request in requests])
-            resume = {"decisions": [answer for _ in requests]}
-            state = await agent.ainvoke(Command(resume=resume), THREAD)
-
-    run_virtual(main())
-    return asked, [call.args["q"] for call in tool.calls]
-
-
-def edit(q: str) -> dict[str, Any]:
-    """The decision to book something else."""
-    return {"type": "edit", "edited_action": {"name": "book", "args": {"q": q}}}
-
-
-def test_a_reviewer_is_asked_once_about_a_call_that_is_edited(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """The model makes the call in the reviewer's words, and it runs; the log has no advice about another order."""
-    asked, ran = asks_after(edit("z"), calls(("book", {"q": "z"})))
-    assert (asked, ran) == ([["x"]], ["z"])
-    assert caplog.records == []
-
-
-def test_an_edit_is_no_approval_of_another_call() -> None:
-    """Neither of other arguments, nor of the same call once more, nor of a repeat of one that ran as edited."""
-    assert asks_after(edit("z"), calls(("book", {"q": "y"}))) == ([["x"], ["y"]], ["y"])
-    again = calls(("book", {"q": "z"}))
-    assert asks_after(edit("z"), again, again) == ([["x"], ["z"]], ["z", "z"])
-    assert asks_after(edit("x"), calls(("book", {"q": "x"}))) == ([["x"], ["x"]], ["x", "x"])
 
 
 class Cap(AgentMiddleware[Any, Any, Any]):

@@ -3,12 +3,13 @@
 import asyncio
 from typing import Any
 
+import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import CallerError, GuardConfig, Timing
+from asyncguard import CallerError, GuardConfig, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import Agent, AgentOf, pure, script
+from tests.adapters.harness import Agent, AgentOf, Outcome, pure, script
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 SLOW = 5.0
@@ -136,3 +137,40 @@ def test_a_reply_beside_a_new_task_reopens_the_task_that_asked(agent_of: AgentOf
         "x1",
         "y",
     }  # LangGraph starts them in any order
+
+
+@pytest.mark.parametrize("effect", ["pure", "at_most_once"])
+def test_a_run_that_was_broken_off_before_its_call_began(effect: str, agent_of: AgentOf) -> None:
+    """An effect is not begun after the user's new message, and the answer to that stands; a read is told as coming."""
+    book = scripted_tool("book", lambda a: f"did {a['q']}", args={"q": str})
+    model = ScriptedChatModel([calls(("book", {"q": "x"})), "It is 2 km.", "x is done.", "Nudged."])
+    agent = agent_of(
+        model,
+        [book],
+        specs=[ToolSpec(name="book", effect=effect)],
+        config=CONFIG,
+        checkpointer=InMemorySaver(),
+    )
+
+    async def main() -> Outcome:
+        given = agent.input("Book x.", None)
+        place: Any = {"configurable": {"thread_id": "t"}}
+        stream = agent.graph.astream(given, place, stream_mode="updates")
+        async for update in stream:
+            if "model" in update:
+                break
+        await stream.aclose()
+        assert book.calls == []
+        return await agent.say("Is it far?", thread="t")
+
+    outcome = run_virtual(main()).result
+    (answer,) = [m for m in outcome.messages if isinstance(m, ToolMessage)]
+    if effect == "pure":
+        assert "book#1 is about to run" in answer.text
+        assert outcome.last == "x is done."
+        return
+    assert book.calls == []
+    assert "not run: the user sent a new message before it began" in answer.text
+    assert outcome.last == "It is 2 km."
+    assert outcome.states("main") == {"cancelled": 1}
+    agent.check_histories()

@@ -133,6 +133,26 @@ def test_a_question_stays_open(said: dict[str, Any], durability: str, agent_of: 
     assert outcome.report["reason"] == "complete"
 
 
+@pytest.mark.parametrize("said", ["the thread's messages", "", "  "])
+def test_messages_without_a_new_word_leave_a_question_open(said: str, agent_of: AgentOf) -> None:
+    """A client that sends its whole history again, or an empty field, withdraws nothing."""
+    desk = desk_of(agent_of, "pay")
+
+    async def main() -> Outcome:
+        asked = await desk.agent.say("Pay.", thread="t")
+        words = [("user", said)] if not said.strip() else asked.messages
+        with pytest.raises(CallerError, match="Nothing to do"):
+            await desk.agent.go({"messages": words}, "t")
+        if desk.agent.frontend is Frontend.GRAPH:  # refused before LangGraph stores it
+            assert (await desk.agent.graph.aget_state(PLACE)).interrupts == asked.interrupts
+        assert (await desk.agent.go(None, "t")).interrupts == asked.interrupts
+        return await desk.agent.go(Command(resume=True), "t")
+
+    outcome = run_virtual(main()).result
+    assert outcome.answer("call_1_1") == "paid"
+    assert outcome.report["reason"] == "complete"
+
+
 @pytest.mark.parametrize("said", EMPTY, ids=str)
 def test_a_parked_thread_stays_parked(said: dict[str, Any], agent_of: AgentOf) -> None:
     """The external call is still waited for, and its result is told."""
