@@ -141,10 +141,11 @@ def test_messages_without_a_new_word_leave_a_question_open(said: str, agent_of: 
     async def main() -> Outcome:
         asked = await desk.agent.say("Pay.", thread="t")
         words = [("user", said)] if not said.strip() else asked.messages
+        before = (await desk.agent.graph.aget_state(PLACE)).interrupts
         with pytest.raises(CallerError, match="Nothing to do"):
             await desk.agent.go({"messages": words}, "t")
         if desk.agent.frontend is Frontend.GRAPH:  # refused before LangGraph stores it
-            assert (await desk.agent.graph.aget_state(PLACE)).interrupts == asked.interrupts
+            assert (await desk.agent.graph.aget_state(PLACE)).interrupts == before
         assert (await desk.agent.go(None, "t")).interrupts == asked.interrupts
         return await desk.agent.go(Command(resume=True), "t")
 
