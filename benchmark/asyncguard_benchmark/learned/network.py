@@ -150,7 +150,8 @@ class Decoder(nn.Module):
         chosen = functional.log_softmax(now @ self.embedding.weight.T, -1)
         chosen = chosen.gather(1, target[:, None])[:, 0]
         # The state at j - 1 is the key of the piece at j: it is what stood before that piece.
-        scores = torch.einsum("np,nlp->nl", self.point_from(now), self.point_to(states)[rows])
+        # All pairs at once: keys gathered for each wanted piece took a fifth of a step.
+        scores = (self.point_from(states) @ self.point_to(states).mT)[rows, columns]
         places = torch.arange(states.shape[1])[None, :]
         scores = (scores / _POINTER**0.5).masked_fill(places >= columns[:, None], float("-inf"))
         weights = functional.softmax(scores, -1).nan_to_num()
