@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,17 @@ HELD = ToolSpec(name="book", approval=True)
 PURE = pure("book")
 
 
+OPENED: list[MortalJournal] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Close the journals that a test has opened."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
 @dataclass(kw_only=True)
 class Desk:
     """A thread whose calls a reviewer sees, with the events that user interfaces get."""
@@ -65,8 +76,10 @@ class Desk:
         """Return the agent of a process; the one before has ended."""
         for former in self.journals[-1:]:
             former.close()
+            OPENED.remove(former)
         if self.path is not None:
             self.journals.append(MortalJournal(self.path))
+            OPENED.append(self.journals[-1])
         ports = Ports(journal=self.journals[-1]) if self.journals else Ports()
         options = {} if self.mode == "batched" else {"interrupt_mode": self.mode}
         reviewer = HumanInTheLoopMiddleware(dict.fromkeys(self.reviewed, True), **options)
