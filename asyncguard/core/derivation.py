@@ -15,14 +15,17 @@ One operation and no more: with each further step almost any number follows from
 digits of a date, a time or a code are not combined: from ``M-20188`` no number follows. Quantities
 were told together if they stand in one text, if answers of the model tell both ("pay what is still
 missing"), or if one of them belongs to the present request ("with 12 kilos for the pallet"). Any
-two of a long conversation would make most small numbers follow.
+two of a long conversation would make most small numbers follow. What is left may still be dense: a
+number counts only if few of those around it follow as well, as an invented one would by chance.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import cached_property
-from itertools import permutations, product
+from itertools import islice, permutations, product, takewhile
 
 from asyncguard.core import dates
 from asyncguard.core.dates import Clock, Day
@@ -135,6 +138,13 @@ _FURTHER_UNIT = re.compile(
 """Units that amounts of evidence do not know."""
 _CLOSE = 0.006
 """Relative distance of rounded conversions: 5 miles are 8 km."""
+_EXACT = 1e-9
+"""Relative distance of equal numbers."""
+_ROUNDED = 0.0051
+"""Distance of results that were rounded to two decimals."""
+_AROUND = 10
+_CHANCE = 0.1
+"""Share of the numbers on either side of one that may follow as well."""
 _MOST = 60
 """Quantities that are combined, the latest; a long table would make any number follow."""
 _ENDING = re.compile(r"\.[a-z][a-z0-9]{0,4}$")
@@ -188,9 +198,27 @@ class Derivation:
             return True
         if any(_equal(number, share) for share in self._shares):
             return True
+        return self._is_result(number) and self._stands_out(number)
+
+    def _is_result(self, number: float) -> bool:
+        far = max(_ROUNDED, _EXACT * abs(number))
+        first = bisect_left(self._results, number - far)
+        near = takewhile(lambda each: each <= number + far, islice(self._results, first, None))
+        return any(_equal(number, result) for result in near)
+
+    def _stands_out(self, number: float) -> bool:
+        """Return True if few of the numbers around one follow as well; else it tells nothing."""
+        exponent = Decimal(repr(number)).normalize().as_tuple().exponent
+        step = 10.0 ** min(int(exponent), 0)  # of its last decimal
+        around = [number + step * count for count in range(-_AROUND, _AROUND + 1) if count]
+        return sum(map(self._is_result, around)) <= _CHANCE * len(around)
+
+    @cached_property
+    def _results(self) -> list[float]:
+        """Results of one operation on two quantities, in their order."""
         places, asked = self._quantities, self._asked
-        return any(
-            _equal(number, result)
+        return sorted(
+            result
             for one, other in permutations(places, 2)
             if one in asked or other in asked or not places[one].isdisjoint(places[other])
             for result in _results(one, other)
@@ -427,9 +455,9 @@ def _numbers(text: str) -> Iterator[float]:
 
 def _equal(one: float, other: float) -> bool:
     """Return True for equal numbers, also if the first was rounded to some decimals."""
-    if abs(one - other) <= 1e-9 * max(1.0, abs(one)):
+    if abs(one - other) <= _EXACT * max(1.0, abs(one)):
         return True
-    return one != int(one) and abs(one - other) <= 0.0051
+    return one != int(one) and abs(one - other) <= _ROUNDED
 
 
 def _converted(number: float, unit: str) -> Iterator[float]:

@@ -277,6 +277,22 @@ def test_numbers_from_all_over_a_conversation_are_not_worked_out(turns: tuple[st
     rejection(conversation(*turns).judge(provenance.judge, "use", {"value": 619.5}), "provenance")
 
 
+DENSE = "The bars weigh 12, 17, 23, 31, 38, 44, 52, 59, 67 and 73."
+"""Numbers whose sums and differences are most numbers up to 100."""
+
+
+@pytest.mark.parametrize("value", [29, 47, 55, 61])
+def test_a_number_that_any_other_could_be_as_well_does_not_follow(value: int) -> None:
+    """Two of ten told numbers make it, as they make most of those around it."""
+    assert refused(value, DENSE)
+
+
+@pytest.mark.parametrize("value", [4891, 121.91])
+def test_a_number_that_stands_out_follows_from_many(value: float) -> None:
+    """A product of two, and one by so many per cent more, are hardly met by chance."""
+    assert not refused(value, DENSE)
+
+
 @pytest.mark.parametrize(
     ("value", "request_", "told"),
     [
