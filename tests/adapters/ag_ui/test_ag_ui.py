@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import subprocess
-import sys
+import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,12 @@ from tests.adapters.harness import Frontend, build, pure
 pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
 
 pytestmark = pytest.mark.server
-ROOT = Path(__file__).resolve().parents[3]
 EARLY = "All done too early."
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
 ASKED = {"id": "u1", "role": "user", "content": "Look up x and y."}
+# A copy of a process that has imported the application, which takes 2 s; some tests start several.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.adapters.ag_ui.app"])
 
 
 class Server:
@@ -32,15 +34,19 @@ class Server:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._process: subprocess.Popen[str] | None = None
+        self._process: BaseProcess | None = None
 
     def start(self) -> None:
         """Start it on its file, unless it runs."""
+        from tests.adapters.ag_ui import app
+
         if self._process is None:
-            command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(self._file)]
-            self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-            assert self._process.stdout is not None
-            self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
+            told, port = PROCESSES.Pipe(duplex=False)
+            self._process = PROCESSES.Process(target=app.run, args=(str(self._file), port))
+            self._process.start()
+            port.close()
+            with told:
+                self._url = f"http://127.0.0.1:{told.recv()}"
 
     def run(
         self,
@@ -80,15 +86,14 @@ class Server:
         """End it without any clean-up."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+            self._process.join()
+            self._process.close()
             self._process = None
 
 
 @pytest.fixture(scope="module")
 def only_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server of all tests, each of which has a thread of its own; its start takes 2 s."""
+    """The server of all tests, each of which has a thread of its own."""
     server = Server(tmp_path_factory.mktemp("ag_ui") / "threads.sqlite")
     yield server
     server.kill()
