@@ -22,7 +22,7 @@ from tests.benchmark.builders import Call, compose, gold, played
 from tests.benchmark.builders_findings import findings
 
 RUN = ["run", "--agents", "confused,persona:gpt-4o", "--suite", "lite", "--jobs", "1"]
-RUN += ["--compositions", "S2-00,C3-00", "--arms", "none", "--regimes", "sync,fixed1"]
+RUN += ["--compositions", "S2-00,C3-00", "--players", "plain", "--regimes", "sync,fixed1"]
 
 
 @pytest.fixture(name="file", scope="module")
