@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
@@ -17,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Frontend, build, pure
+from tests.adapters.processes import FORKED
 
 pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
 
@@ -24,9 +24,6 @@ pytestmark = pytest.mark.server
 EARLY = "All done too early."
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
 ASKED = {"id": "u1", "role": "user", "content": "Look up x and y."}
-# A copy of a process that has imported the application, which takes 2 s; some tests start several.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.adapters.ag_ui.app"])
 
 
 class Server:
@@ -41,8 +38,8 @@ class Server:
         from tests.adapters.ag_ui import app
 
         if self._process is None:
-            told, port = PROCESSES.Pipe(duplex=False)
-            self._process = PROCESSES.Process(target=app.run, args=(str(self._file), port))
+            told, port = FORKED.Pipe(duplex=False)
+            self._process = FORKED.Process(target=app.run, args=(str(self._file), port))
             self._process.start()
             port.close()
             with told:
