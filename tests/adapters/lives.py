@@ -1,13 +1,12 @@
-"""One life of an agent as the README shows it, in a process of its own: ``python -m tests.adapters.lives CASE``.
+"""One life of an agent as the README shows it, in a process of its own.
 
-The case is JSON: the folder that outlives the processes, the adapter, the entry, the life's number, what is told
+Its case says the folder that outlives the processes, the adapter, the entry, the life's number, what is told
 about the tools, and what is said. In its first life every tool of the case hangs once it has begun, so that the parent
 can kill the process while ``before_model`` (or the node ``execute``) waits.
 """
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -159,15 +158,11 @@ async def alive(life: Life) -> None:
         life.told(await life.agent(saver).ainvoke(life.payload(), THREAD, durability="sync"))
 
 
-def main(argument: str) -> None:
-    """Play the case that is given on the command line."""
-    life = Life(json.loads(argument))
+def main(case: dict[str, Any]) -> None:
+    """Play a case."""
+    life = Life(case)
     runs: dict[str, Callable[[], None]] = {
         "sync": lambda: live(life),
         "async": lambda: asyncio.run(alive(life)),
     }
     runs[life.case["entry"]]()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,6 +1,10 @@
-"""Processes that come and go within one test: each has a journal of its own on one file, and can die."""
+"""Processes that come and go within one test: each has a journal of its own on one file, and can die.
+
+Most are played within the process of the test; ``FORKED`` starts real ones.
+"""
 
 import asyncio
+import multiprocessing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +27,9 @@ from asyncguard.testing import ScriptedChatModel, Step
 from tests.adapters.harness import Agent, AgentOf, Outcome, script
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0))
+FORKED = multiprocessing.get_context("forkserver")
+"""Starts copies of a process that has imported what they need, which takes 2 s."""
+FORKED.set_forkserver_preload(["tests.adapters.ag_ui.app", "tests.adapters.lives"])
 HANG = 60.0
 """Seconds after which a wait is given up; a busy machine stands still for five."""
 

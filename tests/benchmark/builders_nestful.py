@@ -85,6 +85,8 @@ def small(
 
 
 def adapting(functions: Path, out: Path, asked: str) -> list[str]:
-    """Arguments of the command that plays tasks of the sample."""
-    words = ["adapt", "nestful", str(SAMPLE), "--functions", str(functions), "--out", str(out)]
+    """Arguments of the command that plays tasks of the sample's first rows: each row is replayed before."""
+    data = out.with_name("data.jsonl")
+    data.write_text("".join(SAMPLE.read_text().splitlines(keepends=True)[:12]))
+    words = ["adapt", "nestful", str(data), "--functions", str(functions), "--out", str(out)]
     return [*words, "--run-foreign-code", "--jobs", "1", *asked.split()]

@@ -11,6 +11,7 @@ from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.errors import ForeignCodeRefused
 from asyncguard_benchmark.harness.campaign import Cell, Condition, Failed, Played, play_each
 from asyncguard_benchmark.harness.environment import Environment
+from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.foreign import opened
 from asyncguard_benchmark.harness.journal import read_lines
 from asyncguard_benchmark.harness.registry import AgentSpec
@@ -18,28 +19,18 @@ from asyncguard_benchmark.harness.sandbox import SandboxLimits
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime
 from asyncguard_benchmark.suites.nestful.composer import compose
 from asyncguard_benchmark.suites.nestful.matches import matches
-from asyncguard_benchmark.suites.nestful.tasks import Making
 from asyncguard_benchmark.suites.nestful.toolbox import OtherFunctionsError, allowing
 from tests.benchmark.builders_nestful import (
     FUNCTIONS,
     LIMITS,
-    SAMPLE,
     TOOL,
     adapting,
     call,
-    making,
     row,
     small,
     told,
     written,
 )
-
-
-@pytest.fixture(scope="module")
-def sample() -> Making:
-    """The tasks of the sample."""
-    return making(SAMPLE, FUNCTIONS)
-
 
 EAGER = "--compose C2=5 --seed 3 --agents eager,serial"
 
@@ -118,9 +109,10 @@ def test_the_file_is_compared_reported_and_exported(
     )
 
 
-def test_a_composition_runs_only_where_that_is_allowed(sample: Making) -> None:
+def test_a_composition_runs_only_where_that_is_allowed(tmp_path: Path) -> None:
     """A file of episodes does not give the permission."""
-    (made,) = compose(sample.tasks, {Kind.S2: 1}, 0)
+    tasks = small(tmp_path, row(), row(sample_id="other")).tasks
+    (made,) = compose(tasks, {Kind.S2: 1}, 0)
     with pytest.raises(ForeignCodeRefused, match="play them by `bench adapt nestful"):
         list(play_each([cell(made)], 1))
 
@@ -141,7 +133,7 @@ def test_an_ended_worker_ends_the_episode_as_infrastructure(tmp_path: Path) -> N
     """It is noted as a failure; the next one is played."""
     slow = "def double(number):\n    n = 0\n    while n < 3e6 * (number - 1): n += 1\n    return 2 * number\n"
     rows = [
-        row(sample_id=str(n), output=[call(number=n), call(label="$var2", number=n)])
+        row(sample_id=str(n), output=[call(number=n), call(label="$var2", number=1)])
         for n in (9, 0, 1)
     ]
     first, *others = small(tmp_path, *rows, code=slow).tasks
@@ -179,6 +171,17 @@ def test_an_exception_is_a_result_and_a_tool_without_a_function_answers_so(tmp_p
     assert said[5] == '{"error": "not available"}'
 
 
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Episode:
+    """An episode of two small tasks, solved by the oracle."""
+    folder = tmp_path_factory.mktemp("solved")
+    (made,) = compose(small(folder, row(), row(sample_id="b")).tasks, {Kind.S2: 1}, 0)
+    with allowing(folder / "functions", LIMITS):
+        (played,) = play_each([cell(made)], 1)
+    assert isinstance(played, Played)
+    return played.episode
+
+
 @pytest.mark.parametrize(
     ("changed", "scores"),
     [
@@ -195,16 +198,12 @@ def test_an_exception_is_a_result_and_a_tool_without_a_function_answers_so(tmp_p
     ],
 )
 def test_own_scores_compare_calls_in_their_positions(
-    tmp_path: Path, changed: Any, scores: tuple[bool, bool, float]
+    solved: Episode, changed: Any, scores: tuple[bool, bool, float]
 ) -> None:
     """The final result wins by any path; a call in excess spoils the full match only."""
-    (made,) = compose(small(tmp_path, row(), row(sample_id="b")).tasks, {Kind.S2: 1}, 0)
-    with allowing(tmp_path / "functions", LIMITS):
-        (played,) = play_each([cell(made)], 1)
-    assert isinstance(played, Played)
-    episode = played.episode
-    own = [each for each in episode.trajectory if each.task_id == made.task_ids[0]]
-    found = matches(replace(episode, trajectory=tuple(changed(own))))[0]
+    first = solved.composition.task_ids[0]
+    own = [each for each in solved.trajectory if each.task_id == first]
+    found = matches(replace(solved, trajectory=tuple(changed(own))))[0]
     assert (found.win, found.full, found.partial) == scores
 
 

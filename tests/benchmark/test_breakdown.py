@@ -1,5 +1,6 @@
 """Figures split: by `bench score --by`, in the report and in the document of results."""
 
+import gc
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from tests.benchmark.builders import Call, compose, gold, played
 from tests.benchmark.builders_findings import findings
 
 RUN = ["run", "--agents", "confused,persona:gpt-4o", "--suite", "lite", "--jobs", "1"]
-RUN += ["--compositions", "S2-00,C3-00", "--arms", "none", "--regimes", "sync,fixed1"]
+RUN += ["--compositions", "S2-00,C3-00", "--players", "plain", "--regimes", "sync,fixed1"]
 
 
 @pytest.fixture(name="file", scope="module")
@@ -98,6 +99,14 @@ def test_tables_are_printed_with_what_they_mean(
     assert "By category" not in said
     assert main(["score", str(file)]) == 0
     assert "By kind" not in capsys.readouterr().out
+
+
+def test_what_the_caller_has_frozen_stays_frozen(file: Path) -> None:
+    """A command within a long process leaves the collector of cycles as it was."""
+    gc.freeze()
+    before = gc.get_freeze_count()
+    assert main(["score", str(file)]) == 0
+    assert gc.get_freeze_count() > before / 2
 
 
 def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,13 +193,13 @@ def test_a_category_is_proved_alone(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_is_saved_scored_and_not_repeated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In processes as a script would do it: what run prints, score finds again; another run, here, plays nothing."""
+    """In a process as a script would do it: what run prints, score finds again here; another run plays nothing."""
     file = tmp_path / "deep" / "episodes.jsonl"
     first = bench(*RUN, str(file), "--players", "plain,graph", "--jobs", "1", "--json")
     assert first.returncode == 0, first.stderr
     told = json.loads(first.stdout)
     assert (told["played"], told["known"]) == (9, 0)
-    scored = json.loads(bench("score", str(file), "--json").stdout)
+    scored = answer(capsys, "score", str(file), "--json")
     assert not scored["partial"]
     for mine, theirs in zip(told["conditions"], scored["conditions"], strict=True):
         assert mine.pop("seconds") > 0

@@ -47,6 +47,13 @@ def small(**more: Any) -> dict[str, Any]:
     return {**whole, "blocks": blocks, "headlines": headlines, "tables": [], **more}
 
 
+def smallest(**more: Any) -> dict[str, Any]:
+    """A design of one block of one composition."""
+    design = small(**more)
+    block = {**design["blocks"][0], "every": 120}
+    return {**design, "blocks": [block], "headlines": design["headlines"][:1]}
+
+
 def written(folder: Path, design: dict[str, Any]) -> Path:
     """Return the file of a design that is frozen."""
     path = folder / "design.json"
@@ -211,9 +218,7 @@ def test_tables_of_other_commands_are_played_and_stand_in_the_document(
             "minutes": 0.1,
         },
     ]
-    design = small(tables=tables)
-    design["blocks"], design["headlines"] = design["blocks"][:1], design["headlines"][:1]
-    path, out = written(tmp_path, design), tmp_path / "RESULTS.md"
+    path, out = written(tmp_path, smallest(tables=tables)), tmp_path / "RESULTS.md"
     command = ["results", "--design", str(path), "--runs", str(tmp_path / "runs")]
     command += ["--out", str(out), "--jobs", "1", "--resamples", "20"]
     capsys.readouterr()
@@ -260,10 +265,7 @@ def test_a_broken_sham_is_no_headline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A sham that lets everything pass gives no figure in the first table, and the command fails."""
-    design = small()
-    design["blocks"] = design["blocks"][:1]
-    design["headlines"] = [design["headlines"][0]]
-    path, out = written(tmp_path, design), tmp_path / "RESULTS.md"
+    path, out = written(tmp_path, smallest()), tmp_path / "RESULTS.md"
     monkeypatch.setattr(Refuser, "__call__", lambda self, tool: None)
     command = [
         "results",

@@ -21,7 +21,7 @@ from asyncguard_benchmark.harness.registry import AgentSpec, player_of, rule_at
 from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.harness.scoring.verdict import score
 from tests.benchmark.builders import LITE
-from tests.benchmark.test_commands import RUN, bench
+from tests.benchmark.test_commands import RUN
 
 RULES = """
 from asyncguard import Admit, GuardRule, Reject
@@ -127,8 +127,7 @@ def test_one_that_fails_is_told_of_and_changes_nothing(folder: Path, player: str
 
 def test_several_processes_import_it_by_its_place(folder: Path) -> None:
     """Processes that the command starts find it in the folder of the command."""
-    done = bench(*RUN, "two.jsonl", "--guard", SERIAL, "--jobs", "2", folder=folder)
-    assert done.returncode == 0, done.stderr
+    assert main([*RUN, "two.jsonl", "--guard", SERIAL, "--jobs", "2"]) == 0
     assert all("serial_task reject" in said for said in played(folder / "two.jsonl")[WITH])
 
 

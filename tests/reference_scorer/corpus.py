@@ -9,10 +9,13 @@ from typing import Any
 
 from asyncguard_benchmark import (
     Regime,
+    Score,
     Suite,
     Surface,
+    episode_from_json,
     episode_to_json,
     run_episode,
+    score,
     shipped_compositions,
 )
 from asyncguard_benchmark.harness.loading import sub_task_from_json
@@ -21,6 +24,7 @@ from asyncguard_benchmark.harness.scenario import Composition, SubTask
 from asyncguard_benchmark.harness.suites import registry
 from asyncguard_benchmark.services.catalogue import tools_of
 from asyncguard_benchmark.services.service import Executor
+from tests.reference_scorer import scorer as reference
 
 Episode = dict[str, Any]
 """The saved form of an episode."""
@@ -108,3 +112,33 @@ def quick_corpus() -> list[Episode]:
     """Saved forms of a few hundred episodes: the same, and some of the other players, which are slow."""
     guarded = list(settings(shipped_compositions(Suite.LITE), GUARDED, (0,)))
     return [*plain_corpus(), *(each.play() for each in guarded[::9])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """An episode with both verdicts on it."""
+
+    episode: Episode
+    score: Score
+    """The project's."""
+    verdict: reference.Verdict
+    """The reference's."""
+
+
+def judged(episode: Episode) -> Judged:
+    """The episode with both verdicts."""
+    theirs, ours = score(episode_from_json(episode)), reference.score(episode, open_world)
+    return Judged(episode=episode, score=theirs, verdict=ours)
+
+
+@cache
+def plain_judged() -> list[Judged]:
+    """The plain corpus with its verdicts: a test that breaks a rule asks for them before it does."""
+    return [judged(each) for each in plain_corpus()]
+
+
+@cache
+def quick_judged() -> list[Judged]:
+    """The same of the quick corpus."""
+    plain = plain_judged()
+    return [*plain, *(judged(each) for each in quick_corpus()[len(plain) :])]

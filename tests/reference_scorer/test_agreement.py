@@ -5,7 +5,6 @@ import sys
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,6 @@ from asyncguard_benchmark import (
     Suite,
     Summary,
     Surface,
-    episode_from_json,
-    score,
     shipped_compositions,
     summarise,
 )
@@ -28,8 +25,10 @@ from tests.reference_scorer.corpus import (
     GUARDED,
     PERSONAS,
     PLAIN,
-    open_world,
+    Judged,
+    judged,
     quick_corpus,
+    quick_judged,
     settings,
 )
 from tests.reference_scorer.scorer import Figures
@@ -59,7 +58,7 @@ def test_both_agree_on_a_few_hundred_episodes() -> None:
     assert {each["player"] for each in episodes} == {"plain", "graph", "middleware"}
     assert {each["run"]["regime"] for each in episodes} == {each.value for each in Regime}
     assert {each["run"]["surface"] for each in episodes} == {each.value for each in Surface}
-    _demand_agreement(episodes)
+    _demand_agreement(quick_judged())
 
 
 @pytest.mark.slow
@@ -68,7 +67,7 @@ def test_both_agree_on_more_than_a_thousand_episodes() -> None:
     compositions = (*shipped_compositions()[::3], *shipped_compositions(Suite.FOUR)[::20])
     episodes = [each.play() for each in settings(compositions, (PLAIN, *GUARDED), (1, 2))]
     assert len(episodes) >= 1000
-    _demand_agreement(episodes)
+    _demand_agreement([judged(each) for each in episodes])
 
 
 def test_every_metric_has_its_second_opinion() -> None:
@@ -83,13 +82,13 @@ def test_both_say_nothing_of_nothing() -> None:
     assert figure_differences(summarise([]), reference.summarise([])) == []
 
 
-def _demand_agreement(episodes: list[dict[str, Any]]) -> None:
-    scores = [score(episode_from_json(each)) for each in episodes]
-    verdicts = [reference.score(each, open_world) for each in episodes]
+def _demand_agreement(episodes: list[Judged]) -> None:
+    scores = [each.score for each in episodes]
+    verdicts = [each.verdict for each in episodes]
     assert disagreements(scores, verdicts) == []
     assert figure_differences(summarise(scores), reference.summarise(verdicts)) == []
     # An agreement over episodes that are all right, or all wrong, would say little.
-    judged = list(chain.from_iterable(verdict.sub_tasks for verdict in verdicts))
+    sub_tasks = list(chain.from_iterable(verdict.sub_tasks for verdict in verdicts))
     for name in ("trajectory", "result", "state", "accuracy", "changes_state"):
-        share = sum(getattr(each, name) for each in judged) / len(judged)
+        share = sum(getattr(each, name) for each in sub_tasks) / len(sub_tasks)
         assert 0.1 < share < 0.9, name

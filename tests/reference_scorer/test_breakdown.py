@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark import episode_from_json, episode_to_json, score
+from asyncguard_benchmark import episode_to_json
 from tests.benchmark.builders import compose, gold, played
 from tests.reference_scorer import breakdown as reference
 from tests.reference_scorer.breakdown_comparison import (
@@ -18,9 +18,15 @@ from tests.reference_scorer.breakdown_comparison import (
     split_of,
     table_differences,
 )
-from tests.reference_scorer.corpus import Episode, open_world, plain_corpus, quick_corpus
+from tests.reference_scorer.corpus import (
+    Episode,
+    Judged,
+    judged,
+    open_world,
+    plain_corpus,
+    quick_judged,
+)
 from tests.reference_scorer.scorer import mean
-from tests.reference_scorer.scorer import score as reference_score
 from tests.reference_scorer.test_mutations import cases
 
 
@@ -39,9 +45,9 @@ def test_the_reference_imports_no_module_of_the_project() -> None:
 
 def test_both_agree_on_played_episodes() -> None:
     """Every cell of every table, for all agents, players, regimes and surfaces."""
-    judged = _judged(quick_corpus())
-    assert table_differences(*judged) == []
-    tables = [reference.tables(each) for each in judged[1].values()]
+    theirs, ours = _split(quick_judged())
+    assert table_differences(theirs, ours) == []
+    tables = [reference.tables(each) for each in ours.values()]
     seen = {
         mode for each in tables for (mode,), figures in each["modes"].items() if figures["share"][0]
     }
@@ -50,29 +56,28 @@ def test_both_agree_on_played_episodes() -> None:
 
 def test_both_agree_on_500_mutated_episodes() -> None:
     """The same where calls, records and ground truth were changed, all mutations as one condition too."""
-    changed = [each.after for each in cases()]
-    assert table_differences(*_judged(changed)) == []
+    assert table_differences(*_split([each.after for each in cases()])) == []
     theirs, ours = _pooled()
     assert table_differences(theirs, ours) == []
     cascades = reference.cascades(next(iter(ours.values())))
     assert all(figures["cases"] > 50 for figures in cascades.values())
 
 
-def _judged(episodes: list[Episode]) -> tuple[Any, Accounts]:
-    theirs = [(each, score(episode_from_json(each))) for each in episodes]
-    ours = [(each, reference_score(each, open_world)) for each in episodes]
+def _split(episodes: list[Judged]) -> tuple[Any, Accounts]:
+    theirs = [(each.episode, each.score) for each in episodes]
+    ours = [(each.episode, each.verdict) for each in episodes]
     return split_of(theirs), accounts_of(ours)
 
 
 @cache
 def _pooled() -> tuple[Any, Accounts]:
     """Mutated and played episodes as one condition, so that every table has many observations."""
-    found = [*(each.after for each in cases()), *plain_corpus()[::2], _shared_call()]
+    changed = [each.after.episode for each in cases()]
+    found = [*changed, *plain_corpus()[::2], _shared_call()]
     one = {"agent": "any", "player": "plain"}
     run = {"regime": "fixed1", "surface": "text"}
-    return _judged(
-        [{**each, **one, "run": {**each["run"], **run}, "settings": {}} for each in found]
-    )
+    pooled = ({**each, **one, "run": {**each["run"], **run}, "settings": {}} for each in found)
+    return _split([judged(each) for each in pooled])
 
 
 def _shared_call() -> Episode:

@@ -178,7 +178,7 @@ def judged() -> list[tuple[Episode, Score]]:
     """Episodes as played and as changed, with the project's verdict."""
     others = (repeated_tool(), repeated_read(), derived_value(), same_result())
     played = [(each, score(episode_from_json(each))) for each in (*others, *plain_corpus()[::4])]
-    return [*((each.after, each.score) for each in cases()), *played]
+    return [*((each.after.episode, each.after.score) for each in cases()), *played]
 
 
 @pytest.mark.parametrize("broken", BROKEN)

@@ -36,14 +36,15 @@ def execute(options: Namespace) -> int:
 @contextmanager
 def _few_collections() -> Iterator[None]:
     """Let the collector of cycles rest: an episode has none, and looking for them takes as long as reading it."""
-    thresholds = gc.get_threshold()
+    thresholds, frozen_before = gc.get_threshold(), gc.get_freeze_count() > 0
     gc.freeze()
     gc.set_threshold(_ALLOCATIONS, *thresholds[1:])
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()
+        if not frozen_before:  # that of the caller would end, too
+            gc.unfreeze()
 
 
 def _scored(options: Namespace) -> int:

@@ -1,13 +1,12 @@
 """Application that the tests start: guarded agents over AG-UI, with threads in a file.
 
-``python -m tests.adapters.ag_ui.app FILE`` serves on a free port, which it prints. Calls of the slow
-tool end after a request to ``/hold`` only when ``/release`` was asked for.
+Calls of the slow tool end after a request to ``/hold`` only when ``/release`` was asked for.
 """
 
 import asyncio
 import socket
-import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from typing import Any
 
 import uvicorn
@@ -73,8 +72,17 @@ def agents(saver: AsyncSqliteSaver, slow: SlowTool) -> Mapping[str, AgUiAgent]:
     return made
 
 
-async def serve(file: str) -> None:
-    """Serve until the process is ended."""
+def run(file: str, port: Connection) -> None:
+    """Serve until the process is ended.
+
+    Args:
+        file: Where threads are stored.
+        port: Is told the number of the free port.
+    """
+    asyncio.run(_serve(file, port))
+
+
+async def _serve(file: str, port: Connection) -> None:
     app, slow = FastAPI(), SlowTool()
 
     @app.post("/hold")
@@ -91,10 +99,6 @@ async def serve(file: str) -> None:
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             listening.listen()
-            print(listening.getsockname()[1], flush=True)  # noqa: T201 - read by the test
+            port.send(listening.getsockname()[1])
             config = uvicorn.Config(app, log_level="warning")
             await uvicorn.Server(config).serve(sockets=[listening])
-
-
-if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1]))

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from asyncguard import AsyncGuardMiddleware, ToolSpec, build_agent, guard_middleware
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Frontend, build, pure
+from tests.adapters.processes import FORKED
 
 pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
 
 pytestmark = pytest.mark.server
-ROOT = Path(__file__).resolve().parents[3]
 EARLY = "All done too early."
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
 ASKED = {"id": "u1", "role": "user", "content": "Look up x and y."}
@@ -36,15 +35,19 @@ class Server:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._process: subprocess.Popen[str] | None = None
+        self._process: BaseProcess | None = None
 
     def start(self) -> None:
         """Start it on its file, unless it runs."""
+        from tests.adapters.ag_ui import app
+
         if self._process is None:
-            command = [sys.executable, "-m", "tests.adapters.ag_ui.app", str(self._file)]
-            self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-            assert self._process.stdout is not None
-            self._url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
+            told, port = FORKED.Pipe(duplex=False)
+            self._process = FORKED.Process(target=app.run, args=(str(self._file), port))
+            self._process.start()
+            port.close()
+            with told:
+                self._url = f"http://127.0.0.1:{told.recv()}"
 
     def run(
         self,
@@ -84,15 +87,14 @@ class Server:
         """End it without any clean-up."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+            self._process.join()
+            self._process.close()
             self._process = None
 
 
 @pytest.fixture(scope="module")
 def only_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server of all tests, each of which has a thread of its own; its start takes 2 s."""
+    """The server of all tests, each of which has a thread of its own."""
     server = Server(tmp_path_factory.mktemp("ag_ui") / "threads.sqlite")
     yield server
     server.kill()

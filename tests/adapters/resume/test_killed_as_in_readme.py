@@ -1,24 +1,25 @@
 """Agents as the README shows them, killed while they wait, and resumed by another process."""
 
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.adapters import lives
+from tests.adapters.processes import FORKED
+
 EVERY_CLASS = ("look", "mark", "book", "move", "send", "pay")
-ROOT = Path(__file__).parents[3]
 
 
-def start(case: dict[str, Any]) -> "subprocess.Popen[bytes]":
+def start(case: dict[str, Any]) -> BaseProcess:
     """Start a process that plays one life of a case."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.lives", json.dumps(case)], cwd=ROOT
-    )
+    child = FORKED.Process(target=lives.main, args=(case,))
+    child.start()
+    return child
 
 
 def lines(folder: Path) -> list[list[str]]:
@@ -36,14 +37,14 @@ def kill_while_it_waits(case: dict[str, Any], folder: Path) -> None:
         {line[1] for line in lines(folder) if line[0] == "begun"} >= begins
         and ["spoke", "0"] in lines(folder)
     ):
-        if child.poll() is not None or time.monotonic() > give_up:
+        if child.exitcode is not None or time.monotonic() > give_up:
             child.kill()
-            child.wait()
+            child.join()
             raise AssertionError(f"the first life did not come to its wait: {lines(folder)}")
         time.sleep(0.05)
     time.sleep(0.3)  # the jump back from the model's word to the wait
     child.kill()
-    child.wait()
+    child.join()
 
 
 def resumed(front: str, entry: str, folder: Path, **more: Any) -> dict[str, Any]:
@@ -58,7 +59,9 @@ def resumed(front: str, entry: str, folder: Path, **more: Any) -> dict[str, Any]
         **more,
     }
     kill_while_it_waits(case, folder)
-    assert start({**case, **later, "life": 1}).wait(90) == 0
+    second = start({**case, **later, "life": 1})
+    second.join(90)
+    assert second.exitcode == 0
     told: dict[str, Any] = json.loads((folder / "told1.json").read_text())
     return told
 

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,11 +24,13 @@ def look(mode: ToolMode = ToolMode.BOTH) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _only_what_is_new() -> Iterator[None]:
-    """Exclude objects of other tests from collections, which are faster then."""
+def _only_what_is_new() -> None:
+    """Exclude objects of other tests from collections, which are faster then.
+
+    To unfreeze them afterwards would bring back what the collection of all tests has frozen, too.
+    """
+    gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def _let_go(graph: weakref.ref[Any]) -> bool:
