@@ -42,6 +42,23 @@ def payer(messages: Any, tools: Any) -> Any:
     return calls(("pay", {"item": said[-1]})) if asked else THANKS
 
 
+class Parting(Halting):
+    """Lets another run stand still, too: after its next reading."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate: asyncio.Event | None = None
+        self.at_gate = asyncio.Event()
+
+    async def aget_tuple(self, config: Any) -> Any:
+        found = await super().aget_tuple(config)
+        if self.gate is not None:
+            gate, self.gate = self.gate, None
+            self.at_gate.set()
+            await gate.wait()
+        return found
+
+
 class Slow(Halting):
     """Stores late, as a busy server over a network does."""
 
@@ -82,12 +99,16 @@ async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(
     machine.close()
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("stored", range(2, 6))
 async def test_a_step_that_was_put_twice_hides_none_that_came_after_it(
-    agent_of: AgentOf, tmp_path: Path, stored: int
+    agent_of: AgentOf, tmp_path: Path, stored: int, late: bool
 ) -> None:
-    """LangGraph makes the checkpoint of a step from its stored writes, for a client that is refused only then."""
-    saver, made, resting = Halting(), list[str](), asyncio.Event()
+    """LangGraph makes the checkpoint of a step from its stored writes, for a client that is refused only then.
+
+    It does so before the holder has put its next steps, or after them.
+    """
+    saver, made, resting = Parting(), list[str](), asyncio.Event()
 
     @tool
     async def rest() -> str:
@@ -112,10 +133,16 @@ async def test_a_step_that_was_put_twice_hides_none_that_came_after_it(
         saver.left = stored
         holder.begin("Pay x.", durability="sync")
         await saver.reached.wait()
-        with pytest.raises(ThreadBusyError):
-            await client.go_on(durability="sync")
-        saver.go_on.set()
-        await resting.wait()
+        saver.gate = gate = asyncio.Event()
+        asked = asyncio.create_task(client.agent.graph.ainvoke(None, PLACE, durability="sync"))
+        await saver.at_gate.wait()
+        for go_on in (saver.go_on, gate) if late else (gate, saver.go_on):
+            go_on.set()
+            if go_on is gate:
+                with pytest.raises(ThreadBusyError):
+                    await asked
+            else:
+                await resting.wait()
         await holder.die()
         await patient(lambda: heir.go_on(durability="sync"))
     assert made == ["x"]
