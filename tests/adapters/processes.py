@@ -29,7 +29,14 @@ from tests.adapters.harness import Agent, AgentOf, Outcome, script
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0))
 FORKED = multiprocessing.get_context("forkserver")
 """Starts copies of a process that has imported what they need, which takes 2 s."""
-FORKED.set_forkserver_preload(["tests.adapters.ag_ui.app", "tests.adapters.lives"])
+FORKED.set_forkserver_preload(
+    [
+        "tests.adapters.ag_ui.app",
+        "tests.adapters.lives",
+        "tests.stored_state.orders",
+        "asyncguard.distributed.worker",
+    ]
+)
 HANG = 60.0
 """Seconds after which a wait is given up; a busy machine stands still for five."""
 

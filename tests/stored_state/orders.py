@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +20,7 @@ from asyncguard import (
     Timing,
     application_version,
     build_agent,
+    cli,
     open_journal,
 )
 from tests.stored_state.agents import TASK, THREAD, Clerk
@@ -92,33 +93,42 @@ async def agent_with_workers(
     journal.close()
 
 
-def worker(
-    folder: Path, url: str, log: IO[bytes], *options: str, dies: bool = False
-) -> "subprocess.Popen[bytes]":
+def worker_arguments(folder: Path, url: str) -> list[str]:
+    """Return the command line of a worker, after `asyncguard`."""
+    where = ["--database-url", queue_in(folder, url), "--journal", journal_in(folder, url)]
+    return ["worker", "--tools", "tests.stored_state.shop:TOOLS", *where]
+
+
+def worker(folder: Path, url: str, log: IO[bytes], dies: bool) -> "subprocess.Popen[bytes]":
     """Start a worker.
 
     Args:
         folder: Where effects and SQLite files are.
         url: Address of a database, empty for SQLite.
         log: Takes what it says.
-        *options: More of its command line.
         dies: Whether it dies after its first effect.
     """
-    command = [
-        sys.executable,
-        "-m",
-        "asyncguard.cli",
-        "worker",
-        "--tools",
-        "tests.stored_state.shop:TOOLS",
-    ]
-    where = ["--database-url", queue_in(folder, url), "--journal", journal_in(folder, url)]
+    command = [sys.executable, "-m", "asyncguard.cli", *worker_arguments(folder, url)]
     environment = {**os.environ, "STORED_FOLDER": str(folder)} | (
         {"STORED_DIES": "yes"} if dies else {}
     )
-    return subprocess.Popen(
-        [*command, *where, *options], cwd=ROOT, env=environment, stdout=log, stderr=log
-    )
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+
+
+def serve(folder: Path, url: str, log: Path, options: Sequence[str]) -> None:
+    """Be a worker: what a process does that was started for nothing else.
+
+    Args:
+        folder: Where effects and SQLite files are.
+        url: Address of a database, empty for SQLite.
+        log: Takes what it says.
+        options: More of its command line.
+    """
+    said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.environ["STORED_FOLDER"] = str(folder)
+    sys.exit(cli.main([*worker_arguments(folder, url), *options]))
 
 
 def states(folder: Path, url: str) -> list[str]:

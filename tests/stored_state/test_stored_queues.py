@@ -5,12 +5,14 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from asyncguard.distributed import queue_client
+from tests.adapters.processes import FORKED
 from tests.stored_state import orders
 from tests.stored_state.agents import FRONT_ENDS, THREAD
 from tests.stored_state.dumps import SCHEMA, load
@@ -28,8 +30,7 @@ class Place:
 
     folder: Path
     url: str
-    workers: list[Any] = field(default_factory=list)
-    logs: list[IO[bytes]] = field(default_factory=list)
+    workers: list[BaseProcess] = field(default_factory=list)
 
     def fill(self, front: str, case: str) -> None:
         """Fill it with a case."""
@@ -49,9 +50,12 @@ class Place:
         return effects_in(self.folder)
 
     def work(self, *options: str) -> None:
-        """Start a worker of the present release."""
-        self.logs.append((self.folder / "worker.log").open("wb"))
-        self.workers.append(orders.worker(self.folder, self.url, self.logs[-1], *options))
+        """Start a worker of the present release, a copy of a process that has imported the library."""
+        log = self.folder / "worker.log"
+        log.touch()
+        arguments = (self.folder, self.url, log, options)
+        self.workers.append(FORKED.Process(target=orders.serve, args=arguments, daemon=True))
+        self.workers[-1].start()
 
     async def said(self, event: str, within: float = 30.0) -> dict[str, Any]:
         """Wait until a worker has logged an event."""
@@ -68,9 +72,7 @@ class Place:
         """End the workers."""
         for each in self.workers:
             each.kill()
-            each.wait(10)
-        for log in self.logs:
-            log.close()
+            each.join(10)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
