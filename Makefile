@@ -42,6 +42,12 @@ $(VENV)/docs: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[docs]'
 	@touch $@ $(VENV)/library
 
+# Everything at once: each of the three runs above resolves its requirements and builds asyncguard again.
+.PHONY: setup-all
+setup-all: $(VENV)/made
+	$(PIP) install --editable '.[dev,performance,docs]'
+	@touch $(VENV)/library $(VENV)/dev $(VENV)/performance $(VENV)/docs
+
 .PHONY: setup test slow full test-times demo results results-foreign results-missions lint types contracts check performance reliability docs clean
 setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothing
 
