@@ -39,7 +39,7 @@ from pydantic import ValidationError
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
-from asyncguard.adapters.messages.markers import is_withheld, mark, withheld
+from asyncguard.adapters.messages.markers import is_withheld, mark
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
@@ -68,6 +68,7 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
     unjudged,
+    withhold_end,
     without_wrappers,
     written_by_reviewer,
 )
@@ -272,7 +273,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Wait until the model is due a turn, unless that is decided already."""
         run.decide(without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
         # Before the first turn of a thread only signals that have arrived are applied.
-        due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
+        new = run.has_news or run.takes_up or only_cancelled(run.messages)
+        due = run.ledger.turns or new
         if due and run.ledger.ended is None and not handlers.turn_is_decided(run.ledger):
             with run.leaving_on_error(), run.inside():
                 async with run.keeping():
@@ -319,7 +321,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Give the messages of a response usable ids; take out what comes too early to be used."""
         refuse_early_answer(response)
         said = all_with_usable_ids(response.result, self.engine.ports.new_id, conversation.ids)
-        response.result = [*(map(withheld, said) if run.holds_text else said)]
+        response.result = [*said]
+        if run.holds_text:
+            withhold_end(response)
 
     async def _admitted(
         self, run: Run, handlers: PendingHandlers, response: ModelResponse[Any]

@@ -26,7 +26,7 @@ from asyncguard.adapters.langgraph_internals import (
     saver_of,
     scratchpad_of,
 )
-from asyncguard.adapters.messages.markers import is_withheld, stands_for_result
+from asyncguard.adapters.messages.markers import is_withheld, stands_for_result, withheld
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.adapters.run import Run
@@ -295,6 +295,16 @@ def refuse_early_answer(response: ModelResponse[Any]) -> None:
         for message in response.result[place + 1 :]
     ]
     response.result = [*response.result[: place + 1], *refused]
+    response.structured_response = None
+
+
+def withhold_end(response: ModelResponse[Any]) -> None:
+    """Take the text out of a response that would end the run, and a structured answer with it."""
+    said, place, answered = last_said(response.result)
+    unfit = answered and response.structured_response is None  # the model is told why
+    if unfit or said.tool_calls or said.invalid_tool_calls:
+        return
+    response.result = [*response.result[:place], withheld(said)]
     response.structured_response = None
 
 

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.callbacks.usage import get_usage_metadata_callback
+from pydantic import BaseModel
 
 from asyncguard import GuardConfig
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
@@ -15,6 +17,12 @@ EARLY = "All of it is done."
 ANSWER = "Now it is."
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
 GIVEN: dict[str, Any] = {"tasks": TASKS, "messages": []}
+
+
+class Trip(BaseModel):
+    """The trip that was planned."""
+
+    city: str
 
 
 def early(agent_of: AgentOf, *, hold: bool = True, seconds: float = 5.0) -> Agent:
@@ -103,6 +111,33 @@ def test_a_callback_handler_of_a_sync_run_is_given_no_piece_of_it(agent_of: Agen
         pass
     assert "".join(listener.pieces) == ANSWER
     assert listener.ends == ["", EARLY, ANSWER]
+
+
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+def test_an_early_structured_answer_is_shown_nowhere(agent_of: AgentOf, strategy: Any) -> None:
+    """Neither its pieces nor its values; the answer that is accepted is."""
+    first = calls(("quick", {"task_id": "a"}), ("slow", {"task_id": "b"}))
+    by_tool = strategy is ToolStrategy
+    early, late = (
+        calls(("Trip", {"city": city})) if by_tool else f'{{"city": "{city}"}}'
+        for city in ("Nowhere", "Roma")
+    )
+    tools = [scripted_tool("quick", ["x"]), scripted_tool("slow", ["y"], latency=5.0)]
+    agent = agent_of(
+        ScriptedChatModel(script(first, early, ever=late)),
+        tools,
+        specs=[pure("quick"), pure("slow")],
+        config=GuardConfig(hold_text=True),
+        response_format=strategy(Trip),
+    )
+
+    async def main() -> list[Any]:
+        modes = ["values", "messages", "updates"]
+        return [str(each) async for each in agent.graph.astream(GIVEN, stream_mode=modes)]
+
+    told = run_virtual(main()).result
+    assert not [each for each in told if "Nowhere" in each]
+    assert "structured_response': Trip(city='Roma')" in told[-1]
 
 
 def test_tokens_are_counted_once(agent_of: AgentOf) -> None:
