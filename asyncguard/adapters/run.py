@@ -58,6 +58,7 @@ from asyncguard.adapters.threads.checkpoint_barrier import (
 from asyncguard.adapters.threads.checkpoint_fence import (
     Owned,
     acquire_thread,
+    release_when_over,
     with_fencing_token,
 )
 from asyncguard.adapters.threads.claims import claim_thread
@@ -220,6 +221,12 @@ class Run:
         """Cached facts about the history, so that only new messages are examined."""
         return self._conversations.of(self._session, self._identity["nonce"])
 
+    @property
+    def takes_up(self) -> bool:
+        """True if a call is queued that a process which is gone may have begun."""
+        begun = self._session.lease.begun_before
+        return any(record.key in begun for record in self.ledger.in_state(CallState.QUEUED))
+
     def drain_events(self) -> list[dict[str, Any]]:
         """Return and forget the events that no state holds yet, as plain JSON."""
         return self._session.drain_events()
@@ -256,6 +263,7 @@ class Run:
         await acquire_thread(
             session.lease, self.config, known=number, begins=begins, again=refolded
         )
+        release_when_over(session.lease, self.config, calls_run=session.runs_calls)
         if refolded:
             folded()
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
@@ -392,7 +400,9 @@ class Run:
             add_user_evidence(self.board, messages)
         collect_conversation(self.board, [*messages, *opened])
         identity = with_fencing_token(self._identity, session.lease)
-        return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
+        update = {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
+        # That of the run before would be returned by a run that stops with a question.
+        return update | ({"report": None} if self._state.get("report") else {})
 
     def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
         """Open the tasks of the input, or reopen those of the thread; return what to write."""

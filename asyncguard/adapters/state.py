@@ -154,8 +154,8 @@ class GuardedState(TypedDict, total=False):
         list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY)
     ]
     """Events of the thread, as :func:`asyncguard.core.event_codec.to_json` writes them."""
-    report: dict[str, Any]
-    """Report of the run's end."""
+    report: dict[str, Any] | None
+    """Report of the run's end, ``None`` before it."""
     structured_response: Any
     """Structured answer of the last run, ``None`` if it gave none; only with a response format."""
 
@@ -176,7 +176,7 @@ class GuardedOutput(TypedDict, total=False):
 
     messages: list[AnyMessage]
     """The conversation."""
-    report: dict[str, Any]
-    """``reason``, ``turns``, and per task its state and calls."""
+    report: dict[str, Any] | None
+    """``reason``, ``turns``, and per task its state and calls; ``None`` until the run ends."""
     structured_response: Any
     """Structured answer; only with a response format."""

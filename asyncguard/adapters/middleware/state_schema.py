@@ -37,7 +37,7 @@ class GuardState(AgentState[Any]):
             PrivateStateAttr,
         ]
     ]
-    report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+    report: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput]]
 
 
 class AgentInput(InputAgentState):

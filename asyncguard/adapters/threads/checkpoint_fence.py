@@ -32,8 +32,10 @@ from asyncguard.adapters.langgraph_internals import (
     REPLAYED,
     RESUMED,
     base_of,
+    newest_of,
     run_of,
     saver_of,
+    when_over,
 )
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.threads.active_runs import THREADS
@@ -105,6 +107,33 @@ async def acquire_thread(
             THREADS.refused(config)
             lease.release()
             raise
+
+
+def release_when_over(
+    lease: Lease, config: RunnableConfig, *, calls_run: Callable[[], bool]
+) -> None:
+    """Have a thread released when its run ends outside of our nodes, if none of its calls runs.
+
+    So ends a run that stops between nodes, for a question of other middleware, a breakpoint or the
+    recursion limit, or that another node fails.
+
+    Args:
+        lease: Of the thread; nothing is done unless it is held.
+        config: Of the node that is run.
+        calls_run: Returns True while this process runs a call of the thread.
+    """
+    run = run_of(config)
+    if run is None or not lease.acquired or lease.watched == id(run):
+        return
+    # The number and not the run, which the lease would keep alive; it is forgotten at the end.
+    lease.watched = id(run)
+
+    def ended() -> None:
+        lease.watched = 0
+        if lease.acquired and not calls_run():
+            lease.release(ends=newest_of(run) != lease.stands_on)
+
+    when_over(run, ended)
 
 
 async def _check_head(place: "_Place", lease: Lease, grant: LeaseGrant, *, known: int) -> None:

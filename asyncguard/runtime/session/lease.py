@@ -112,6 +112,8 @@ class Lease:
         self._fencing_token = 0
         self._stands_on = ""
         self._begun_before: Mapping[str, Attempt] = {}
+        # Number of the LangGraph run at whose end the thread is released, 0 if there is none.
+        self.watched = 0
         self._inside = _Inside(self)
         self._releasing = _Releasing(self)
 

@@ -302,6 +302,11 @@ class Session:
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
+    def runs_calls(self) -> bool:
+        """Return True if this process runs an attempt of the thread's calls."""
+        running = set(self.engine.executor.pending())
+        return any(record.key in running for record in self.ledger.in_state(CallState.PENDING))
+
     # -- completions -------------------------------------------------------------------------------
 
     def completed(self, completion: Completion) -> None:
