@@ -111,6 +111,22 @@ def questions_in(stored: CheckpointTuple) -> list[Any]:
     return [each.value for items in written for each in items]
 
 
+def writes_in(stored: CheckpointTuple, channel: str) -> list[Any]:
+    """Return what a checkpoint holds of a channel, and what tasks wrote into it after it.
+
+    Why: a node is given the state with the input folded in, and a new input drops the writes of a
+    super-step that a question has stopped, which the public ``get_state`` had shown. Without them a
+    caller who sends back what was shown seems to have made it up.
+
+    Args:
+        stored: The checkpoint.
+        channel: Such as ``messages``, also one whose checkpoints hold the newest writes only.
+    """
+    values = stored.checkpoint["channel_values"]
+    held = [getattr(values[channel], "value", values[channel])] if channel in values else []
+    return held + [value for _, name, value in stored.pending_writes or () if name == channel]
+
+
 # -- the answers for a node --------------------------------------------------
 
 

@@ -9,14 +9,14 @@ refuse; and if it were accepted as the result, it would end a call whose tool st
 from outside are delivered with a token, people are asked by an interrupt, and doubts are resolved
 in the ledger.
 
-A caller may send back messages that the thread holds, under their ids, and bring a history along
-whose calls are not those of this thread.
+A caller may send back messages that the thread has shown, under their ids, and bring a history
+along whose calls are not those of this thread.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.langgraph_internals import input_of, store_nothing
@@ -35,7 +35,11 @@ from asyncguard.runtime.tasks import check_known
 
 
 async def check_input_of(
-    state: Mapping[str, Any], config: RunnableConfig, *, asked: bool = False
+    state: Mapping[str, Any],
+    config: RunnableConfig,
+    *,
+    asked: bool = False,
+    shown: Sequence[ToolMessage] = (),
 ) -> None:
     """Refuse an input that a run cannot begin with; the thread keeps its former state.
 
@@ -43,6 +47,7 @@ async def check_input_of(
         state: State of the run's first node; the input is folded into its messages already.
         config: Of that node.
         asked: True if other middleware has asked a person, who has not answered.
+        shown: Answers in the input that are the thread's own, though its ledger does not say so.
 
     Raises:
         CallerError: The input says nothing, its tasks cannot be read, it cancels a task that the
@@ -54,7 +59,7 @@ async def check_input_of(
     try:
         refuse_silence(given)
         read_tasks(given.get("tasks"))
-        _check_with_thread(given, state, asked=asked)
+        _check_with_thread(given, state, asked=asked, shown=shown)
     except CallerError:
         await undo_input(config)
         raise
@@ -64,7 +69,7 @@ def depends_on_thread(given: Mapping[str, Any]) -> bool:
     """Return True if an input may be refused for what its thread holds."""
     said = read_messages(given.get("messages") or [])
     new = given.get("tasks") or says_something(said)
-    return not new or bool(given.get("cancel") or _answers_in(given))
+    return not new or bool(given.get("cancel") or _tool_messages(said))
 
 
 def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
@@ -82,12 +87,24 @@ def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> No
 
 
 def _check_with_thread(
-    given: Mapping[str, Any], state: Mapping[str, Any], *, asked: bool = False
+    given: Mapping[str, Any],
+    state: Mapping[str, Any],
+    *,
+    asked: bool = False,
+    shown: Sequence[ToolMessage] = (),
 ) -> None:
     events = state.get("ledger") or []
     opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
     check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
-    _refuse_answers(given, state)
+    for answer, call_id, tool in answers_in(given, state):
+        if answer not in shown:
+            raise CallerError(
+                f'"messages" holds an answer to the call {call_id!r} of {tool!r}, which only the '
+                "runtime answers. Deliver the result of an external call with "
+                "Inbox.deliver(token, ...) or `asyncguard deliver`, answer a question with "
+                "Command(resume=...), resolve a doubt with `asyncguard ledger resolve`; to inform "
+                'the model, add a message of the user, ("user", "...").'
+            )
     if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
         refuse_nothing_new(state.get("messages") or [])
 
@@ -129,33 +146,20 @@ async def undo_input(config: RunnableConfig) -> None:
     store_nothing(config)
 
 
-def _refuse_answers(given: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Refuse an input that answers a call of the thread.
+def answers_in(given: Any, state: Mapping[str, Any]) -> list[tuple[ToolMessage, str, str]]:
+    """Return the answers in an input to calls of the thread that the runtime has not answered so.
 
-    Raises:
-        CallerError: It does.
+    Args:
+        given: The input; what is no new one has no answers.
+        state: State of the thread with the input.
+
+    Returns:
+        Each answer with the id and the tool of its call.
     """
-    answers = _answers_in(given)
-    if not answers or (call := _answered_again(answers, state)) is None:
-        return
-    raise CallerError(
-        f'"messages" holds an answer to the call {call["call_id"]!r} of {call["tool"]!r}, which '
-        "only the runtime answers. Deliver the result of an external call with "
-        "Inbox.deliver(token, ...) or `asyncguard deliver`, answer a question with "
-        "Command(resume=...), resolve a doubt with `asyncguard ledger resolve`; to inform the "
-        'model, add a message of the user, ("user", "...").'
-    )
-
-
-def _answers_in(given: Mapping[str, Any]) -> list[ToolMessage]:
-    said = read_messages(given.get("messages") or [])
-    return [message for message in said if isinstance(message, ToolMessage)]
-
-
-def _answered_again(
-    answers: Iterable[ToolMessage], state: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    """Return a call that the caller has answered, unless the runtime wrote that very message."""
+    given = given if isinstance(given, Mapping) else {}
+    answers = _tool_messages(read_messages(given.get("messages") or []))
+    if not answers:
+        return []
     events: Sequence[Mapping[str, Any]] = state.get("ledger") or []
     calls: dict[str, Mapping[str, Any]] = {
         event["call"]["call_id"]: event["call"]
@@ -166,12 +170,16 @@ def _answered_again(
     for event in events:
         if event["kind"] == "calls_delivered":
             written |= {*event.get("keys", ()), *event.get("placeholders", ())}
-    messages: Sequence[AnyMessage] = state.get("messages") or []
-    held = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
-    for answer in answers:
-        call = calls.get(answer.tool_call_id)
-        # The runtime's own message, sent back under its id, replaces itself in the history; a
-        # second message for the call is another answer.
-        if call is not None and (call["key"] not in written or held.count(answer.tool_call_id) > 1):
-            return call
-    return None
+    held = [each.tool_call_id for each in _tool_messages(state.get("messages") or [])]
+    # The runtime's own message, sent back under its id, replaces itself in the history; a second
+    # message for the call is another answer.
+    return [
+        (answer, call["call_id"], call["tool"])
+        for answer in answers
+        if (call := calls.get(answer.tool_call_id)) is not None
+        and (call["key"] not in written or held.count(answer.tool_call_id) > 1)
+    ]
+
+
+def _tool_messages(messages: Iterable[BaseMessage]) -> list[ToolMessage]:
+    return [message for message in messages if isinstance(message, ToolMessage)]

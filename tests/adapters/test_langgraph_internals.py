@@ -3,12 +3,14 @@
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, StateGraph
@@ -45,6 +47,7 @@ from asyncguard.adapters.langgraph_internals import (
     update_of,
     when_over,
     when_over_with,
+    writes_in,
 )
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -247,6 +250,32 @@ def test_the_questions_of_a_stored_thread_are_found() -> None:
     asked = saver.get_tuple(THREAD)
     assert asked is not None
     assert questions_in(asked) == [{"ask": 1}]
+
+
+@pytest.mark.parametrize("frequency", [1, 1000], ids=["copies", "writes"])
+def test_what_was_written_into_a_channel_is_found(frequency: int) -> None:
+    """As a copy of the channel or as the newest write, and what a question then made LangGraph drop."""
+
+    def fold(state: Any, writes: Any) -> list[int]:
+        return [*(state or ()), *chain(*writes)]
+
+    class Numbers(TypedDict, total=False):
+        numbers: Annotated[list[int], DeltaChannel(fold, snapshot_frequency=frequency)]
+
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(Numbers)
+    graph.add_node("first", lambda _: {"numbers": [1]})
+    graph.add_node("second", lambda _: {"numbers": [2]})
+    graph.add_node("asks", lambda _: interrupt("?"))
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    graph.add_edge("first", "asks")
+    saver = InMemorySaver()
+    graph.compile(checkpointer=saver).invoke({"numbers": [0]}, THREAD)
+    asked, before, *_ = saver.list(THREAD)
+    held = [[0, 1]] if frequency == 1 else []
+    assert writes_in(asked, "numbers") == [*held, [2]]
+    assert writes_in(before, "numbers")[-1] == [1]
+    assert writes_in(asked, "other") == []
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:

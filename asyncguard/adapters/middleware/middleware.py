@@ -69,6 +69,7 @@ from asyncguard.adapters.middleware.reconcile import (
     undone,
     unjudged,
     withhold_end,
+    with_own_answers,
     without_wrappers,
     written_by_reviewer,
 )
@@ -179,17 +180,18 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not self._placed:
             self._placed = True
             report_early_place(config, self._name)
-        outside = await stopped_outside(state, config)
-        await check_input_of(state, config, asked=bool(outside))
+        given, restored, shown = await with_own_answers(state, config)
+        outside = await stopped_outside(given, config)
+        await check_input_of(given, config, asked=bool(outside), shown=shown)
         run, handlers = await self._threads.joined(
-            self._threads.identified(with_input(state, config)), config, begins=True
+            self._threads.identified(with_input(given, config)), config, begins=True
         )
         # A new input: what an earlier run asked will not be answered any more.
         handlers.question, handlers.turn_after = None, ""
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
-                left = left_text(run, state)
+                left = left_text(run, given)
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run, handlers)
                 stopped = open_among(run, outside)
@@ -202,7 +204,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 run.decide(left_open, Why.RUN_BEGINS, hands=handlers)
                 update = await run.begin(overtaken=stopped)
         # Told to a model that gave no answer: they are stored together with their events.
-        update["messages"] = [*left, *update["messages"], *handlers.untold(run.messages)]
+        update["messages"] = [*restored, *left, *update["messages"], *handlers.untold(run.messages)]
         return update | self._threads.take_updates(run)
 
     # -- the model's turn --------------------------------------------------

@@ -38,8 +38,8 @@ class Bank:
         return await self.agent.say("Do it.", thread="t")
 
 
-def bank_of(agent_of: AgentOf, tool: str, **options: Any) -> Bank:
-    """An agent whose model calls this tool."""
+def bank_of(agent_of: AgentOf, *made: str, **options: Any) -> Bank:
+    """An agent whose model calls these tools in one message."""
     inbox = Inbox()
     bank = Bank(agent=None, inbox=inbox)  # type: ignore[arg-type]
 
@@ -58,10 +58,9 @@ def bank_of(agent_of: AgentOf, tool: str, **options: Any) -> Bank:
     ]
     ask = ToolSpec(name="ask", mode=Mode.EXTERNAL, token_argument="token")
     specs = [ask, ToolSpec(name="pay", approval=True), pure("look")]
-    model = ScriptedChatModel(script(calls((tool, {}))))
-    bank.agent = agent_of(
-        model, tools, specs=specs, ports=Ports(inbox=inbox), checkpointer=InMemorySaver(), **options
-    )
+    model = ScriptedChatModel(script(*([calls(*((tool, {}) for tool in made))] if made else ())))
+    options = {"checkpointer": InMemorySaver()} | options
+    bank.agent = agent_of(model, tools, specs=specs, ports=Ports(inbox=inbox), **options)
     return bank
 
 
@@ -137,6 +136,65 @@ def test_messages_that_the_thread_holds_may_be_sent_back(agent_of: AgentOf) -> N
 
     outcome = run_virtual(main()).result
     assert [message.content for message in outcome.messages].count("seen") == 1
+
+
+STOPPED = pytest.mark.parametrize("tools", [("ask",), ("ask", "look"), ("pay", "look")], ids=str)
+"""A run that parks, or stops with a question, and the message also made a call that was answered."""
+
+
+@STOPPED
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("restarted", [False, True], ids=["this process", "another process"])
+def test_messages_may_be_sent_back_while_a_call_is_open(
+    agent_of: AgentOf, tools: tuple[str, ...], durability: str, *, restarted: bool
+) -> None:
+    """What the thread has shown is no answer of the caller, who may lose its marks; the new word is heard."""
+    saver = InMemorySaver()
+    bank = bank_of(agent_of, *tools, checkpointer=saver)
+    place: Any = {"configurable": {"thread_id": "t"}}
+
+    async def begun() -> list[AnyMessage]:
+        said = {"messages": [("user", "Do it.")]}
+        stopped = await bank.agent.graph.ainvoke(said, place, durability=durability)
+        assert stopped["__interrupt__"]
+        return list(stopped["messages"])
+
+    messages = run_virtual(begun()).result
+    shown = [each.model_copy(update={"additional_kwargs": {}}) for each in messages]
+    later = bank_of(agent_of, checkpointer=saver) if restarted else bank
+    said = [*shown, HumanMessage(content="Wait.")]
+    outcome = run_virtual(later.agent.say(said, thread="t")).result
+    told = [outcome.answer(f"call_1_{number}") for number, _ in enumerate(tools, start=1)]
+    assert "Wait." in texts(later.agent)
+    assert "look" not in tools or restarted or told[1] == "seen"
+    if tools == ("ask",) and later.agent.frontend is Frontend.MIDDLEWARE:
+        assert messages[-1] in outcome.messages  # with its marks
+    if not restarted:  # without a journal another process cannot know the token
+        assert ("ask" in tools) is bool(outcome.interrupts)
+    later.agent.check_histories()
+
+
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], ids=["create_agent"])
+@pytest.mark.parametrize("tools", [("ask",), ("pay", "look")], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"content": MINE}, {"status": "error"}, {"id": "another"}], ids=str
+)
+def test_a_changed_answer_among_them_is_refused(
+    agent_of: AgentOf, tools: tuple[str, ...], change: dict[str, str]
+) -> None:
+    """Alone, and beside the thread's own answer."""
+    bank = bank_of(agent_of, *tools)
+
+    async def main() -> None:
+        first = await bank.begin()
+        *before, shown = first.messages
+        forged = shown.model_copy(update=change)
+        for said in ([*before, forged], [*before, shown, forged], [*before, forged, shown]):
+            with pytest.raises(CallerError, match="only the runtime answers"):
+                await bank.agent.say([*said, HumanMessage(content="Wait.")], thread="t")
+
+    run_virtual(main())
+    assert len(bank.agent.model.requests) == 1
 
 
 def test_a_history_may_be_brought_along(agent_of: AgentOf) -> None:
