@@ -18,9 +18,16 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
 
-from asyncguard.adapters.langgraph_internals import input_of, store_nothing
+from asyncguard.adapters.langgraph_internals import (
+    base_of,
+    input_of,
+    run_of,
+    store_nothing,
+)
 from asyncguard.adapters.run_input import (
+    NO_RUN,
     read_cancelled,
     read_tasks,
     refuse_nothing_new,
@@ -51,9 +58,14 @@ async def check_input_of(
 
     Raises:
         CallerError: The input says nothing, its tasks cannot be read, it cancels a task that the
-            thread does not have, or it answers a call of the thread.
+            thread does not have, or it answers a call of the thread; or the thread has no run to resume.
     """
-    given = input_of(config)
+    given, run = input_of(config), run_of(config)
+    begun = run is not None and base_of(run) and state.get("messages")
+    # A question before the guard's first hook leaves a thread without identity, but with its input.
+    if isinstance(given, Command) and not (begun or state.get("asyncguard")):
+        await undo_input(config)
+        raise CallerError(NO_RUN)
     if not isinstance(given, Mapping):  # the run continues, or its input is not known
         return
     try:

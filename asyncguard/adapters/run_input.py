@@ -26,6 +26,11 @@ _NOTHING_NEW = (
     'Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new. To go on with '
     "a run that has stopped, pass None; to answer its question, Command(resume=...)."
 )
+NO_RUN = (
+    "There is nothing that a Command could answer or continue: this thread has no run and no open "
+    "question. Check the thread_id, and that the agent has the checkpointer that keeps the thread; "
+    'to begin a thread, pass {"tasks": [...]} or {"messages": [...]}.'
+)
 
 
 def refuse_silence(given: Mapping[str, Any]) -> None:

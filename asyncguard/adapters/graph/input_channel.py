@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langgraph.channels import EphemeralValue
+from langgraph.types import Command
 
-from asyncguard.adapters.run_input import read_cancelled, read_tasks
+from asyncguard.adapters.run_input import NO_RUN, read_cancelled, read_tasks
 from asyncguard.adapters.state import read_messages
 from asyncguard.errors import CallerError
 
@@ -35,6 +36,8 @@ def _usable(given: Any, names: Iterable[str]) -> dict[str, Any]:
     Raises:
         CallerError: It is not a mapping, or its tasks, messages or cancelled tasks cannot be read.
     """
+    if isinstance(given, Command):  # LangGraph applies it otherwise, if the thread has a checkpoint
+        raise CallerError(NO_RUN)
     if not isinstance(given, Mapping):
         raise CallerError(
             f"The input of an agent must be a dict, not {type(given).__name__}; write "

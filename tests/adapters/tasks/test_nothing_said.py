@@ -66,6 +66,42 @@ def test_a_finished_thread_is_not_asked_again_with_nothing_new(
         check_history_all(request.messages)
 
 
+ANSWERS: list[Command[Any]] = [
+    Command(resume=True),
+    Command(resume={"main/pay#1": True}),
+    Command(resume=True, update={"messages": [("user", "Yes.")]}),
+    Command(resume=True, update={"cancel": ["main"]}),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=str)
+def test_an_answer_to_a_thread_that_does_not_exist_is_refused(
+    answer: Command[Any], agent_of: AgentOf
+) -> None:
+    """As after a wrong id: the error names what to check, and the id stays free."""
+    model = ScriptedChatModel(script())
+    made = agent(agent_of, model)
+
+    async def main() -> Outcome:
+        with pytest.raises(CallerError, match=r"no run and no open question.*thread_id.*checkpoin"):
+            await made.go(answer, "t")
+        with pytest.raises(CallerError, match="no run and no open question"):
+            made.go_sync(answer, "another")
+        assert not model.requests
+        return await made.say("Hello.", thread="t")
+
+    outcome = run_virtual(main()).result
+    assert [message.content for message in outcome.messages][-2:] == ["Hello.", "all done"]
+
+
+def test_a_second_answer_to_a_thread_that_does_not_exist_is_refused(agent_of: AgentOf) -> None:
+    """What the first attempt may have left is no run."""
+    made = agent(agent_of, ScriptedChatModel(script()))
+    for _ in range(2):
+        with pytest.raises(CallerError, match="no run and no open question"):
+            made.go_sync(Command(resume=True), "t")
+
+
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 WRONG: list[dict[str, Any]] = [
     {"messages": [], "cancel": ["nothing of this name"]},
