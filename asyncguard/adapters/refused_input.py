@@ -162,7 +162,7 @@ def answers_in(given: Any, state: Mapping[str, Any]) -> list[tuple[ToolMessage, 
     """Return the answers in an input to calls of the thread that the runtime has not answered so.
 
     Args:
-        given: The input; what is no new one has no answers.
+        given: The input; only a mapping can hold answers.
         state: State of the thread with the input.
 
     Returns:

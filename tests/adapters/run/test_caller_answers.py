@@ -148,7 +148,7 @@ STOPPED = pytest.mark.parametrize("tools", [("ask",), ("ask", "look"), ("pay", "
 def test_messages_may_be_sent_back_while_a_call_is_open(
     agent_of: AgentOf, tools: tuple[str, ...], durability: str, *, restarted: bool
 ) -> None:
-    """What the thread has shown is no answer of the caller, who may lose its marks; the new word is heard."""
+    """What the thread has shown does not count as the caller's answer, also without marks; the new word is heard."""
     saver = InMemorySaver()
     bank = bank_of(agent_of, *tools, checkpointer=saver)
     place: Any = {"configurable": {"thread_id": "t"}}

@@ -95,7 +95,7 @@ def test_an_answer_to_a_thread_that_does_not_exist_is_refused(
 
 
 def test_a_second_answer_to_a_thread_that_does_not_exist_is_refused(agent_of: AgentOf) -> None:
-    """What the first attempt may have left is no run."""
+    """What the first attempt may have left does not count as a run."""
     made = agent(agent_of, ScriptedChatModel(script()))
     for _ in range(2):
         with pytest.raises(CallerError, match="no run and no open question"):
