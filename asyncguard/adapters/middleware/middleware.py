@@ -68,8 +68,8 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
     unjudged,
-    withhold_end,
     with_own_answers,
+    withhold_end,
     without_wrappers,
     written_by_reviewer,
 )
