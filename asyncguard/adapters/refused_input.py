@@ -58,7 +58,7 @@ async def check_input_of(
 
     Raises:
         CallerError: The input says nothing, its tasks cannot be read, it cancels a task that the
-            thread does not have, or it answers a call of the thread; or the thread has no run to resume.
+            thread does not have, or it answers a call of the thread; or there is no run to resume.
     """
     given, run = input_of(config), run_of(config)
     begun = run is not None and base_of(run) and state.get("messages")
