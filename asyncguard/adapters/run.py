@@ -221,12 +221,6 @@ class Run:
         """Cached facts about the history, so that only new messages are examined."""
         return self._conversations.of(self._session, self._identity["nonce"])
 
-    @property
-    def takes_up(self) -> bool:
-        """True if a call is queued that a process which is gone may have begun."""
-        begun = self._session.lease.begun_before
-        return any(record.key in begun for record in self.ledger.in_state(CallState.QUEUED))
-
     def drain_events(self) -> list[dict[str, Any]]:
         """Return and forget the events that no state holds yet, as plain JSON."""
         return self._session.drain_events()

@@ -99,11 +99,10 @@ class Nodes:
         run.claim()
         update = await run.begin()
         # What has arrived or was taken back (a late result, a resolved doubt, a call that the
-        # message withdraws or cancels, or one of a process that is gone) is told before the model's
-        # next turn: its calls may rest on it.
+        # message withdraws or cancels) is told before the model's next turn: its calls may rest on
+        # it.
         waits = (
             run.has_news
-            or run.takes_up
             or run.stopping
             or has_news(run.board)
             or only_cancelled(update["messages"])

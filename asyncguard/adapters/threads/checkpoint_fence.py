@@ -126,10 +126,10 @@ def release_when_over(
     if run is None or not lease.acquired or lease.watched == id(run):
         return
     # The number and not the run, which the lease would keep alive; it is forgotten at the end.
-    lease.watched = id(run)
+    lease.watch(id(run))
 
     def ended() -> None:
-        lease.watched = 0
+        lease.watch(0)
         if lease.acquired and not calls_run():
             lease.release(ends=newest_of(run) != lease.stands_on)
 

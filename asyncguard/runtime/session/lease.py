@@ -112,8 +112,7 @@ class Lease:
         self._fencing_token = 0
         self._stands_on = ""
         self._begun_before: Mapping[str, Attempt] = {}
-        # Number of the LangGraph run at whose end the thread is released, 0 if there is none.
-        self.watched = 0
+        self._watched = 0
         self._inside = _Inside(self)
         self._releasing = _Releasing(self)
 
@@ -121,6 +120,15 @@ class Lease:
     def acquired(self) -> bool:
         """True if this process holds the thread."""
         return self._acquired
+
+    @property
+    def watched(self) -> int:
+        """Number of the LangGraph run at whose end the thread is released, 0 if there is none."""
+        return self._watched
+
+    def watch(self, run: int) -> None:
+        """Take such a number, 0 when the run has ended."""
+        self._watched = run
 
     @property
     def _named(self) -> str:
