@@ -142,9 +142,12 @@ def test_a_stopped_run_keeps_its_thread_while_a_call_of_it_runs(
         ]
         agent = process(*steps, *["Done."] * 4, others=reviewer, tools=tools)
         assert (await agent.ainvoke({"messages": [], "tasks": tasks}, THREAD))["__interrupt__"]
-        with pytest.raises(ThreadBusyError):
-            await process("Booked.", others=reviewer, tools=tools).ainvoke(APPROVED, THREAD)
-        ended.set()
+        heir = process("Booked.", others=reviewer, tools=tools)
+        try:
+            with pytest.raises(ThreadBusyError):
+                await asyncio.wait_for(heir.ainvoke(APPROVED, THREAD), 10.0)
+        finally:
+            ended.set()
         assert _last(await agent.ainvoke(APPROVED, THREAD)) == "Done."
 
     asyncio.run(play())
