@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,9 +103,11 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
         await journal.begin(intent("k"))
         epoch = journal.process_id
         # The other one loses its connection, too, and comes back first: the writer of the journal is kept from looking.
-        hold = journal._writer.submit(lambda _: time.sleep(2.5))
+        looked = threading.Event()
+        hold = journal._writer.submit(lambda _: looked.wait(60.0))
         cut(postgres_url)
         assert epoch in other.gone([epoch])
+        looked.set()
         with pytest.raises(ConnectionLostError):
             hold.result(60.0)
         assert isinstance(await journal.begin(intent("k2")), Refused)
