@@ -24,6 +24,7 @@ from ag_ui.core import (
 from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
 from langchain_core.messages import AnyMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig, ensure_config
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
@@ -201,6 +202,7 @@ class _Streamed:
                 said = event["data"].get("output")
                 made = {"message_id": getattr(said, "id", None)}
                 made["calls"] = [call for call in getattr(said, "tool_calls", ()) if call["id"]]
+                made["held"] = TAG_NOSTREAM in (event.get("tags") or ())
                 event = {**event, "event": "on_custom_event", "name": _MADE, "data": made}
             elif event["event"] == "on_chain_end" and isinstance(event["data"].get("output"), dict):
                 # Only snapshots of states within a run would show these messages, as they are.
@@ -373,6 +375,12 @@ class _Cards:
         """Calls whose ends the guard tells: what a tool's callback tells is that of an attempt."""
         self._told: set[str] = set()
         """Calls that have their result: clients append each one that they are sent."""
+        self._held: dict[str, list[Any]] = {}
+        """Openings of cards from messages that are not streamed, by the ids of their calls.
+
+        A card opens when the guard tells of its call. It tells of no call that is a structured
+        answer, which ``hold_text`` keeps back until it is accepted; then the snapshot has it.
+        """
 
     def pass_on(self, event: Any) -> list[Any]:
         """Return the events for the client in place of one of ``ag-ui-langgraph``."""
@@ -384,7 +392,11 @@ class _Cards:
         if event.type != EventType.CUSTOM:
             return [event]
         if event.name == _MADE:
-            return [opened for call in event.value["calls"] for opened in _opening(event, call)]
+            cards = {str(call["id"]): _opening(event, call) for call in event.value["calls"]}
+            if event.value["held"]:
+                self._held |= cards
+                return []
+            return [opened for opening in cards.values() for opened in opening]
         if event.name == _KNOWN:
             self._guarded.update(event.value)
             self._told.update(call for call, ended in event.value.items() if ended)
@@ -394,7 +406,7 @@ class _Cards:
             self._guarded.add(call_id)
             result = [] if call_id in self._told else _result(event.value)
             self._told.update(each.tool_call_id for each in result)
-            return [event, *result]
+            return [*self._held.pop(call_id, ()), event, *result]
         return [event]
 
 

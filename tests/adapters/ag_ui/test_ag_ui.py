@@ -13,13 +13,15 @@ import httpx
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
 
-from asyncguard import AsyncGuardMiddleware, ToolSpec, build_agent, guard_middleware
+from asyncguard import AsyncGuardMiddleware, GuardConfig, ToolSpec, build_agent, guard_middleware
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import Frontend, build, pure
+from tests.adapters.harness import Frontend, build, pure, script
 from tests.adapters.processes import FORKED
 
 pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
@@ -507,7 +509,7 @@ async def test_a_client_that_leaves_between_a_step_and_its_checkpoint(
 
 
 def here(
-    graph: Any, said: str, thread: str = "t", resume: list[Any] | None = None
+    graph: Any, said: str, thread: str = "t", resume: list[Any] | None = None, **state: Any
 ) -> AsyncIterator[Any]:
     """The events of a run in this process."""
     from ag_ui.core import RunAgentInput
@@ -515,7 +517,7 @@ def here(
     from asyncguard import AgUiAgent
 
     words = [{"id": said, "role": "user", "content": said}]
-    given = {"threadId": thread, "runId": said, "messages": words, "state": {}, "tools": []}
+    given = {"threadId": thread, "runId": said, "messages": words, "state": state, "tools": []}
     given |= {"context": [], "forwardedProps": {}, "resume": resume}
     agent = AgUiAgent(name="a", graph=graph, emit_interrupt_outcome=True)
     return agent.run(RunAgentInput.model_validate(given))
@@ -524,6 +526,44 @@ def here(
 async def shown(events: AsyncIterator[Any]) -> list[dict[str, Any]]:
     """The events as a client reads them."""
     return [json.loads(event.model_dump_json(by_alias=True)) async for event in events]
+
+
+class Trip(BaseModel):
+    """The trip that was planned."""
+
+    city: str
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+def test_an_early_structured_answer_that_is_held_is_shown_in_no_event(
+    frontend: Frontend, strategy: Any
+) -> None:
+    """The calls that the model makes meanwhile open their cards, and the accepted answer comes."""
+    both = calls(("look", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"}))
+    more = calls(("look", {"q": "z", "task_id": "a"}))
+    early, late = (
+        calls(("Trip", {"city": city})) if strategy is ToolStrategy else f'{{"city": "{city}"}}'
+        for city in ("Nowhere", "Roma")
+    )
+    tools = [
+        scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}),
+        scripted_tool("slow", ["seen"], args={"q": str}, latency=5.0),
+    ]
+    agent = build(
+        frontend,
+        ScriptedChatModel(script(both, more, early, ever=late)),
+        tools,
+        specs=[pure("look"), pure("slow")],
+        config=GuardConfig(hold_text=True),
+        response_format=strategy(Trip),
+        checkpointer=InMemorySaver(),
+    )
+    events = run_virtual(shown(here(agent.graph, "Plan it.", tasks=TASKS))).result
+    assert "Nowhere" not in json.dumps(events)
+    assert "Roma" in json.dumps(events)
+    assert about(events, "call_2_1")[:4] == [*OPENING, "queued"]
+    assert sorted(told(events)) == ["found x", "found z", "seen"]
 
 
 @tool
