@@ -13,6 +13,8 @@ type State = { messages: Message[]; tasks?: string[] };
 
 const HIDDEN = ["results", "pair", "nudge", "withheld", "cancelled", "unreadable"];
 const OPEN = ["queued", "pending", "deferred", "held"];
+/** How much is known of a call: it is open, in doubt, or has an end. */
+const known = (card: Card) => (OPEN.includes(card.state) ? 0 : card.state === "in_doubt" ? 1 : 2);
 
 /** What the runtime noted on a message of its own; an empty mark for all others. */
 export function markOf(message: Message): Mark {
@@ -40,7 +42,8 @@ function storedCards(messages: Message[]): Record<string, Card> {
       message.tool_calls?.forEach((call, n) => (own[call.id ?? ""] = mark.tool_call_ids?.[n]));
     } else if (message.type === "tool") {
       const noted = mark.kind === "placeholder" || mark.kind === "not_executed";
-      const state = (noted && mark.state) || (message.status === "error" ? "failed" : "done");
+      const ended = mark.kind === "in_doubt" ? "in_doubt" : message.status === "error" ? "failed" : "done";
+      const state = (noted && mark.state) || ended;
       const [reason, content] = noted ? [textOf(message.content), null] : ["", message.content];
       const answers = own[message.tool_call_id];
       cards[answers ?? message.tool_call_id] = { state, guard: mark.guard ?? "", reason, late: Boolean(answers), content };
@@ -76,8 +79,8 @@ export function useGuardedAgent(apiUrl: string, assistantId: string) {
   const cards = storedCards(stream.messages);
   for (const [id, card] of Object.entries(live)) {
     const stored = cards[id];
-    // The stream is ahead of the state, unless it broke off before the call ended.
-    if (!stored || !OPEN.includes(card.state) || OPEN.includes(stored.state)) cards[id] = card;
+    // The stream is ahead of the state, unless it broke off before the call ended or its doubt did.
+    if (!stored || known(card) >= known(stored)) cards[id] = card;
   }
   return { stream, cards };
 }

@@ -59,6 +59,12 @@ async def notary(document: str, token: str = "") -> str:
     return "The letter is on its way."
 
 
+@guarded(effect="at_most_once", reads=[], writes=["account"])
+async def wire(to: str) -> str:
+    """Send money, after which the line is cut."""
+    raise RuntimeError(f"the line was cut after the wire to {to}")
+
+
 @guarded(effect="pure", reads=[])
 async def choose() -> str:
     """Let the user choose."""
@@ -108,10 +114,11 @@ _FIRST: Mapping[str, Step] = {
     ),
     "deed": calls(("notary", {"document": "deed"})),
     "pick": calls(("choose", {})),
+    "wire": calls(("wire", {"to": "Ann"})),
     "Two": "Two nights, noted.",
 }
 _ENDS = ("booked 12", "booked 14", "too dear", "certified deed", "chosen 14")
-TOOLS = [weather, hotel, book, notary, choose]
+TOOLS = [weather, hotel, book, notary, choose, wire]
 
 
 def model() -> ScriptedChatModel:

@@ -104,3 +104,13 @@ def test_buttons_answer_and_resume(tab: Tab) -> None:
         if not again.is_visible():
             break
     assert card(tab, "notary", "done").locator("pre").inner_text() == "certified deed"
+
+
+def test_a_call_in_doubt_is_no_failure_after_a_reload(tab: Tab) -> None:
+    """A user who reads that a payment has failed makes it again."""
+    say(tab, "wire")
+    card(tab, "wire", "in_doubt")
+    tab.page.get_by_text("Reported:").wait_for()
+    tab.page.reload()
+    tab.page.get_by_text("Reported:").wait_for()
+    card(tab, "wire", "in_doubt")
