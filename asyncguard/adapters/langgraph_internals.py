@@ -11,7 +11,10 @@ A node's configuration is LangGraph's documented way to a node; ``thread_id``, `
 the ids of the task and of its checkpoint, and neither the checkpointer nor the run.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,6 +22,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Command
+
+from asyncguard.runtime.clock import running_loop
+
+_PATIENCE = 5.0
+"""Seconds that the end of a run without a loop waits for one."""
 
 # -- keys of a node's configuration --------------------------------------------------
 
@@ -374,6 +382,27 @@ def when_over(run: Run, act: Callable[..., object], *arguments: Any) -> None:
     outlive its run; an ``AttributeError`` comes first.
     """
     run.stack.callback(act, *arguments)  # type: ignore[attr-defined]
+
+
+def before_over(run: Run, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Have the end of a run, in any way, wait for a coroutine on the loop of its node.
+
+    Why: see :func:`when_over`. What was passed here or there first comes last.
+    """
+    stack = run.stack  # type: ignore[attr-defined]
+    if isinstance(stack, AsyncExitStack):
+        stack.push_async_callback(act)
+    else:
+        stack.callback(_wait_from_thread, asyncio.get_running_loop(), act)
+
+
+def _wait_from_thread(
+    loop: asyncio.AbstractEventLoop, act: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    # Garbage collection may close a stream anywhere: on that very loop, or when it has ended.
+    if running_loop() is not loop and loop.is_running():
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(act(), loop).result(_PATIENCE)
 
 
 def when_over_with(run: Run, act: Callable[[BaseException | None], object]) -> None:

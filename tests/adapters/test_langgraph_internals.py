@@ -1,5 +1,7 @@
 """Each private use of LangGraph, with whichever LangGraph is installed: CI runs this at both ends of the range."""
 
+import asyncio
+import contextlib
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import ToolCall
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
@@ -28,6 +30,7 @@ from asyncguard.adapters.langgraph_internals import (
     RESUMED,
     answers_in,
     base_of,
+    before_over,
     channels_of,
     goes_back,
     input_of,
@@ -318,6 +321,55 @@ def test_a_checkpoint_that_could_not_be_stored_shows_its_error() -> None:
     with pytest.raises(OSError, match="disk full"):
         graph.invoke({"value": 1}, THREAD, durability="async")
     assert [type(error) for error in seen] == [OSError]
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("how", ["result", "error", "closed", "interrupt"])
+async def test_a_run_that_ends_waits(how: str, sync: bool) -> None:
+    """For what was passed first after what was passed last, and before the caller has its result."""
+    over: list[str] = []
+    loop = asyncio.get_running_loop()
+
+    async def write() -> None:
+        await asyncio.sleep(0)
+        over.append("written")
+
+    async def look(_: Any, config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        before_over(run, write)
+        when_over(run, over.append, "ended")
+        if how == "error":
+            raise LookupError
+        if how == "interrupt":
+            interrupt("may it?")
+
+    def look_from_thread(_: Any, config: RunnableConfig) -> None:
+        asyncio.run_coroutine_threadsafe(look(_, config), loop).result()
+
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    graph.add_node("look", RunnableLambda(look_from_thread, look))
+    graph.add_edge(START, "look")
+    compiled = graph.compile(checkpointer=InMemorySaver())
+
+    def play() -> None:
+        steps = compiled.stream({"value": 1}, THREAD)
+        with contextlib.suppress(LookupError):
+            next(steps)
+            if how != "closed":
+                list(steps)
+        steps.close()  # type: ignore[attr-defined]
+
+    async def aplay() -> None:
+        steps = compiled.astream({"value": 1}, THREAD)
+        with contextlib.suppress(LookupError):
+            await anext(steps)
+            if how != "closed":
+                _ = [step async for step in steps]
+        await steps.aclose()  # type: ignore[attr-defined]
+
+    await (asyncio.to_thread(play) if sync else aplay())
+    assert over == ["ended", "written"]
 
 
 @pytest.mark.parametrize("how", ["result", "error", "closed", "interrupt"])

@@ -32,6 +32,7 @@ from asyncguard.adapters.langgraph_internals import (
     REPLAYED,
     RESUMED,
     base_of,
+    before_over,
     newest_of,
     run_of,
     saver_of,
@@ -106,6 +107,7 @@ async def acquire_thread(
             # began.
             THREADS.refused(config)
             lease.release()
+            await lease.written()
             raise
 
 
@@ -127,6 +129,7 @@ def release_when_over(
         return
     # The number and not the run, which the lease would keep alive; it is forgotten at the end.
     lease.watch(id(run))
+    before_over(run, lease.written)
 
     def ended() -> None:
         lease.watch(0)

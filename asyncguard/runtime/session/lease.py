@@ -277,6 +277,11 @@ class Lease:
             self._tenant.lease_released()
             self.journal.release(self.thread, stands_on=self._stands_on, ends=ends)
 
+    async def written(self) -> None:
+        """Wait until a release is in the journal, so that another process finds the thread free."""
+        if self._engine.journal is not None:
+            await self._engine.journal.flush()
+
     def releasing_on_error(self) -> AbstractContextManager[None]:
         """Release the thread if the block or a concurrent one raises, as that ends the run.
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 
-from asyncguard import ThreadBusyError
-from asyncguard.journal.sql.leases import LEASE
 from asyncguard.testing import calls
 from tests.adapters.harness import Frontend
 from tests.adapters.threads.desk import HERE, Desk
@@ -35,23 +32,12 @@ def _taken_up(frontend: Frontend, store: Store, forged: Forged, where: str) -> N
     old = Desk(
         frontend, store, calls(("look", {"q": "y"})), calls(("pay", {"q": "x"})), approval=True
     )
-    assert _asked(old)
+    assert old.say("Look up y, pay x.").interrupts
     assert put(store, where, forged) > 0
     for attempt in range(4):
         desk = Desk(frontend, store, prefix=f"n{attempt}", approval=True)
         with contextlib.suppress(Exception):
             _take_up(desk, store, attempt)
-
-
-def _asked(desk: Desk) -> Any:
-    """Return the question of a first run; the release by the run before may be written a moment later."""
-    patience = time.monotonic() + LEASE / 3
-    while True:
-        try:
-            return desk.say("Look up y, pay x.").interrupts
-        except ThreadBusyError:
-            if time.monotonic() > patience:
-                raise
 
 
 def _take_up(desk: Desk, store: Store, way: int) -> Any:
