@@ -643,6 +643,12 @@ class Run:
             reopen_tasks(self._session, text_of(said[-1].content), cancelled=known)
         return wrong
 
+    def cancel_alone(self) -> bool:
+        """Stop the tasks that a ``Command`` without an answer cancels; return True if any stops."""
+        before = len(self.ledger.open_tasks()), self.ledger.open_count()
+        self.cancel_beside()
+        return (len(self.ledger.open_tasks()), self.ledger.open_count()) != before
+
     def park(self) -> None:
         """Record that the run rests until external results are delivered."""
         pending = self.ledger.in_state(CallState.PENDING)

@@ -126,6 +126,11 @@ def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
     return events
 
 
+LAST_GIVEN: EphemeralValue[Any] = EphemeralValue(list, guard=False)
+"""Channel of an input. LangGraph stores the update of each ``Command`` until the next checkpoint,
+and the default channel refuses a second one: such a thread could never be run again."""
+
+
 class Thread(TypedDict):
     """Identity of a thread for the runtime."""
 
@@ -144,9 +149,9 @@ class GuardedState(TypedDict, total=False):
         list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)
     ]
     """The conversation."""
-    tasks: Annotated[list[Any], EphemeralValue]
+    tasks: Annotated[list[Any], LAST_GIVEN]
     """Input: tasks as ``{"id": ..., "goal": ...}`` or plain text."""
-    cancel: Annotated[list[str], EphemeralValue]
+    cancel: Annotated[list[str], LAST_GIVEN]
     """Input: ids of tasks to cancel."""
     asyncguard: Thread
     """Identity of the thread."""

@@ -204,6 +204,8 @@ class Nodes:
         try:
             answer = interrupt(question(held))
         except GraphInterrupt:  # there is no answer yet
+            if run.cancel_alone():
+                return _go(run, "execute")
             run.tell_asking(held)
             raise
         run.enter_answer(answer, held)
@@ -213,8 +215,13 @@ class Nodes:
         """Interrupt until an external result is delivered; the value of the resume is not used."""
         # Executed again after a loss, there may be nothing to wait for any more.
         if not run.has_news and run.ledger.in_state(CallState.PENDING):
-            interrupt(parked(run.board))
-            run.cancel_beside()
+            try:
+                interrupt(parked(run.board))
+            except GraphInterrupt:
+                if not run.cancel_alone():
+                    raise
+            else:
+                run.cancel_beside()
         return _go(run, "execute")
 
     # -- shared --------------------------------------------------

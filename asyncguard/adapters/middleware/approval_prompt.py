@@ -107,6 +107,10 @@ def ask_person(
     try:
         answer = handlers.answered.ask(run.config, question(records))
     except GraphInterrupt:
+        if run.cancel_alone():
+            handlers.question = None
+            run.wake()
+            return
         handlers.question.out = True
         run.tell_asking(records)
         run.wake()  # so that the other wrappers see the question and stop

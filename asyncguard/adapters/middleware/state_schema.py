@@ -11,9 +11,9 @@ from langchain.agents.middleware.types import (
     PrivateStateAttr,
 )
 from langchain_core.messages import AnyMessage
-from langgraph.channels import DeltaChannel, EphemeralValue
+from langgraph.channels import DeltaChannel
 
-from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
+from asyncguard.adapters.state import LAST_GIVEN, SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 
 
 class GuardState(AgentState[Any]):
@@ -27,8 +27,8 @@ class GuardState(AgentState[Any]):
     messages: Required[
         Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]
     ]
-    tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
-    cancel: NotRequired[Annotated[list[str], EphemeralValue, OmitFromOutput]]
+    tasks: NotRequired[Annotated[list[Any], LAST_GIVEN, OmitFromOutput]]
+    cancel: NotRequired[Annotated[list[str], LAST_GIVEN, OmitFromOutput]]
     asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
     ledger: NotRequired[
         Annotated[

@@ -75,9 +75,11 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
                 try:
                     handlers.answered.ask(run.config, parked(run.board))
                 except GraphInterrupt:
-                    run.park()
-                    raise
-                run.cancel_beside()  # the value of the resume is not used
+                    if not run.cancel_alone():
+                        run.park()
+                        raise
+                else:
+                    run.cancel_beside()  # the value of the resume is not used
             case Step.PARK:
                 continue
             case _:

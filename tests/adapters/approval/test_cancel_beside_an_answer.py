@@ -46,8 +46,13 @@ class Office:
         """Answer and cancel in one command."""
         return await self.agent.go(Command(resume=answer, update={"cancel": list(cancelled)}), "t")
 
+    async def cancel(self, *cancelled: Any) -> Outcome:
+        """Cancel by a command that answers nothing."""
+        return await self.agent.go(Command(update={"cancel": list(cancelled)}), "t")
+
 
 YES = True
+STATES = {"a": "stopped", "b": "closed"}
 
 
 @pytest.mark.parametrize("answer", [YES, {"a/pay#1": YES, "b/pay#1": YES}], ids=["all", "each"])
@@ -141,3 +146,54 @@ def test_words_beside_the_cancellation_of_every_task_are_heard(
         "b": "stopped",
         "main": "closed",
     }
+
+
+def test_alone_it_leaves_the_question_about_the_other_task(agent_of: AgentOf) -> None:
+    """Command(update=...) stops the task at once, and the run asks about what is left."""
+    office = Office(agent_of, PAY)
+
+    async def main() -> Outcome:
+        await office.agent.say(tasks=TASKS, thread="t")
+        asked = await office.cancel("a")
+        assert [each["key"] for each in asked.interrupts[0]["calls"]] == ["b/pay#1"]
+        return await office.agent.go(Command(resume=YES), "t")
+
+    outcome = run_virtual(main()).result
+    assert office.paid == ["y"]
+    assert {task["id"]: task["state"] for task in outcome.report["tasks"]} == STATES
+
+
+def test_alone_it_leaves_a_parked_run_with_the_other_task(agent_of: AgentOf) -> None:
+    """It parks for the other call; if none is left, it goes on."""
+    office = Office(agent_of, POST)
+
+    async def main() -> Outcome:
+        await office.agent.say(tasks=TASKS, thread="t")
+        parked = await office.cancel("a")
+        assert parked.interrupts[0]["calls"] == [{"task": "b", "call": "bank#1"}]
+        return await office.cancel("b")
+
+    outcome = run_virtual(main()).result
+    assert outcome.report["in_doubt"] == ["bank#1", "bank#1"]
+
+
+@pytest.mark.parametrize("step", [PAY, POST], ids=["asked", "parked"])
+@pytest.mark.parametrize("names", [("a", "a"), ("zzz", "a"), ("a", "zzz")], ids="-".join)
+@pytest.mark.parametrize("answered", [True, False])
+def test_one_after_another(
+    agent_of: AgentOf, step: Any, names: tuple[str, str], answered: bool
+) -> None:
+    """The same once more, or after a wrong one: the thread can be used."""
+    office = Office(agent_of, step)
+
+    async def main() -> Outcome:
+        await office.agent.say(tasks=TASKS, thread="t")
+        for name in names:
+            await (office.answer(YES, name) if answered and step is POST else office.cancel(name))
+        stopped = await office.answer(YES, "a")
+        assert "'a'" not in str([item["calls"] for item in stopped.interrupts])
+        return await office.agent.say("And?", thread="t")
+
+    outcome = run_virtual(main()).result
+    assert "x" not in office.paid
+    assert outcome.text
