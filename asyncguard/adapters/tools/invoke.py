@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from contextvars import ContextVar
 from dataclasses import replace
@@ -85,7 +85,8 @@ async def run_attempt(
         result = await run_capturing_errors(invoke, foreground=foreground, watch=watch)
     except asyncio.CancelledError:
         if not attempt.external:  # the answer of an external tool only says that work was started
-            watch.give_up(lambda answer: attempt.take_late(result_of(answer)))
+            secrets = attempt.injected.values()
+            watch.give_up(lambda answer: attempt.take_late(_concealed(result_of(answer), secrets)))
         raise
     if not isinstance(result, Success):
         return result
@@ -238,7 +239,17 @@ async def run_capturing_errors(
         result = Failure(symptom=symptom_of(error))
     finally:
         watch.close()
-    return watch.judged(result)
+    return _concealed(watch.judged(result), watch.injected.values())
+
+
+def _concealed(result: Result, secrets: Collection[str]) -> Result:
+    """Return a result whose error shows no token or key: pydantic and clients quote arguments."""
+    if not isinstance(result, Failure) or not secrets:
+        return result
+    message = result.symptom.message
+    for secret in secrets:
+        message = message.replace(secret, "[hidden]")
+    return Failure(symptom=replace(result.symptom, message=message))
 
 
 def result_of(raw: Any) -> Result:

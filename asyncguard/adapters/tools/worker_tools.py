@@ -153,11 +153,10 @@ class WorkerTools:
     async def run(self, order: RemoteJob) -> Result:
         """Run a tool once; cancellation does not stop a sync one, which runs on an OS thread."""
         spec = self._specs[order.tool]
-        arguments = dict(order.arguments) | (
-            {} if spec.key_argument is None else {spec.key_argument: order.key}
-        )
+        injected = {} if spec.key_argument is None else {spec.key_argument: order.key}
+        arguments = {**order.arguments, **injected}
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
-        watch = Watch(spec=spec, symptom_of=symptom_of)
+        watch = Watch(spec=spec, symptom_of=symptom_of, injected=injected)
         result = await run_capturing_errors(
             partial(self._invoke, watch, call), foreground=False, watch=watch
         )

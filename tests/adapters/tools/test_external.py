@@ -6,10 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from pydantic import BaseModel, field_validator
 
-from asyncguard import GuardConfig, Inbox, Mode, Ports, Timing, ToolSpec, UnknownTokenError
+from asyncguard import (
+    EffectClass,
+    GuardConfig,
+    Inbox,
+    Mode,
+    Ports,
+    Timing,
+    ToolSpec,
+    UnknownTokenError,
+)
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
 
@@ -312,3 +323,39 @@ def test_what_waits_for_an_external_call_holds_nothing_back(agent_of: AgentOf) -
         assert parked.text.count("first approved") == parked.text.count("second approved") == 1
 
     run_virtual(main())
+
+
+class _Deed(BaseModel):
+    q: str
+    token: str = ""
+    key: str = ""
+
+    @field_validator("q")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if value == "deed.txt":
+            raise ValueError("only PDF files")
+        return value
+
+
+@pytest.mark.parametrize("q", ["deed.txt", "deed.pdf"], ids=["refused input", "its own error"])
+@pytest.mark.parametrize("filled", ["token", "key"])
+def test_an_error_shows_no_token_and_no_key(agent_of: AgentOf, filled: str, q: str) -> None:
+    """Pydantic quotes all arguments, and an HTTP client its address; neither reaches the model or the state."""
+    given: list[str] = []
+
+    def start(q: str, token: str = "", key: str = "") -> str:
+        given.append(token or key)
+        raise RuntimeError(f"no route to https://notary/{token or key}")
+
+    notary = StructuredTool.from_function(start, name="bank", description="x", args_schema=_Deed)
+    spec = replace(BANK, writes=())
+    if filled == "key":
+        spec = ToolSpec(name="bank", effect=EffectClass.KEYED, key_argument="key")
+    model = ScriptedChatModel(script(calls(("bank", {"q": q})), ever="all said"))
+    agent = agent_of(model, [notary], specs=[spec], config=replace(CONFIG, retry=False))
+    outcome = run_virtual(agent.say("Have it certified.")).result
+    assert len(given) == (q == "deed.pdf")
+    quoted = "https://notary/[hidden]" if given else f"'{filled}': '[hidden]'"
+    assert quoted in outcome.text
+    assert not any(secret in outcome.text for secret in given)
