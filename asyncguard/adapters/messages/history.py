@@ -5,7 +5,7 @@ been added in between: with the answer to an interrupt, or by ``update_state`` o
 rests.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -36,12 +36,20 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
 
     Returns:
         ``written``; or the whole history in order, if a message stands between the calls and
-        answers at its end, or if another writer has answered a call that is answered now.
+        answers at its end, or if another writer has answered a call that is answered now. An answer
+        to a call that the caller has removed is left out, as providers refuse it.
     """
     # An update of a resting thread's state may have put answers of its own there; only the
     # runtime's answer is the outcome of the call.
     answered = {message.tool_call_id for message in written if isinstance(message, ToolMessage)}
     since = history[_turn_of(history) :]
+    removed = answered - _called(since) - _called(written)
+    if removed and (removed := removed - _called(history)):
+        written = [
+            message
+            for message in written
+            if not (isinstance(message, ToolMessage) and message.tool_call_id in removed)
+        ]
     turn = [
         message
         for message in since
@@ -64,6 +72,10 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
     # LangGraph can only append or replace by id, so another order means to write everything.
     before = history[: _turn_of(history)]
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *before, *whole[: last + 1], *answers, *others]
+
+
+def _called(messages: Iterable[AnyMessage]) -> set[str]:
+    return {str(call["id"]) for message in messages for call in calls_of(message)}
 
 
 def calls_of(message: AnyMessage) -> list[Any]:

@@ -4,11 +4,19 @@ import asyncio
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
 from asyncguard import GuardConfig, Timing, ToolSpec
-from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from asyncguard.testing import (
+    ScriptedChatModel,
+    calls,
+    check_history_all,
+    run_virtual,
+    scripted_tool,
+)
 from tests.adapters.harness import AgentOf, Outcome, pure, script
 
 TASKS = [{"id": "a", "goal": "Pay A, then write."}, {"id": "b", "goal": "Look at B."}]
@@ -101,3 +109,23 @@ def test_a_cancelled_effect_is_told_before_the_model_acts_on_the_message(agent_o
         assert "not known whether pay#1" in request
 
     run_virtual(main())
+
+
+def test_a_cleared_conversation_gets_no_answer_to_a_removed_call(agent_of: AgentOf) -> None:
+    """Beside a question: an answer without its call is refused by providers, for ever."""
+    pay = tool("pay")
+    model = ScriptedChatModel(script(calls(("pay", {"x": "A"})), ever="all said"))
+    agent = agent_of(
+        model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=InMemorySaver()
+    )
+
+    async def main() -> Outcome:
+        assert (await agent.say("Pay A.", thread="t")).interrupts
+        cleared = [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("Hello.")]
+        await agent.go({"messages": cleared}, "t")
+        return await agent.say("And now?", thread="t")
+
+    outcome = run_virtual(main()).result
+    assert [message.type for message in outcome.messages] == ["human", "ai", "human", "ai"]
+    assert pay.calls == []
+    check_history_all(outcome.messages[:-1])
