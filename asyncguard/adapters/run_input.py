@@ -162,13 +162,19 @@ def check_input(
         news: True if a signal has arrived since the last run.
 
     Raises:
-        CallerError: The input is empty, no call is open, and no result is undelivered.
+        CallerError: The input is empty, no call is open, and no result is undelivered; or it is a
+            blank message to a thread with open calls.
     """
     if tasks or cancelled:
         return
     last = messages[-1] if messages else None
+    blank = heard_user(messages) and not says_something(messages)
     finished = board.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
-    if last is None or (finished and not (board.ledger.any_open() or news or deliverable(board))):
+    if (
+        last is None
+        or (blank and board.ledger.any_open())
+        or (finished and not (board.ledger.any_open() or news or deliverable(board)))
+    ):
         raise CallerError(_NOTHING_NEW)
 
 

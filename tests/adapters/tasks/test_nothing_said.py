@@ -266,3 +266,26 @@ def test_nothing_is_stored(tool: str, said: dict[str, Any], agent_of: AgentOf) -
         assert bool(before[0].interrupts) is (tool != "look")
 
     run_virtual(main())
+
+
+def test_a_parked_thread_is_not_woken_by_a_blank_message(agent_of: AgentOf) -> None:
+    """The message is taken out again, and the delivery is taken as if it had never come."""
+    inbox, tokens = Inbox(), list[str]()
+    bank = scripted_tool("bank", lambda a: tokens.append(a["token"]), args={"q": str, "token": str})
+    spec = ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token")
+    model = ScriptedChatModel(script(calls(("bank", {"q": "x"}))))
+    ports = Ports(inbox=inbox)
+    made = agent_of(model, [bank], specs=[spec], checkpointer=InMemorySaver(), ports=ports)
+
+    async def main() -> Outcome:
+        assert (await made.say("Ask the bank.", thread="t")).interrupts
+        for blank in ("", " \n"):
+            with pytest.raises(CallerError, match="Nothing to do"):
+                await made.say(blank, thread="t")
+        inbox.deliver(tokens[0], "granted")
+        return await made.resume("look", "t")
+
+    outcome = run_virtual(main()).result
+    assert outcome.states("main") == {"done": 1}
+    assert [each.text for each in outcome.messages if each.type == "human"][0] == "Ask the bank."
+    assert not any(each.type == "human" and not each.text.strip() for each in outcome.messages)
