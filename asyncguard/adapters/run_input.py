@@ -170,11 +170,9 @@ def check_input(
     last = messages[-1] if messages else None
     blank = heard_user(messages) and not says_something(messages)
     finished = board.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
-    if (
-        last is None
-        or (blank and board.ledger.any_open())
-        or (finished and not (board.ledger.any_open() or news or deliverable(board)))
-    ):
+    waits = board.ledger.any_open()
+    done = finished and not (waits or news or deliverable(board))
+    if last is None or done or (blank and waits):
         raise CallerError(_NOTHING_NEW)
 
 

@@ -287,5 +287,6 @@ def test_a_parked_thread_is_not_woken_by_a_blank_message(agent_of: AgentOf) -> N
 
     outcome = run_virtual(main()).result
     assert outcome.states("main") == {"done": 1}
-    assert [each.text for each in outcome.messages if each.type == "human"][0] == "Ask the bank."
-    assert not any(each.type == "human" and not each.text.strip() for each in outcome.messages)
+    said = [each.text for each in outcome.messages if each.type == "human"]
+    assert said[0] == "Ask the bank."
+    assert all(text.strip() for text in said)
