@@ -33,6 +33,8 @@ CANCELLED = "the user cancelled the task"
 """Reason shown to the model for a call of a cancelled task."""
 SUPERSEDED = "the user sent a new message before it began"
 """Reason shown to the model for a call that a new message ended."""
+UNANSWERED = "the user sent a new message instead of an answer to its question"
+"""Reason shown to the model for a call whose tool had asked a person."""
 ANSWERED = "answered by other middleware"
 """Reason in the ledger of a call that did not run because other middleware answered it."""
 
@@ -247,6 +249,19 @@ RULES: tuple[Rule, ...] = (
             and not (f.begun or f.begun_later or f.wanted_again)
         ),
         SUPERSEDED,
+    ),
+    _row(
+        "asked a person, the user spoke",
+        Why.NEW_MESSAGE,
+        Fate.CANCEL,
+        lambda f: (
+            f.asked
+            and f.state is Open.QUEUED
+            and f.effectful
+            and not (f.begun_later or f.wanted_again)
+            and (f.journaled or f.here is Here.IN_HAND)
+        ),
+        UNANSWERED,
     ),
     _row(
         "admitted, the user spoke",

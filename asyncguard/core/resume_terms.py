@@ -202,6 +202,8 @@ class Facts:
     """Ability of this process to run it."""
     begun: bool = False
     """True if an attempt was made, or may have been made by a process that has ended."""
+    asked: bool = False
+    """True if each attempt in the state has stopped at its tool's question to a person."""
     harmless: bool = False
     """True if no attempt in the state can have had an effect that the model must know of."""
     said: bool = False

@@ -16,7 +16,7 @@ from asyncguard.core.events import CompletionVerdict
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import TaskRecord
-from asyncguard.core.resume_policy import ANSWERED, SUPERSEDED
+from asyncguard.core.resume_policy import ANSWERED, SUPERSEDED, UNANSWERED
 from asyncguard.core.scoreboard import NEEDS_NO_TOOL, Scoreboard
 from asyncguard.core.wording import asks
 from asyncguard.schema.excerpts import clipped, listed
@@ -125,7 +125,7 @@ def _gap(task: TaskRecord, board: Scoreboard, said: str) -> str:
     # Its words follow in the reason. And what a new message of the user has ended, the model has
     # read before it answered that message.
     elsewhere = last.state is CallState.CANCELLED and last.reason.startswith(ANSWERED)
-    overtaken = last.state is not CallState.REJECTED and last.reason == SUPERSEDED
+    overtaken = last.state is not CallState.REJECTED and last.reason in (SUPERSEDED, UNANSWERED)
     answered = last.state not in _ABANDONED or needless or elsewhere or overtaken
     if not board.config.ledger or answered or persons_turn:
         return ""

@@ -229,6 +229,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         history=_history(record, given),
         tool=_tool(session, record, given.hands),
         begun=record.answer_attempts > 0 or record.key in session.live.replays,
+        asked=record.error == ErrorCode.INTERRUPT and not (record.findings or record.recoveries),
         harmless=_is_harmless(session, record, why, given),
         said=given.said,
         blocker_failed=bool(given.failed),

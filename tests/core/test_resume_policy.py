@@ -60,6 +60,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
         "begun": ANY,
+        "asked": ANY,
     },
     Why.CANCELLED: {
         "state": tuple(Open),
@@ -327,7 +328,10 @@ def new_message(f: Facts) -> Fate:
     """The user spoke: what has not begun and has an effect does not begin."""
     if f.state not in HELD_BACK:
         waits = f.state is Open.QUEUED and f.here is Here.IN_HAND and not f.begun
-        if waits and f.effectful and not (f.wanted_again or later(f)):
+        known = f.here is Here.IN_HAND or f.journal is not Journal.SILENT
+        # P4: its tool stopped at its question, and no attempt was begun with an answer.
+        asked = f.state is Open.QUEUED and f.asked and known
+        if (waits or asked) and f.effectful and not (f.wanted_again or later(f)):
             return Fate.CANCEL
         return Fate.STOP if f.effectful and not f.wanted_again else Fate.KEEP
     if f.effect is Effect.PURE:

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from asyncguard import GuardConfig, Timing, ToolSpec
 from asyncguard.testing import (
@@ -129,3 +129,33 @@ def test_a_cleared_conversation_gets_no_answer_to_a_removed_call(agent_of: Agent
     assert [message.type for message in outcome.messages] == ["human", "ai", "human", "ai"]
     assert pay.calls == []
     check_history_all(outcome.messages[:-1])
+
+
+@pytest.mark.parametrize("again", [0, 1], ids=["asked once", "asked again"])
+def test_a_tools_own_question_leaves_no_doubt(agent_of: AgentOf, again: int) -> None:
+    """Its call has stopped at the question, so it did not go on: told before the model's turn."""
+    effects: list[str] = []
+
+    def ask(arguments: Any) -> str:
+        effects.append(interrupt({"pay": arguments["x"]}))
+        return "paid"
+
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("pay", {"x": "A"})), ever="Not then.")),
+        [scripted_tool("pay", ask, args={"x": str})],
+        specs=[ToolSpec(name="pay", interrupts=True, reads=(), writes=("x",))],
+        checkpointer=InMemorySaver(),
+    )
+
+    async def main() -> Outcome:
+        assert (await agent.say("Pay A.", thread="t")).interrupts
+        for _ in range(again):
+            assert (await agent.go(None, "t")).interrupts
+        return await agent.say("Never mind.", thread="t")
+
+    outcome = run_virtual(main()).result
+    assert effects == []
+    assert outcome.states("main") == {"cancelled": 1}
+    assert "instead of an answer" in outcome.text
+    assert "about to run" not in outcome.text
+    assert outcome.last == "Not then."

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.types import interrupt
 
 from asyncguard import CallerError, EffectClass, Mode, ToolSpec, UnknownTokenError
 from asyncguard.core.calls import CallState
@@ -426,6 +427,24 @@ async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:
     second = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), PAY)
     outcome = await second.say("Pay x, please.", durability="sync")
     assert outcome.states("main") == {"done": 1}
+
+
+async def test_a_question_that_nobody_answered_leaves_no_doubt(machine: Machine) -> None:
+    """The journal knows that the attempt ended with the question, also for another process."""
+    paid: list[str] = []
+
+    def ask(arguments: Any) -> str:
+        paid.append(interrupt({"pay": arguments["item"]}))
+        return "paid"
+
+    tools = [scripted_tool("pay", ask, args={"item": str})]
+    declared = [ToolSpec(name="pay", interrupts=True)]
+    first = machine.process(tools, declared, PAY)
+    assert (await first.say("Pay x.", durability="sync")).interrupts
+    second = machine.process(tools, declared, "Not then.", "Not then.")
+    outcome = await second.say("Never mind.", durability="sync")
+    assert paid == []
+    assert outcome.states("main") == {"failed": 1}
 
 
 # -- durability of the state ---------------------------------------------------------------------------------------

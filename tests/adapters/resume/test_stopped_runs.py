@@ -45,7 +45,7 @@ class _Fails(AgentMiddleware[Any, Any]):
 
 
 class _WritesLate(MortalJournal):
-    """A journal that writes a release when somebody waits for it, and not before."""
+    """A journal that writes a release once a run waits for it, and not before."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
