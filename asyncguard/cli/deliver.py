@@ -31,8 +31,8 @@ argument.
 A run that waits for the result continues within a second. A parked thread continues when it is run
 again.
 
-exit codes: 0 delivered; 1 unknown or used token, no such journal, or content that cannot be read; 2
-wrong command line
+exit codes: 0 delivered; 1 unknown or used token, a call that was answered or has ended, no such
+journal, or content that cannot be read; 2 wrong command line
 """
 
 
@@ -47,7 +47,8 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         UnknownTokenError: The token was never issued, or was used before.
-        CallerError: Token or content cannot be read, or there is no such journal.
+        CallerError: Token or content cannot be read, the call was answered or has ended, or there
+            is no such journal.
         JournalError: The journal cannot be written.
     """
     parser = _parser()

@@ -187,7 +187,7 @@ class JobRunner:
         if not task.done():
             if order.effect is None or order.effect.effect.repeatable:
                 task.cancel()  # a call with an effect continues: its end shows what became of it
-            late = asyncio.ensure_future(self._record_late_success(order, task))
+            late = asyncio.ensure_future(self._record_late_end(order, task))
             self._late.add(late)
             late.add_done_callback(self._late.discard)
             return _failure(
@@ -198,11 +198,11 @@ class JobRunner:
             )
         return _result(task)
 
-    async def _record_late_success(self, order: RemoteJob, task: asyncio.Task[Result]) -> None:
-        """Record a success after the time limit: it resolves the doubt about the call."""
+    async def _record_late_end(self, order: RemoteJob, task: asyncio.Task[Result]) -> None:
+        """Record the end after the time limit: a success resolves the doubt about the call."""
         await asyncio.wait({task})
         result = _result(task)
-        if order.effect is not None and isinstance(result, Success):
+        if order.effect is not None:
             self._log.info("call ended late", **_names(order))
             await self._end(order, result)
 

@@ -69,6 +69,13 @@ class Recorded:
             and not self.effect.repeatable
         )
 
+    @property
+    def running(self) -> bool:
+        """True if its effect may still happen: its process lives, and its own end is not known."""
+        result = self.attempt.result
+        given_up = isinstance(result, Failure) and result.symptom.running
+        return (self.alive or given_up) and not self.effect.renewable
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
@@ -108,6 +115,9 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
         )
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
+    if (happened := _happened(facts.signals)) is not None:
+        # A retry was asked for, and the result came before it began.
+        return happened, Write.NOTHING
     if facts.rival and not intent.effect.renewable:
         return _refused(
             f"An equal call, {facts.rival}, was begun, and it is not known yet whether it took "
@@ -160,11 +170,8 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
 
 def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:
     """Return the result that signals give to an attempt, ``None`` if they give none."""
-    happened = next((item for item in signals if item.kind is SignalKind.HAPPENED), None)
-    if happened is not None:
-        return Known(
-            result=Success(content=CONFIRMED if happened.content is None else happened.content)
-        )
+    if (happened := _happened(signals)) is not None:
+        return happened
     denied = (SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     last = next(
         (item for item in reversed(signals) if item.kind in denied and item.attempt == number), None
@@ -180,6 +187,14 @@ def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:
             )
         )
     )
+
+
+def _happened(signals: tuple[Signal, ...]) -> Known | None:
+    for signal in signals:
+        if signal.kind is SignalKind.HAPPENED:
+            content = CONFIRMED if signal.content is None else signal.content
+            return Known(result=Success(content=content))
+    return None
 
 
 def in_doubt(state: CallState, resolution: str, latest: Recorded | None) -> bool:

@@ -10,7 +10,9 @@ Guarantees, which ``asyncguard.testing.check_journal`` checks for every implemen
 - A process that was declared dead, or whose thread another process acquired, begins nothing more.
 - Every later ``begin`` of an attempt answers the outcome that :meth:`Journal.end` wrote.
 - A delivery or a resolution that returned reaches the process that holds the thread, now or at its
-  next acquisition.
+  next acquisition. Of both about one doubt, the first is accepted and the other refused; only a
+  retry that has not begun gives way to a result.
+- While an attempt may still run, its call is not resolved as not happened.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -146,6 +148,11 @@ class Attempt:
     """Arguments of the attempt; set only by :meth:`Journal.acquire`."""
     begun_before: tuple[Begin, ...] = ()
     """Earlier begins of the same attempt, in order; each may have had the effect."""
+    late: Result | None = None
+    """Result that came after ``result``, ``None`` without one."""
+    running_in: str = ""
+    """Pid and host of the process in which it runs, or may still run after it was given up; empty
+    if it has ended, or a new call may do the same again. Set only in an :class:`Entry`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,6 +189,8 @@ class Entry:
     """Attempts in order."""
     signals: tuple[Signal, ...]
     """Signals about the call, in order."""
+    resolution: SignalKind | None = None
+    """Signal that ends the call or its doubt, and that its thread has not applied yet."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -354,7 +363,8 @@ class Journal(Protocol):
 
         Raises:
             UnknownTokenError: The token was never issued here, or was used before.
-            CallerError: The content is not JSON; nothing was delivered.
+            CallerError: The content is not JSON, or the call was resolved or has ended; nothing was
+                delivered.
             JournalError: The database cannot be written.
         """
         ...
@@ -369,8 +379,10 @@ class Journal(Protocol):
             by: Name of the person or program that resolves it.
 
         Raises:
-            CallerError: There is no such call, or it is not in doubt: ended, resolved before, or
-                running in a process that is alive.
+            CallerError: There is no such call, or it is not in doubt: ended, resolved or delivered
+                before, or running in a process that is alive. Or an attempt that was given up may
+                still run there, and the call cannot be resolved as not happened (a keyed one may be
+                retried).
             JournalError: The database cannot be written.
         """
         ...

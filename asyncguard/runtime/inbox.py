@@ -59,7 +59,8 @@ class Inbox:
 
         Raises:
             UnknownTokenError: The token was never issued, or was used before.
-            CallerError: The token is not a string, or the content not JSON; nothing was delivered.
+            CallerError: The token is not a string, the content not JSON, or a journal has the call
+                as resolved or ended; nothing was delivered.
             JournalError: The journal cannot be written; nothing was delivered.
         """
         if not isinstance(token, str):

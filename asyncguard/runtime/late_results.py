@@ -37,18 +37,19 @@ def record_late_end(session: Session, tool: str, completion: Completion) -> None
         tool: Tool of the attempt.
         completion: Own end of the attempt.
     """
-    if not isinstance(completion.result, Success | Failure):
-        return
+    ended = isinstance(completion.result, Success | Failure)
     if session.board.spec(tool).effect.renewable:
-        _log.warning(
-            "Attempt %d of %s in thread %r ended after its timeout; the result is ignored.",
-            completion.attempt,
-            tool,
-            session.thread_id or session.thread,
-        )
+        if ended:
+            _log.warning(
+                "Attempt %d of %s in thread %r ended after its timeout; the result is ignored.",
+                completion.attempt,
+                tool,
+                session.thread_id or session.thread,
+            )
         return
-    session.engine.begun.ended_late(completion)
-    session.completed(completion)
+    if ended:  # else a delivery or a person's answer will end the call
+        session.engine.begun.ended_late(completion)
+        session.completed(completion)
     if session.engine.journal is not None:
         session.engine.journal.end_soon(completion.key, completion.attempt, completion.result)
 

@@ -96,10 +96,10 @@ class Watch:
             stop()
 
     def give_up(self, late: Callable[[Any], None]) -> None:
-        """Stop the wait for the attempt; an OS thread cannot be stopped, so its answer is reported.
+        """Stop the wait for the attempt; an OS thread cannot be stopped, so its end is reported.
 
         Args:
-            late: Receives the answer; called from that OS thread.
+            late: Receives the answer or exception of the tool; called from that OS thread.
         """
         with self._lock:
             self._late = late
@@ -114,6 +114,17 @@ class Watch:
             late = self._late
         if late is not None:
             late(answer)
+
+    def raised(self, error: Exception) -> None:
+        """Store an exception from an OS thread, and report it as :meth:`answered` does."""
+        end: BaseException | None = error
+        with self._lock:
+            self.early = error
+            late = self._late
+            if isinstance(error, RefusedEntryError):  # the body may still run, or ended before
+                end = self._entries[-1].error if self._entries else None
+        if late is not None and isinstance(end, Exception):
+            late(end)
 
     # -- entering --------------------------------------------------
 

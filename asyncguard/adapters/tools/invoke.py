@@ -84,9 +84,15 @@ async def run_attempt(
     try:
         result = await run_capturing_errors(invoke, foreground=foreground, watch=watch)
     except asyncio.CancelledError:
-        if not attempt.external:  # the answer of an external tool only says that work was started
-            secrets = attempt.injected.values()
-            watch.give_up(lambda answer: attempt.take_late(_concealed(result_of(answer), secrets)))
+
+        def late(end: Any) -> None:
+            raised = isinstance(end, Exception)
+            result = Failure(symptom=symptom_of(end)) if raised else result_of(end)
+            if attempt.external and isinstance(result, Success):
+                result = Started()  # the answer only says that work was started
+            attempt.take_late(_concealed(result, watch.injected.values()))
+
+        watch.give_up(late)
         raise
     if not isinstance(result, Success):
         return result

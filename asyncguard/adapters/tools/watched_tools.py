@@ -100,7 +100,7 @@ def _invoke(kind: type[BaseTool]) -> Callable[..., Any]:
         try:
             answer = kind.invoke(self, entrance.completed(input), config, **kwargs)
         except Exception as error:
-            entrance.watch.early = error
+            entrance.watch.raised(error)
             raise
         entrance.watch.answered(answer)
         return answer
@@ -167,7 +167,11 @@ def _abody(code: Callable[..., Any]) -> Callable[..., Any]:
 def _whole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
     entrance = _entrance(self)
     tool = entrance.tool
-    answer = entrance.watch.run_body(tool, tool.invoke, args, kwargs)
+    try:
+        answer = entrance.watch.run_body(tool, tool.invoke, args, kwargs)
+    except Exception as error:
+        entrance.watch.raised(error)
+        raise
     entrance.watch.answered(answer)
     return answer
 

@@ -13,7 +13,6 @@ from asyncguard.core.results import Failure, Success
 from asyncguard.errors import CallerError
 from asyncguard.journal.port import Attempt, AttemptState, Entry, Journal, SignalKind
 
-_ANSWERS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
 _OPEN = frozenset({CallState.PENDING, CallState.IN_DOUBT})
 _BROKEN_OFF = frozenset({AttemptState.INTENT, AttemptState.ENDED})
 """States that no process continues once the attempt's own is gone, before the thread runs again.
@@ -38,24 +37,19 @@ class Listed:
 
     @property
     def answer(self) -> SignalKind | None:
-        """Answer of a person or a late result for the latest attempt.
-
-        It stands until the thread has applied it.
-        """
-        if self.entry.state not in _OPEN or self.latest is None:
-            return None
-        # An answer about an earlier attempt was applied: the thread began the latest one after it.
-        answers = [
-            signal.kind
-            for signal in self.entry.signals
-            if signal.kind in _ANSWERS and signal.attempt >= self.latest.number
-        ]
-        return answers[-1] if answers else None
+        """Answer of a person, a delivery or a late result, until the thread has applied it."""
+        return self.entry.resolution
 
     @property
     def in_doubt(self) -> bool:
         """True if an operator has to find out what became of it."""
         return self.entry.state is CallState.IN_DOUBT and self.answer is None
+
+    @property
+    def running_in(self) -> str:
+        """Process in which an attempt may still have its effect, empty if in none."""
+        found = [attempt.running_in for attempt in self.entry.attempts if attempt.running_in]
+        return found[-1] if found else ""
 
     @property
     def broken_off(self) -> bool:
@@ -123,14 +117,16 @@ FIELDS = {
     "tool": "tool of the latest attempt",
     "effect": "what may be repeated",
     "state": "state of the call",
-    "answer": "what a person or a late result said while its thread has not taken that up: "
-    "happened, not_happened or retry",
+    "answer": "what a person, a late result or a delivery said while its thread has not taken that "
+    "up: happened, not_happened, retry or delivery",
     "process_gone": "whether the process of a pending call, or of one in doubt, is gone",
     "error": "class of the failure, empty without one",
     "attempt": "number of the latest attempt, 0 without one",
     "attempt_state": "intent, ended, asked or started",
     "created_at": "ISO 8601, UTC",
     "updated_at": "the same; changes when the call begins, ends or is answered",
+    "running_in": "pid and host of the process in which an attempt runs, or may still run after it "
+    "was given up; empty if in none",
 }
 """Stable names of a row's fields, with their meaning.
 
@@ -190,6 +186,7 @@ def _flat(call: Listed) -> dict[str, Any]:
         "attempt_state": latest.state.value if latest else "",
         "created_at": moment(entry.created_at),
         "updated_at": moment(entry.updated_at),
+        "running_in": call.running_in,
     }
 
 
@@ -207,7 +204,11 @@ def _attempt(attempt: Attempt, *, payload: bool) -> dict[str, Any]:
         "ended_at": moment(attempt.ended_at),
         "deadline": moment(attempt.deadline),
         "outcome": outcome_of(attempt),
+        "late_result": attempt.late is not None,
+        "running_in": attempt.running_in,
     }
+    if payload and isinstance(attempt.late, Success):
+        row["late_content"] = attempt.late.content
     if payload and isinstance(attempt.result, Success):
         row["content"] = attempt.result.content
     if payload and isinstance(attempt.result, Failure):

@@ -162,7 +162,8 @@ def _answer(options: argparse.Namespace, kind: SignalKind, content: str | None) 
             ) from error
     with opened(options.journal) as journal:
         call = the_call(journal, options.key)
-        if call.in_doubt and not options.yes and (refusal := _unsure(call, kind)) is not None:
+        asks = call.in_doubt and (kind is SignalKind.HAPPENED or not call.running_in)
+        if asks and not options.yes and (refusal := _unsure(call, kind)) is not None:
             return refusal
         # The journal refuses a call that is not in doubt: only it knows the state at this moment.
         entry = journal.resolve(call.entry.key, kind, content, by=by)

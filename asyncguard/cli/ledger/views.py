@@ -122,7 +122,10 @@ def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
 def _state(call: Listed) -> Text:
     word, style = call.entry.state.value, _STYLES.get(call.entry.state, "")
     if call.answer is not None:
-        word, style = "answered", "cyan"
+        word = "delivered" if call.answer is SignalKind.DELIVERY else "answered"
+        style = "cyan"
+    elif call.in_doubt and call.running_in:
+        word = "may still run"
     elif call.broken_off:
         word, style = "broken off", "magenta"
     return Text(word.replace("_", " "), style=style)
@@ -134,7 +137,14 @@ def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
     Args:
         calls: The calls.
     """
-    if any(call.in_doubt for call in calls):
+    running = sorted({call.running_in for call in calls if call.in_doubt and call.running_in})
+    if running:
+        yield clean(
+            "may still run: given up, and its process lives, so the effect may still happen. Wait "
+            "for its own end (a result resolves the doubt by itself), or end the process: "
+            f"{', '.join(running)}. Before that it can only be resolved as --happened."
+        )
+    if any(call.in_doubt and not call.running_in for call in calls):
         yield Text(
             "in doubt: begun, and it is not known whether it took effect. Find out, then run "
             "`asyncguard ledger resolve KEY --happened` or `--not-happened`, "
@@ -145,7 +155,12 @@ def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
             "broken off: its process is gone. Run its thread again; "
             "a call that may be repeated is repeated then."
         )
-    if any(call.answer is not None for call in calls):
+    if any(call.answer is SignalKind.DELIVERY for call in calls):
+        yield Text(
+            "delivered: its result waits for its thread. Run the thread again; "
+            "if its run has ended, it takes the result with its next message."
+        )
+    if any(call.answer not in (None, SignalKind.DELIVERY) for call in calls):
         yield Text(
             "answered: its thread is notified when it continues; "
             "if its run has ended, with its next message."
@@ -208,9 +223,10 @@ def _headline(attempt: Attempt) -> str:
 
 def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table:
     latest = attempt is call.latest
+    place = attempt.running_in or ("gone" if call.gone and latest else "")
     facts = {
         "tool": clean(attempt.tool),
-        "process": clean(attempt.process_id + (" (gone)" if call.gone and latest else "")),
+        "process": clean(attempt.process_id + (f" ({place})" if place else "")),
         "begun": _time(attempt.begun_at, now),
         "ended": _time(attempt.ended_at, now)
         if attempt.ended_at is not None
@@ -227,6 +243,12 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
     facts["outcome"] = clean(
         f"failed: {outcome}" if isinstance(attempt.result, Failure) else outcome
     ) or clean(_STANDS[attempt.state])
+    if attempt.running_in and attempt.result is not None:
+        facts["runs"] = clean("perhaps: it was given up, and has not ended by itself")
+    if isinstance(attempt.late, Success):
+        facts["late"] = (
+            _json(attempt.late.content) if payload else clean("a result came after that")
+        )
     if payload and isinstance(attempt.result, Success):
         facts["result"] = _json(attempt.result.content)
     if payload and isinstance(attempt.result, Failure):

@@ -1,5 +1,6 @@
 """Attempts in the database: begin, outcome, final state; one function per request."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,10 @@ from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, begins_to_json, val
 from asyncguard.journal.sql.signals import send, signals_of_call, token_hash
 from asyncguard.journal.sql.store import Store
 
+_LATE = "a late result"
+"""Sender of the signal by which a result resolves a doubt."""
+_log = logging.getLogger("asyncguard.journal")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
@@ -32,6 +37,8 @@ class Outcome:
     """Result as JSON text."""
     content: str | None
     """JSON text of the answer; ``None`` unless the attempt succeeded."""
+    running: bool
+    """True if the attempt was given up, and its tool may still run."""
 
 
 def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
@@ -56,6 +63,7 @@ def _outcome(key: str, attempt: int, result: Result) -> Outcome:
         state=state,
         result=to_json(result_to_json(result)),
         content=content,
+        running=isinstance(result, Failure) and result.symptom.running,
     )
 
 
@@ -81,8 +89,11 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
         if recorded.attempt.state is AttemptState.ASKED:
             last = latest(store, intent.key)
             followed = last is not None and last.attempt.number > recorded.attempt.number
-    elif not (intent.effect.renewable or intent.allowed):
-        rival = _rival(store, intent)
+    else:
+        if intent.attempt > 1:
+            signals = signals_of_call(store, intent.key)
+        if not (intent.effect.renewable or intent.allowed):
+            rival = _rival(store, intent)
     verdict, write = judge(
         intent,
         Facts(
@@ -252,15 +263,15 @@ def end(store: Store, outcome: Outcome) -> bool:
         CallerError: The attempt was never begun.
     """
     rows = store.execute(
-        "SELECT a.state, c.state, c.resolution FROM attempts a JOIN calls c ON c.key = a.key "
-        "WHERE a.key = ? AND a.number = ?",
+        "SELECT a.state, a.result, a.late, c.state, c.resolution FROM attempts a "
+        "JOIN calls c ON c.key = a.key WHERE a.key = ? AND a.number = ?",
         (outcome.key, outcome.attempt),
     )
     if not rows:
         raise CallerError(
             f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first."
         )
-    state, call_state, resolution = rows[0]
+    state, before, late, call_state, resolution = rows[0]
     content = outcome.content
     # Also an attempt that another process has taken over: whichever of the two ends first counts.
     if state != AttemptState.ENDED:
@@ -268,12 +279,47 @@ def end(store: Store, outcome: Outcome) -> bool:
             "UPDATE attempts SET state = ?, ended_at = ?, result = ? WHERE key = ? AND number = ?",
             (outcome.state.value, store.now(), outcome.result, outcome.key, outcome.attempt),
         )
-    elif content is not None:
-        content = _keep_late(store, outcome.key, outcome.attempt, content)
-    if content is None or call_state != CallState.IN_DOUBT or resolution:
+    else:
+        if not outcome.running:
+            _note_own_end(store, outcome, before)
+        if content is not None:
+            content = _keep_late(store, outcome.key, outcome.attempt, content)
+    if content is None:
         return False
-    _signal_success(store, outcome.key, outcome.attempt, content)
-    return True
+    # A retry that was asked for and has not begun is answered by the result that came.
+    if call_state == CallState.IN_DOUBT and resolution in ("", SignalKind.RETRY):
+        _signal_success(store, outcome.key, outcome.attempt, content)
+        return True
+    if state == AttemptState.ENDED and late is None:
+        _warn_if_resolved(store, outcome)
+    return False
+
+
+def _note_own_end(store: Store, outcome: Outcome, before: str) -> None:
+    """Note that the tool of an attempt that was given up does not run any more."""
+    result = value(before, outcome.key)
+    if (result.get("symptom") or {}).get("running"):
+        result["symptom"]["running"] = False
+        store.execute(
+            "UPDATE attempts SET result = ? WHERE key = ? AND number = ?",
+            (to_json(result), outcome.key, outcome.attempt),
+        )
+
+
+def _warn_if_resolved(store: Store, outcome: Outcome) -> None:
+    answers = [
+        signal.kind.value
+        for signal in signals_of_call(store, outcome.key)
+        if signal.attempt >= outcome.attempt and signal.by != _LATE
+    ]
+    if answers:
+        _log.warning(
+            "Attempt %d of call %s gave a result after the call was answered (%s); the agent is "
+            "not told of it. `asyncguard ledger show --payload` shows both.",
+            outcome.attempt,
+            outcome.key,
+            answers[-1],
+        )
 
 
 def _keep_late(store: Store, key: str, number: int, content: str) -> str:
@@ -352,7 +398,7 @@ def _signal_success(store: Store, key: str, number: int, content: str) -> None:
         key=key,
         number=number,
         content=content,
-        sender="a late result",
+        sender=_LATE,
     )
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from asyncguard.core.calls import CallState
@@ -11,8 +11,9 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.begin_policy import Recorded, in_doubt
 from asyncguard.journal.codec import plain
-from asyncguard.journal.port import AttemptState, Entry, SignalKind
+from asyncguard.journal.port import AttemptState, Entry, Signal, SignalKind
 from asyncguard.journal.sql.attempts import recorded_of
+from asyncguard.journal.sql.processes import where
 from asyncguard.journal.sql.rows import (
     ATTEMPT,
     SIGNAL,
@@ -30,6 +31,7 @@ _CALL = (
     "c.key, c.session, t.thread, c.namespace, c.task, c.label, c.tool, c.state, c.resolution, "
     "c.error, c.arguments, c.created_at, c.updated_at"
 )
+_OPEN = (CallState.PENDING, CallState.IN_DOUBT)
 _FROM = "FROM calls c LEFT JOIN threads t ON t.session = c.session"
 _log = logging.getLogger("asyncguard.journal")
 
@@ -131,9 +133,11 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
         created,
         updated,
     ) = row
-    attempts = [attempt_of(attempt) for attempt in parts.attempts]
-    latest = recorded_of(store, *attempts[-1]) if attempts else None
+    recorded = [recorded_of(store, *attempt_of(attempt)) for attempt in parts.attempts]
+    latest = recorded[-1] if recorded else None
+    signals = tuple(signal_of(item) for item in parts.signals)
     known = member(CallState, state, key)
+    resolution = resolution or _delivered(signals, latest)
     named = value(arguments, key)
     if not isinstance(named, dict):
         raise JournalError(
@@ -148,16 +152,31 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
         task=text(task, key),
         label=text(label, key),
         tool=text(tool, key),
-        effect=attempts[-1][1] if attempts else EffectClass.AT_MOST_ONCE,
+        effect=latest.effect if latest is not None else EffectClass.AT_MOST_ONCE,
         state=CallState.IN_DOUBT if in_doubt(known, resolution, latest) else known,
         error=text(error, key),
         arguments=named,
         created_at=seconds(created, key) or 0.0,
         updated_at=seconds(updated, key) or 0.0,
-        attempts=tuple(attempt for attempt, _ in attempts),
-        signals=tuple(signal_of(item) for item in parts.signals),
+        attempts=tuple(
+            replace(item.attempt, running_in=where(store, item.attempt.process_id))
+            if item.running
+            else item.attempt
+            for item in recorded
+        ),
+        signals=signals,
+        resolution=member(SignalKind, resolution, key) if resolution and known in _OPEN else None,
     )
     return entry, resolution, latest
+
+
+def _delivered(signals: tuple[Signal, ...], latest: Recorded | None) -> str:
+    """Return the resolution by a delivery that an older version stored without it."""
+    waits = latest is not None and any(
+        signal.kind is SignalKind.DELIVERY and signal.attempt >= latest.attempt.number
+        for signal in signals
+    )
+    return SignalKind.DELIVERY.value if waits else ""
 
 
 # -- resolutions ----------------------------------------------------------------------------------
@@ -188,6 +207,15 @@ def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> 
         raise CallerError(
             f"Call {entry.key} ({entry.label}) is not in doubt: {_why(entry, resolution, latest)}."
         )
+    running = [attempt for attempt in entry.attempts if attempt.running_in]
+    # A second attempt under the same key is the same effect.
+    safe = kind is SignalKind.HAPPENED or (kind is SignalKind.RETRY and entry.effect.repeatable)
+    if running and not safe:
+        raise CallerError(
+            f"Call {entry.key} ({entry.label}) may still take effect: attempt {running[0].number} "
+            f"was given up, and may still run in {running[0].running_in}. Wait for its own end (a "
+            "result resolves the doubt by itself), or end that process; then answer again."
+        )
     number = entry.attempts[-1].number if entry.attempts else 1
     send(store, kind=kind, key=entry.key, number=number, content=content, sender=by)
     # Read again: the resolution and its signal belong to the answer.
@@ -211,6 +239,11 @@ def _one(store: Store, key: str) -> tuple[Row, _Parts]:
 
 
 def _why(entry: Entry, resolution: str, latest: Recorded | None) -> str:
+    if entry.resolution is SignalKind.DELIVERY:
+        return (
+            "its result was delivered, and waits for its thread; run the thread again, or send its "
+            "next message"
+        )
     if resolution:
         return f"it was resolved before ({resolution})"
     if entry.state is not CallState.PENDING or latest is None:

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.results import Result
+from asyncguard.core.results import Result, Success
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.codec import result_from_json
 from asyncguard.journal.port import Attempt, AttemptState, Begin, Signal, SignalKind
@@ -20,7 +20,7 @@ _Enum = TypeVar("_Enum", bound=StrEnum)
 
 ATTEMPT = (
     "a.key, a.number, a.tool, a.effect, a.fingerprint, a.state, a.epoch, "
-    "a.begun_at, a.ended_at, a.deadline, a.result, a.begun_before"
+    "a.begun_at, a.ended_at, a.deadline, a.result, a.begun_before, a.late"
 )
 """Columns that :func:`attempt_of` reads."""
 SIGNAL = "m.key, m.number, m.kind, m.content, m.sender"
@@ -46,6 +46,7 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
         deadline,
         result,
         begun_before,
+        late,
     ) = row
     attempt = Attempt(
         number=whole(number, key),
@@ -58,6 +59,7 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
         deadline=seconds(deadline, key),
         result=None if result is None or state == AttemptState.ASKED else _result(result, key),
         begun_before=() if begun_before is None else _begins(begun_before, key),
+        late=None if late is None else Success(content=value(late, key)),
     )
     return attempt, member(EffectClass, effect, key)
 

@@ -84,7 +84,8 @@ _FIRST = (
     "CREATE INDEX mail_of_session ON mail (session, id)",
     "CREATE INDEX mail_of_call ON mail (key)",
 )
-"""``late``: a success after another outcome; ``resolution``: kind of the resolving signal."""
+"""``late``: a success after another outcome; ``resolution``: kind of the last signal since
+the last begin, empty without one."""
 
 _SECOND = (
     "ALTER TABLE threads ADD COLUMN number BIGINT NOT NULL DEFAULT 0",

@@ -3,7 +3,8 @@
 import hashlib
 import logging
 
-from asyncguard.errors import JournalError, UnknownTokenError
+from asyncguard.core.calls import CallState
+from asyncguard.errors import CallerError, JournalError, UnknownTokenError
 from asyncguard.journal.codec import plain
 from asyncguard.journal.port import Signal, SignalKind
 from asyncguard.journal.sql.rows import SIGNAL, signal_of
@@ -11,6 +12,7 @@ from asyncguard.journal.sql.store import Store
 
 RESOLUTIONS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
 """Kinds of signals that resolve a call in doubt."""
+_WAITING = frozenset({CallState.PENDING, CallState.IN_DOUBT})
 _log = logging.getLogger("asyncguard.journal")
 
 
@@ -39,10 +41,9 @@ def send(
         "SELECT session, key, ?, ?, ?, ?, ? FROM calls WHERE key = ?",
         (number, kind.value, content, plain(sender), now, key),
     )
-    if kind in RESOLUTIONS:
-        store.execute(
-            "UPDATE calls SET resolution = ?, updated_at = ? WHERE key = ?", (kind.value, now, key)
-        )
+    store.execute(
+        "UPDATE calls SET resolution = ?, updated_at = ? WHERE key = ?", (kind.value, now, key)
+    )
     store.notify()
 
 
@@ -51,18 +52,36 @@ def deliver(store: Store, token: str, content: str) -> None:
 
     Raises:
         UnknownTokenError: The token was never issued here, or was used before.
+        CallerError: The call was resolved or has ended, so its thread would drop the delivery.
     """
     rows = store.execute(
-        "SELECT key, number, used_at FROM tokens WHERE hash = ?", (token_hash(token),)
+        "SELECT t.key, t.number, t.used_at, c.label, c.state, c.resolution "
+        "FROM tokens t JOIN calls c ON c.key = t.key WHERE t.hash = ?",
+        (token_hash(token),),
     )
     if not rows or rows[0][2] is not None:
         raise UnknownTokenError
-    key, number, _ = rows[0]
+    key, number, _, label, state, resolution = rows[0]
+    if state not in _WAITING or resolution not in ("", SignalKind.RETRY):
+        why = f"was answered before ({resolution})" if resolution else f"has ended ({state})"
+        raise CallerError(
+            f"The result was not stored: call {key} ({label}) {why}. If the agent needs the "
+            "result, tell it in a message."
+        )
     # All of them: work that was started a second time after a crash has a token of each start.
     store.execute(
         "UPDATE tokens SET used_at = ? WHERE key = ? AND number = ?", (store.now(), key, number)
     )
-    send(store, kind=SignalKind.DELIVERY, key=key, number=number, content=content, sender="")
+    # As the answer to the retry that was asked for: the next attempt gets it, and does not begin.
+    kind = SignalKind.HAPPENED if resolution else SignalKind.DELIVERY
+    send(
+        store,
+        kind=kind,
+        key=key,
+        number=number,
+        content=content,
+        sender="a delivery" if resolution else "",
+    )
 
 
 def signals_of_call(store: Store, key: str) -> tuple[Signal, ...]:

@@ -22,6 +22,10 @@ DONE = Success(content="done")
 """A result."""
 TIMEOUT = Failure(symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer."))
 """A failure that leaves open whether the effect happened."""
+GIVEN_UP = Failure(
+    symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer in time.", running=True)
+)
+"""The same of an attempt that was given up, and whose tool may still run."""
 NOT_STARTED = Failure(
     symptom=Symptom(error="ToolFault", message="No.", mro=("a.B", "c.D"), status=409, started=False)
 )
@@ -113,10 +117,13 @@ class Bench:
         await journal.end(intent.key, intent.attempt, result)
         return intent
 
-    async def doubtful(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
+    async def doubtful(
+        self, journal: Journal, name: str = "k", result: Result = TIMEOUT, **changes: Any
+    ) -> Intent:
         """Return the intent of a call that its thread recorded as in doubt."""
-        intent = await self.ended(journal, TIMEOUT, name, **changes)
+        intent = await self.ended(journal, result, name, **changes)
         journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+        await self.entry(journal, name)  # for other processes: after this answer it is on disk
         return intent
 
     async def entry(self, journal: Journal, name: str = "k") -> Entry:

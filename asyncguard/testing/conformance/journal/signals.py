@@ -12,6 +12,8 @@ from asyncguard.errors import CallerError, UnknownTokenError
 from asyncguard.journal.port import Fresh, Known, Signal, SignalKind
 from asyncguard.testing.conformance.journal.fixture import (
     DONE,
+    GIVEN_UP,
+    NOT_STARTED,
     TIMEOUT,
     Bench,
     raises,
@@ -276,6 +278,114 @@ async def signals_no_late_failure(bench: Bench) -> None:
     )
 
 
+async def denies_no_effect_that_may_still_happen(bench: Bench) -> None:
+    """Check that a call is not answered as not happened while an attempt of it may still run.
+
+    An attempt that was given up may run until it ends by itself or its process does.
+    """
+    journal, other = await bench.process(), await bench.outsider()
+    for name in ("raises", "dies", "keyed", "answers"):
+        effect = EffectClass.KEYED if name == "keyed" else EffectClass.AT_MOST_ONCE
+        intent = await bench.doubtful(
+            journal, name, GIVEN_UP, arguments={"name": name}, effect=effect
+        )
+        assert (await bench.entry(other, name)).attempts[-1].running_in, (
+            "an attempt that was given up may still run in its process, and entries() does not "
+            "say so"
+        )
+        for teller in (journal, other):
+            await raises(CallerError, teller.resolve, intent.key, SignalKind.NOT_HAPPENED)
+            if name != "keyed":
+                await raises(CallerError, teller.resolve, intent.key, SignalKind.RETRY)
+    # Under one key the second attempt is the same effect as the first.
+    await bench.resolve(other, SignalKind.RETRY, name="keyed")
+    await bench.resolve(other, SignalKind.HAPPENED, "paid", name="answers")
+    await journal.end(bench.key("answers"), 1, DONE)
+    found = (await bench.entry(other, "answers")).attempts[-1]
+    assert (found.running_in, found.late) == ("", DONE), (
+        f"a result that came after its call was resolved is kept, and entries() has {found}"
+    )
+    await journal.end(bench.key("raises"), 1, TIMEOUT)
+    await bench.resolve(other, SignalKind.RETRY, name="raises")
+    await bench.die(journal)
+    assert not (await bench.entry(other, "dies")).attempts[-1].running_in, (
+        "an attempt does not outlive its process"
+    )
+    await bench.resolve(other, SignalKind.NOT_HAPPENED, name="dies")
+
+
+async def resolves_or_delivers(bench: Bench) -> None:
+    """Check that a doubt about work outside ends once, by a delivery or by a resolution.
+
+    A delivery that was accepted is not overruled; one that comes after a resolution is refused.
+    """
+    journal, other = await bench.process(), await bench.outsider()
+    for name in ("delivered", "happened", "not_happened"):
+        await bench.doubtful(journal, name, arguments={"name": name}, token=bench.key(f"t-{name}"))
+    await asyncio.to_thread(journal.deliver, bench.key("t-delivered"), "granted")
+    for kind in (SignalKind.NOT_HAPPENED, SignalKind.RETRY, SignalKind.HAPPENED):
+        await raises(CallerError, other.resolve, bench.key("delivered"), kind)
+    found = (await bench.entry(other, "delivered")).resolution
+    assert found is SignalKind.DELIVERY, f"a delivery waits for its thread, and {found} is shown"
+    for kind in (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED):
+        await bench.resolve(other, kind, name=kind.value)
+        await raises(CallerError, journal.deliver, bench.key(f"t-{kind.value}"), "granted")
+        signals = [item.kind for item in (await bench.entry(other, kind.value)).signals]
+        assert signals == [kind], f"a refused delivery is not stored, and {signals} is there"
+    failed = await bench.ended(
+        journal, NOT_STARTED, "failed", arguments={"name": "failed"}, token=bench.key("t-failed")
+    )
+    journal.record_final_state(failed.key, CallState.FAILED, "ToolFault")
+    await raises(CallerError, journal.deliver, bench.key("t-failed"), "granted")
+
+
+async def answers_a_retry_by_a_delivery(bench: Bench) -> None:
+    """Check that a delivery counts instead of a retry that has not begun, and a late result, too.
+
+    The next attempt is answered with it, and work is not started a second time.
+    """
+    journal, other = await bench.process(), await bench.outsider()
+    for name in ("delivered", "late"):
+        intent = await bench.doubtful(
+            journal, name, arguments={"name": name}, token=bench.key(f"t-{name}")
+        )
+        await bench.resolve(other, SignalKind.RETRY, name=name)
+        if name == "late":
+            await journal.end(intent.key, 1, DONE)
+        else:
+            await asyncio.to_thread(other.deliver, bench.key("t-delivered"), "done")
+        verdict = await journal.begin(replace(intent, attempt=2, token=bench.key(f"u-{name}")))
+        assert verdict == Known(result=DONE), (
+            f"the result came before the retry began, and begin() answers {verdict}"
+        )
+        await raises(CallerError, other.resolve, intent.key, SignalKind.NOT_HAPPENED)
+
+
+async def decides_between_tellers_at_once(bench: Bench) -> None:
+    """Check that of a resolution and a delivery at the same time one is accepted."""
+    journal, other = await bench.process(), await bench.outsider()
+    for number in range(5):
+        name = f"k{number}"
+        await bench.doubtful(journal, name, arguments={"n": number}, token=bench.key(f"t{number}"))
+
+        async def accepted(work: Callable[..., object], *given: object) -> bool:
+            try:
+                await asyncio.to_thread(work, *given)
+            except CallerError:
+                return False
+            return True
+
+        tellers = await asyncio.gather(
+            accepted(journal.deliver, bench.key(f"t{number}"), "granted"),
+            accepted(other.resolve, bench.key(name), SignalKind.NOT_HAPPENED),
+        )
+        signals = [item.kind for item in (await bench.entry(other, name)).signals]
+        assert (sorted(tellers), len(signals)) == ([False, True], 1), (
+            f"a delivery and a resolution came at once, {sum(tellers)} of them were accepted, and "
+            f"{signals} was written down"
+        )
+
+
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     takes_each_token_once,
     uses_up_all_tokens_of_an_attempt,
@@ -289,4 +399,8 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     signals_late_results,
     signals_the_first_of_two_successes,
     signals_no_late_failure,
+    denies_no_effect_that_may_still_happen,
+    resolves_or_delivers,
+    answers_a_retry_by_a_delivery,
+    decides_between_tellers_at_once,
 )
