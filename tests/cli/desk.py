@@ -120,6 +120,25 @@ def listening(target: str | Path, got: list[Signal]) -> Iterator[None]:
     journal.close()
 
 
+@contextmanager
+def living(
+    target: str | Path, label: str, result: Failure, token: str | None = None
+) -> Iterator[Journal]:
+    """Yield a process that is alive, after a call of it came in doubt."""
+    journal = open_journal(target)
+
+    async def call() -> None:
+        await _enter(journal, [])
+        await journal.begin(intent(label, token=token))
+        await journal.end(key(label), 1, result)
+        journal.record_final_state(key(label), CallState.IN_DOUBT, result.symptom.error)
+
+    asyncio.run(call())
+    journal.entries()  # the state is on disk after the answer
+    yield journal
+    journal.close()
+
+
 async def _enter(journal: Journal, got: list[Signal]) -> None:
     await journal.acquire(SESSION, THREAD, [], got.append)
 

@@ -1,10 +1,13 @@
 """Answers that people write to the journal, and rows that they export and remove."""
 
+import asyncio
 import csv
 import getpass
 import io
 import json
+import os
 import shlex
+import socket
 import stat
 import time
 from pathlib import Path
@@ -16,6 +19,7 @@ from asyncguard.cli import main
 from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS
 from asyncguard.cli.ledger.options import parser
 from asyncguard.core.calls import CallState
+from asyncguard.core.faults import Symptom
 from asyncguard.core.results import Failure, Success
 from asyncguard.journal.port import Fresh, Known, Lost, Signal, SignalKind
 from tests.cli.desk import (
@@ -30,6 +34,7 @@ from tests.cli.desk import (
     intent,
     key,
     listening,
+    living,
     tell,
     ticking,
 )
@@ -148,6 +153,61 @@ def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
         capsys, "retry", key("pay#1"), desk, "--yes", code=1
     )
     assert len(entry(desk, "pay#1").signals) == 1
+
+
+def test_what_may_still_run_is_shown_and_not_denied(desk: Path, capsys: Capture) -> None:
+    """Its process is named; nothing is asked before the refusal, and what happened is still accepted."""
+    given_up = Failure(symptom=Symptom(error="timeout", message="No answer.", running=True))
+    place = f"process {os.getpid()} on {socket.gethostname()}"
+    with living(desk, "new#7", given_up) as journal:
+        shown = run(capsys, "list", desk, "--thread", THREAD)
+        assert "new#7 at_most_once may still run 1" in shown
+        assert f"or end the process: {place}." in shown
+        shown = run(capsys, "show", key("new#7"), desk)
+        assert f"({place})" in shown
+        assert "runs perhaps: it was given up, and has not ended by itself" in shown
+        assert "Find out, then run" not in shown
+        (row,) = [row for row in exported(capsys, desk) if row["label"] == "new#7"]
+        assert (row["running_in"], row["attempts"][0]["running_in"]) == (place, place)
+        for words in (["retry"], ["retry", "--yes"], ["resolve", *DENIED]):
+            text = run(capsys, words[0], key("new#7"), desk, *words[1:], code=1)
+            assert f"attempt 1 was given up, and may still run in {place}. Wait for" in text
+        run(capsys, "resolve", key("new#7"), desk, *HAPPENED, "--result", "by hand")
+        asyncio.run(journal.end(key("new#7"), 1, Success(content=SECRETS[1])))
+        assert "late a result came after that" in run(capsys, "show", key("new#7"), desk)
+        assert f"late {SECRETS[1]}" in run(capsys, "show", key("new#7"), desk, "--payload")
+        (row,) = [row for row in exported(capsys, desk) if row["label"] == "new#7"]
+        assert (row["running_in"], row["attempts"][0]["late_result"]) == ("", True)
+
+
+def test_a_delivery_waits_for_its_thread_and_is_not_overruled(desk: Path, capsys: Capture) -> None:
+    """The list counts it, ``show`` says what to do, and neither answer is accepted after it."""
+    with living(desk, "new#7", Failure(symptom=Symptom(error="cancelled", message="")), "again"):
+        assert main(["deliver", "again", "granted", "--journal", str(desk)]) == 0
+    shown = run(capsys, "list", desk)
+    assert "new#7" not in shown
+    assert "1 call was answered and waits for the thread to run" in shown
+    shown = run(capsys, "show", key("new#7"), desk)
+    assert "state delivered" in shown
+    assert "delivered: its result waits for its thread. Run the thread again" in shown
+    for words in (["retry", "--yes"], ["resolve", *DENIED], ["resolve", *HAPPENED]):
+        text = run(capsys, words[0], key("new#7"), desk, *words[1:], code=1)
+        assert "its result was delivered, and waits for its thread; run the thread again" in text
+    assert [row["answer"] for row in exported(capsys, desk) if row["label"] == "new#7"] == [
+        "delivery"
+    ]
+
+
+def test_a_delivery_after_an_answer_is_refused(desk: Path, capsys: Capture) -> None:
+    """The person's answer stays, and the token is not shown."""
+    with living(desk, "new#7", Failure(symptom=Symptom(error="cancelled", message="")), "again"):
+        run(capsys, "resolve", key("new#7"), desk, *DENIED)
+    assert main(["deliver", "again", "granted", "--journal", str(desk)]) == 1
+    assert capsys.readouterr().err == (
+        f"asyncguard: The result was not stored: call {key('new#7')} (new#7) was answered before "
+        "(not_happened). If the agent needs the result, tell it in a message.\n"
+    )
+    assert [mail.kind for mail in entry(desk, "new#7").signals] == [SignalKind.NOT_HAPPENED]
 
 
 def test_nobody_to_ask_is_no_consent(

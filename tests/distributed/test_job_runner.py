@@ -183,8 +183,12 @@ async def test_refused_orders_reach_neither_journal_nor_tool() -> None:
     assert bench.tools.runs == 0
 
 
-def test_a_call_ends_at_its_timeout_and_is_heard_of_afterwards() -> None:
-    """The agent gets a timeout at once; a success that comes later is recorded after it."""
+RAISED = Failure(symptom=Symptom(error="ConnectionError", message="reset"))
+
+
+@pytest.mark.parametrize("late", [Success(content="late"), RAISED], ids=["success", "failure"])
+def test_a_call_ends_at_its_timeout_and_is_heard_of_afterwards(late: Result) -> None:
+    """The agent gets a timeout at once; the own end that comes later is recorded after it."""
 
     async def unstoppable() -> Result:
         for _ in range(2):
@@ -192,7 +196,7 @@ def test_a_call_ends_at_its_timeout_and_is_heard_of_afterwards() -> None:
                 await asyncio.sleep(10)
             except asyncio.CancelledError:
                 continue
-        return Success(content="late")
+        return late
 
     async def check() -> tuple[Result, float]:
         loop = asyncio.get_running_loop()
@@ -206,7 +210,7 @@ def test_a_call_ends_at_its_timeout_and_is_heard_of_afterwards() -> None:
     assert isinstance(result, Failure)
     assert (result.symptom.error, result.symptom.running) == ("timeout", True)
     assert took < 4
-    assert journal.ended == [result, Success(content="late")]
+    assert journal.ended == [result, late]
 
 
 async def test_a_cancelled_call_is_stopped_and_its_outcome_written() -> None:

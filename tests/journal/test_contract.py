@@ -311,6 +311,37 @@ class Willing(Broken):
             return self.entries()[0]
 
 
+class Impatient(Broken):
+    """Denies effects that may still happen."""
+
+    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
+        try:
+            return super().resolve(key, kind, content, by=by)
+        except CallerError as error:
+            if "may still take effect" not in str(error):
+                raise
+            return self.entries()[0]
+
+
+class Overruling(Broken):
+    """Accepts a delivery after a resolution."""
+
+    def deliver(self, token: str, content: Any) -> None:
+        try:
+            super().deliver(token, content)
+        except CallerError as error:
+            if "was answered before" not in str(error):
+                raise
+
+
+class Restarting(Broken):
+    """Begins a retry although the result came before it."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        return Fresh() if verdict == Known(result=DONE) and intent.attempt == 2 else verdict
+
+
 class Silent(Broken):
     def record_final_state(
         self, key: str, state: CallState, error: str = "", *, stored: bool = False
@@ -371,6 +402,9 @@ class Radical(Broken):
         pytest.param(Stammering, "each comes once", marks=pytest.mark.slow),
         pytest.param(Careless, "has to raise CallerError", marks=pytest.mark.slow),
         pytest.param(Willing, "CallerError", marks=pytest.mark.slow),
+        pytest.param(Impatient, "has to raise CallerError", marks=pytest.mark.slow),
+        pytest.param(Overruling, "has to raise CallerError", marks=pytest.mark.slow),
+        pytest.param(Restarting, "before the retry began", marks=pytest.mark.slow),
         (Silent, "in doubt"),
         (Contented, r"unfinished\(\) returned"),
         (Immortal, "are gone"),

@@ -1,7 +1,10 @@
 """Doubts that outlive a kill between an answer and its event, and questions without a receiver."""
 
 import asyncio
+import os
+import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +12,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import GuardConfig, Timing, ToolFault, ToolSpec
+from asyncguard import CallerError, GuardConfig, Mode, SignalKind, Timing, ToolFault, ToolSpec
 from asyncguard.core.calls import CallState
-from asyncguard.testing import calls, scripted_tool
+from asyncguard.testing import ToolMode, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
-from tests.adapters.processes import Machine, until
+from tests.adapters.processes import Machine, MortalJournal, until
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 PAY = calls(("pay", {"item": "x"}))
@@ -226,3 +229,152 @@ async def test_an_attempt_that_was_never_begun_is_made_by_the_next_process(
         outcome = await new.go_on(durability="sync")
     assert outcome.states("a") == {"done": 1}
     assert made == ["x", "x"]
+
+
+# -- attempts that may still run, and deliveries -------------------------------------------------------------------
+
+ASK = calls(("bank", {"q": "x"}))
+BANK = ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token")
+DENIED = (SignalKind.NOT_HAPPENED, SignalKind.RETRY)
+
+
+class Till:
+    """A payment on an OS thread that ends when it is told to."""
+
+    def __init__(self, *ends: BaseException | str) -> None:
+        self.hold, self.entered = threading.Event(), threading.Event()
+        self.ends = list(ends)
+        self.paid = 0
+
+    def tool(self) -> Any:
+        """The tool of one process."""
+
+        def pay(_: Any) -> str:
+            self.entered.set()
+            assert self.hold.wait(30)
+            end = self.ends.pop(0)
+            if isinstance(end, BaseException):
+                raise end
+            self.paid += 1
+            return end
+
+        return scripted_tool("pay", pay, args={"item": str}, mode=ToolMode.SYNC)
+
+
+async def refuses(journal: MortalJournal, key: str, said: str) -> None:
+    """No answer by which the effect could happen again is accepted."""
+    for kind in DENIED:
+        with pytest.raises(CallerError, match=said):
+            await asyncio.to_thread(journal.resolve, key, kind)
+
+
+async def test_what_may_still_run_is_neither_denied_nor_made_again(machine: Machine) -> None:
+    """It timed out and runs on: both answers are refused, its own result resolves the doubt."""
+    till = Till("paid x")
+    process = machine.process([till.tool()], [ToolSpec(name="pay", timeout=0.1)], PAY)
+    assert (await process.say("Pay x.", durability="sync")).report["in_doubt"] == ["pay#1"]
+    other = MortalJournal(machine.path)
+    (entry,) = other.entries(states=[CallState.IN_DOUBT])
+    await refuses(other, entry.key, rf"attempt 1 was given up, and may .* in process {os.getpid()}")
+    till.hold.set()
+    await until(lambda: other.entries()[0].resolution is SignalKind.HAPPENED)
+    assert other.entries()[0].attempts[0].running_in == ""
+    other.close()
+    outcome = await process.say("And?", durability="sync")
+    assert (outcome.report["in_doubt"], till.paid) == ([], 1)
+    assert outcome.text.count("paid x") == 1
+
+
+async def test_a_result_after_a_persons_word_is_logged_and_kept(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The agent keeps the person's word; the log names the call, and no content."""
+    till = Till("paid SECRET")
+    process = machine.process([till.tool()], [ToolSpec(name="pay", timeout=0.1)], PAY)
+    await process.say("Pay x.", durability="sync")
+    (entry,) = process.journal.entries(states=[CallState.IN_DOUBT])
+    await asyncio.to_thread(process.journal.resolve, entry.key, SignalKind.HAPPENED, "receipt 7")
+    outcome = await process.say("And?", durability="sync")
+    till.hold.set()
+    await until(lambda: process.journal.entries()[0].attempts[0].late is not None)
+    outcome = await process.say("And now?", durability="sync")
+    assert outcome.text.count("receipt 7") == 1
+    (warned,) = [item.getMessage() for item in caplog.records if entry.key in item.getMessage()]
+    assert "gave a result after the call was answered (happened)" in warned
+    assert "SECRET" not in caplog.text + outcome.text
+
+
+async def test_a_cancelled_call_may_be_denied_once_its_thread_has_raised(machine: Machine) -> None:
+    """An OS thread outlives its cancellation; its exception is the end that a person waits for."""
+    till = Till(ConnectionError("reset"), "paid x")
+    process = machine.process([till.tool()], [ToolSpec(name="pay")], PAY)
+    process.begin("Pay x.", durability="sync")
+    assert await asyncio.to_thread(till.entered.wait, 10)
+    assert process.run is not None
+    process.run.cancel()
+    await asyncio.wait([process.run])
+    await process.agent.go({"messages": [], "cancel": ["main"]}, "t")
+    (entry,) = process.journal.entries(states=[CallState.IN_DOUBT])
+    await refuses(process.journal, entry.key, "may still run in process")
+    till.hold.set()
+    await until(lambda: not process.journal.entries()[0].attempts[0].running_in)
+    await asyncio.to_thread(process.journal.resolve, entry.key, SignalKind.RETRY)
+    outcome = await process.say("Try again.", durability="sync")
+    assert (outcome.report["in_doubt"], till.paid) == ([], 1)
+
+
+@pytest.mark.parametrize("first", ["delivery", "retry", "happened", "not_happened"])
+async def test_a_delivery_and_a_persons_word_do_not_overrule_each_other(
+    machine: Machine, first: str
+) -> None:
+    """What was accepted is told; only a retry that has not begun gives way. Work is started once."""
+    tokens: list[str] = []
+
+    async def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        await asyncio.Event().wait()
+        return "never"
+
+    bank = scripted_tool("bank", start, args={"q": str, "token": str})
+    old = machine.process([bank], [BANK], ASK)
+    old.begin("Have x approved.", durability="sync")
+    await until(lambda: bool(tokens))
+    await old.die()
+    new = machine.process([bank], [BANK])
+    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["bank#1"]
+    (entry,) = new.journal.entries(states=[CallState.IN_DOUBT])
+    other = machine.process([bank], [BANK])
+    deliver = partial(asyncio.to_thread, other.inbox.deliver, tokens[0], "certified")
+    told = {"happened": "by hand", "not_happened": "did not happen"}.get(first, "certified")
+    if first == "delivery":
+        await deliver()
+        await refuses(other.journal, entry.key, "was delivered, and waits for its thread")
+    else:
+        word = "by hand" if first == "happened" else None
+        await asyncio.to_thread(other.journal.resolve, entry.key, SignalKind(first), word)
+        if first == "retry":
+            await deliver()
+        else:
+            with pytest.raises(CallerError, match="was not stored: .* was answered before"):
+                await deliver()
+    outcome = await new.say("And?", durability="sync")
+    assert told in outcome.text
+    assert outcome.report["in_doubt"] == []
+    assert ("certified" in outcome.text) is (told == "certified")
+    assert len(tokens) == 1
+
+
+async def test_a_delivery_for_a_call_that_failed_is_refused(machine: Machine) -> None:
+    """The thread has ended the call, and would drop the result."""
+    tokens: list[str] = []
+
+    def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        raise ToolFault("closed today", started=False)
+
+    bank = scripted_tool("bank", start, args={"q": str, "token": str})
+    process = machine.process([bank], [BANK], ASK)
+    await process.say("Have x approved.", durability="sync")
+    with pytest.raises(CallerError, match=r"was not stored: .* has ended \(failed\)"):
+        await asyncio.to_thread(process.inbox.deliver, tokens[0], "approved")
+    assert process.journal.entries()[0].signals == ()
