@@ -355,7 +355,7 @@ async def test_a_delivery_and_a_persons_word_do_not_overrule_each_other(
         if first == "retry":
             await deliver()
         else:
-            with pytest.raises(CallerError, match="was not stored: .* was answered before"):
+            with pytest.raises(CallerError, match=r"was not stored: .* was answered before"):
                 await deliver()
     outcome = await new.say("And?", durability="sync")
     assert told in outcome.text
