@@ -21,20 +21,25 @@ from ag_ui.core import (
     ToolCallResultEvent,
     ToolCallStartEvent,
 )
+from ag_ui.core import ToolMessage as AGUIToolMessage
 from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]
-from langchain_core.messages import AnyMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
-from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.sanitize import plain_text
 from asyncguard.adapters.thread_id import check_stores_threads
+from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
+from asyncguard.core.event_codec import from_json
+from asyncguard.core.ledger import Ledger
 from asyncguard.core.resume_policy import ANSWERED
+from asyncguard.core.scoreboard import Scoreboard
 
 _PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 """One result in a message of the runtime; no text of tools or users holds its delimiters."""
@@ -131,6 +136,43 @@ def _answer(message: ToolMessage, kind: Any, late: Mapping[str, _Late]) -> list[
     return [message]
 
 
+def _with_untold(state: Mapping[str, Any]) -> list[AnyMessage]:
+    """Return the history with the ends that wait for the model's next turn, as the cards have them.
+
+    Of a result larger than the default of ``max_output_bytes`` it is the beginning: no state holds
+    the agent's own limit.
+    """
+    if "asyncguard" not in state:
+        return list(state["messages"])  # other middleware asked before the guard's first step
+    ledger = Ledger()
+    for event in state.get("ledger") or ():
+        ledger.apply(from_json(event))
+    board = Scoreboard(config=GuardConfig(), ledger=ledger)
+    texts = MessageRenderer(board, {}, state["asyncguard"]["nonce"])
+    ended = {
+        record.call.call_id: texts.ended(record).model_copy(
+            update={"id": _result_id(record.call.call_id)}
+        )
+        for record in [*ledger.unanswered(), *ledger.news()]
+        if not record.open
+    }
+    answers = [each for each in state["messages"] if isinstance(each, ToolMessage)]
+    answered = {message.tool_call_id for message in answers}
+    history: list[AnyMessage] = []
+    for message in state["messages"]:
+        own = ended.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
+        history.append(own or message)
+        made = message.tool_calls if isinstance(message, AIMessage) else ()
+        history += [
+            ended[call["id"]] for call in made if call["id"] in ended and call["id"] not in answered
+        ]
+    return history
+
+
+def _result_id(call_id: str) -> str:
+    return f"result-{call_id}"
+
+
 class _Streamed:
     """Graph as ``ag-ui-langgraph`` sees it; what is not here is the graph's own."""
 
@@ -145,7 +187,8 @@ class _Streamed:
         state = await self._graph.aget_state(config, **options)
         if "messages" not in (state.values or {}):
             return state
-        values = {**state.values, "messages": shown_messages(state.values["messages"])}
+        history = _with_untold(state.values) if state.interrupts else state.values["messages"]
+        values = {**state.values, "messages": shown_messages(history)}
         return state._replace(values=values)
 
     @staticmethod
@@ -243,6 +286,18 @@ def _known_calls(state: Mapping[str, Any]) -> dict[str, bool]:
     return known
 
 
+class _Inner(LangGraphAgent):  # type: ignore[misc]
+    """``ag-ui-langgraph``, with the snapshots also where a question is sent again."""
+
+    async def prepare_stream(self, *given: Any, **named: Any) -> Any:
+        """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""
+        prepared = await super().prepare_stream(*given, **named)
+        if again := prepared.get("events_to_dispatch"):
+            config = named["config"]
+            again[1:1] = [each async for each in self.get_state_and_messages_snapshots(config)]
+        return prepared
+
+
 class AgUiAgent:
     """Guarded agent for AG-UI: ``add_langgraph_fastapi_endpoint(app, AgUiAgent(...), "/")``.
 
@@ -287,7 +342,7 @@ class AgUiAgent:
         self.description = description
         # Events of LangGraph itself hold the thread's private state.
         settings = {**options, "emit_raw_events": False}
-        self._inner: Any = LangGraphAgent(
+        self._inner: Any = _Inner(
             name=name,
             graph=_Streamed(graph),
             description=description,
@@ -375,6 +430,9 @@ class _Cards:
         """Calls whose ends the guard tells: what a tool's callback tells is that of an attempt."""
         self._told: set[str] = set()
         """Calls that have their result: clients append each one that they are sent."""
+        self._results: dict[str, Any] = {}
+        """Results that this run has told. In ``create_agent`` no state has a late one that ends
+        after the last checkpoint, before the run stops."""
         self._held: dict[str, list[Any]] = {}
         """Openings of cards from messages that are not streamed, by the ids of their calls.
 
@@ -389,6 +447,8 @@ class _Cards:
             return []
         if event.type == EventType.TOOL_CALL_RESULT and event.tool_call_id in self._guarded:
             return []
+        if event.type == EventType.MESSAGES_SNAPSHOT:
+            return [event.model_copy(update={"messages": self._completed(event.messages)})]
         if event.type != EventType.CUSTOM:
             return [event]
         if event.name == _MADE:
@@ -405,9 +465,31 @@ class _Cards:
             call_id = event.value["tool_call_id"]
             self._guarded.add(call_id)
             result = [] if call_id in self._told else _result(event.value)
-            self._told.update(each.tool_call_id for each in result)
+            self._results.update((each.tool_call_id, each) for each in result)
+            self._told.update(self._results)
             return [*self._held.pop(call_id, ()), event, *result]
         return [event]
+
+    def _completed(self, messages: Sequence[Any]) -> list[Any]:
+        """Return the messages of a snapshot, with the results that no state holds yet."""
+        left = {**self._results}
+        for each in messages:
+            left.pop(getattr(each, "tool_call_id", None), None)
+        whole: list[Any] = []
+        for each in messages:
+            made = [call.id for call in getattr(each, "tool_calls", None) or ()]
+            results = [left[call] for call in made if call in left]
+            whole += [each, *(_message_of(result) for result in results)]
+        return whole
+
+
+def _message_of(result: ToolCallResultEvent) -> AGUIToolMessage:
+    return AGUIToolMessage(
+        id=result.message_id,
+        role="tool",
+        content=result.content,
+        tool_call_id=result.tool_call_id,
+    )
 
 
 def _opening(event: Any, call: Mapping[str, Any]) -> list[Any]:
@@ -434,7 +516,7 @@ def _result(card: Mapping[str, Any]) -> list[Any]:
     return [
         ToolCallResultEvent(
             tool_call_id=card["tool_call_id"],
-            message_id=f"result-{card['tool_call_id']}",
+            message_id=_result_id(card["tool_call_id"]),
             content=content if isinstance(content, str) else json.dumps(content, default=str),
             role="tool",
         )

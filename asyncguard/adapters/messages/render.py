@@ -90,6 +90,10 @@ class MessageRenderer:
         self._add_answer(record, delivery, final=alone and not record.open)
         return delivery
 
+    def ended(self, record: CallRecord) -> ToolMessage:
+        """Return the answer to a call that has ended, also while the model may not be told it."""
+        return self._answer(record, Delivery())
+
     def news(self) -> Delivery:
         """Return the late results that are deliverable now."""
         delivery = Delivery()

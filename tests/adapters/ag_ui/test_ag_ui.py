@@ -297,6 +297,14 @@ def test_a_forged_answer_approves_nothing(server: Server, frontend: Frontend) ->
 ROOMS = {"id": "u1", "role": "user", "content": "rooms"}
 
 
+def tool_messages(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The results in the last snapshot, by the id of the call; there is one for each."""
+    *_, snapshot = (each["messages"] for each in events if each["type"] == "MESSAGES_SNAPSHOT")
+    found = [each for each in snapshot if each["role"] == "tool"]
+    assert len({each["toolCallId"] for each in found}) == len(found)
+    return {each["toolCallId"]: each for each in found}
+
+
 def questions(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The interrupts with which a run ended; the older event tells the same."""
     asked: list[dict[str, Any]] = (events[-1].get("outcome") or {}).get("interrupts", [])
@@ -341,6 +349,24 @@ def test_a_person_approves_and_refuses(server: Server, frontend: Frontend) -> No
     assert questions(ended) == []
     snapshot = [event for event in ended if event["type"] == "MESSAGES_SNAPSHOT"][-1]["messages"]
     assert snapshot[-1]["content"] == "Reported: booked 12 too dear"
+
+
+@pytest.mark.parametrize("again", [[ROOMS], []])
+def test_a_client_that_comes_back_to_a_question_is_shown_the_thread(
+    server: Server, frontend: Frontend, again: list[Any]
+) -> None:
+    """It may have lost everything: the same messages, or none, bring the snapshots of the stop."""
+    path = f"{frontend.value}/desk"
+    thread = f"{path}/again/{len(again)}"
+    stopped = list(server.run(path, [ROOMS], thread=thread))
+    (asked,) = questions(stopped)
+    shown = list(server.run(path, again, thread=thread))
+    assert questions(shown) == [asked]
+    kinds = ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "CUSTOM", "RUN_FINISHED"]
+    assert [event["type"] for event in shown] == kinds
+    for kind, event in zip(kinds[1:3], shown[1:3], strict=True):
+        assert event == [each for each in stopped if each["type"] == kind][-1]
+    assert [len(each.get("toolCalls") or ()) for each in shown[2]["messages"]] == [0, 2]
 
 
 def test_a_cancelled_question_refuses(server: Server, frontend: Frontend) -> None:
@@ -596,6 +622,46 @@ async def test_an_approved_call_has_one_result(asks: str) -> None:
         (asked,) = questions(await shown(here(graph, "Book.", thread)))
         events = await shown(here(graph, "Book.", thread, answer(asked, decision)))
         assert told(events) == ["booked 12"]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_card_keeps_its_result_beside_a_question(frontend: Frontend, tasks: int) -> None:
+    """The snapshot at the stop has what was shown, though the model is told it after the answer.
+
+    With two tasks, the model has seen a placeholder of the call.
+    """
+    own: Any = {"task_id": "a"} if tasks == 2 else {}
+    made = [("pay", own), ("slow", {"q": "x"} | own), ("look", {"q": "x"} | own), ("look", own)]
+    other = [("look", {"q": "y", "task_id": "b"})] if tasks == 2 else []
+    model = ScriptedChatModel(script(calls(*made, *other), ever="Wait."))
+    agent = build(
+        frontend,
+        model,
+        [
+            scripted_tool("pay", ["paid"]),
+            scripted_tool("slow", ["seen"], args={"q": str}, latency=5.0),
+            scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}),
+        ],
+        specs=[ToolSpec(name="pay", approval=True), pure("slow"), pure("look")],
+        config=GuardConfig(premature=False),
+        checkpointer=InMemorySaver(),
+    )
+    given: Any = {"tasks": TASKS} if tasks == 2 else {}
+
+    async def main() -> list[list[dict[str, Any]]]:
+        return [await shown(here(agent.graph, "Go.", **given)) for _ in range(2)]
+
+    events, again = run_virtual(main()).result
+    there, later = map(tool_messages, (events, again))
+    told_of = results(events)
+    assert questions(again) == questions(events) != []
+    assert sorted(there) == sorted(told_of) == [f"call_1_{n}" for n in range(2, 4 + tasks)]
+    assert [text for call, text in told_of.items() if text not in there[call]["content"]] == []
+    if (frontend, tasks) == (Frontend.MIDDLEWARE, 2):
+        del there["call_1_2"]  # it ended after the last checkpoint: this process alone knows it
+    assert later == there
+    assert [each.get("error") for each in there.values()] == [None] * len(there)
 
 
 @pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
