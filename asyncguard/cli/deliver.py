@@ -7,6 +7,7 @@ command line, where others can read it.
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -16,7 +17,11 @@ from asyncguard.cli.ledger.journal import PLACES, opened
 from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_TOKEN"
-_OPTIONS = ("-", "--", "-h", "--help", "--file", "--token-file", "--json", "--journal")
+_PLAIN = "\0"
+"""Mark of a word that is not an option; no argument of a process holds the character."""
+_DASHED_TOKEN = re.compile("-[A-Za-z0-9_-]{31}")
+_TAKING = ("--file", "--token-file", "--journal")
+_OPTIONS = ("-", "-h", "--help", "--json", *_TAKING)
 _EXAMPLES = f"""\
 examples:
   asyncguard deliver TOKEN "certified as no. 815"
@@ -52,23 +57,34 @@ def main(argv: Sequence[str]) -> int:
         JournalError: The journal cannot be written.
     """
     parser = _parser()
-    others = list(argv)
-    first: list[str] = []
-    # Some tokens begin with a dash; argparse would take them for options.
-    if others and others[0].startswith("-") and others[0].partition("=")[0] not in _OPTIONS:
-        first = [others.pop(0)]
     # Intermixed: options may stand between the token and the result.
-    options, unknown = parser.parse_known_intermixed_args(others)
+    options, unknown = parser.parse_known_intermixed_args(_without_dashes(argv))
     if unknown:
         # The option is not quoted: it may be the token.
         parser.error("an option is unknown; write -- before a result that begins with a dash")
-    options.words = [*first, *options.words]
+    options.words = [word.removeprefix(_PLAIN) for word in options.words]
     token, rest = _token(parser, options)
     content = _content(parser, options, rest)
     with opened(options.journal) as journal:
         journal.deliver(token, content)
     print("Delivered and stored. A parked thread continues when it is run again.")  # noqa: T201 - the output
     return 0
+
+
+def _without_dashes(argv: Sequence[str]) -> list[str]:
+    """Return the words with a mark before each that argparse must not take for an option.
+
+    Tokens of older releases may begin with a dash, and argparse forgets ``--`` if words are
+    intermixed with options.
+    """
+    end = argv.index("--") if "--" in argv else len(argv)
+    given = list(argv[:end])
+    for place, word in enumerate(given):
+        first = place == 0 and word.startswith("-") and word.partition("=")[0] not in _OPTIONS
+        value = place > 0 and given[place - 1] in _TAKING
+        if first or (_DASHED_TOKEN.fullmatch(word) and not value):
+            given[place] = _PLAIN + word
+    return [*given, *(_PLAIN + word for word in argv[end + 1 :])]
 
 
 def _parser() -> argparse.ArgumentParser:

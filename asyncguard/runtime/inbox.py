@@ -43,7 +43,9 @@ class Inbox:
             receive: Called once with the result, in the delivering OS thread; ``None`` if a journal
                 stores the delivery.
         """
-        token = secrets.token_urlsafe(24)
+        # A command line would take a token with a dash in front for an option.
+        while (token := secrets.token_urlsafe(24)).startswith("-"):
+            pass
         if receive is not None:
             with self._lock:
                 self._waiting[token] = receive

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from asyncguard import Inbox
 from asyncguard.cli import main
 from asyncguard.core.results import Started
 from asyncguard.journal.open import open_journal
@@ -123,18 +124,48 @@ def test_a_token_from_the_environment_counts(
     assert entry(desk, "ask#5").signals[0].content == "-5 degrees"
 
 
-@pytest.mark.parametrize("token", ["-abcDEF_12", "--file-of-mine", "-h3"])
-def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) -> None:
-    """One in sixty does; it is not taken for an option."""
+OLD = "-IRYKhnyTGWQxUsHkJ3bZ_-4dPfm0oLv"
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ("-abcDEF_12", "TOKEN done --journal effects.db"),
+        ("--file-of-mine", "TOKEN done --journal effects.db"),
+        ("-h3", "TOKEN done --journal effects.db"),
+        (OLD, "--journal effects.db TOKEN done"),
+        (OLD, "--journal=effects.db TOKEN -- done"),
+        (OLD, "--journal effects.db -- TOKEN done"),
+        ("-abcDEF_12", "--journal effects.db -- TOKEN done"),
+        ("--json", "--journal effects.db -- TOKEN done"),
+    ],
+)
+def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str, words: str) -> None:
+    """Those of older releases do, one in sixty: it is not taken for an option."""
 
     async def start(journal: object) -> None:
         await journal.begin(intent("new#7", token=token))  # type: ignore[attr-defined]
         await journal.end(key("new#7"), 1, Started())  # type: ignore[attr-defined]
 
     tell(desk, start)
-    assert main(["deliver", token, "done", "--journal", str(desk)]) == 0
+    assert main(["deliver", *(token if word == "TOKEN" else word for word in words.split())]) == 0
     assert token not in capsys.readouterr().out
     assert entry(desk, "new#7").signals[0].content == "done"
+
+
+def test_no_token_is_made_with_a_dash_in_front() -> None:
+    """Command lines of all kinds take such a word for an option."""
+    inbox = Inbox()
+    assert not any(inbox.issue(None).startswith("-") for _ in range(2000))
+
+
+@pytest.mark.parametrize("content", ["-5", "--json", "-x y", "--", OLD])
+def test_after_two_dashes_a_result_may_begin_with_a_dash(
+    desk: Path, capsys: Capture, content: str
+) -> None:
+    """As everywhere, no word after them is an option."""
+    deliver(capsys, TOKEN, "--", content)
+    assert entry(desk, "ask#5").signals[0].content == content
 
 
 @pytest.mark.parametrize(
@@ -157,6 +188,7 @@ def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) 
             ["x", f"--{TOKEN}"],
             "an option is unknown; write -- before a result that begins with a dash",
         ),
+        ([TOKEN, "--file", OLD], "argument --file: expected one argument"),
         (["--token-file", "empty.txt", "x"], "the token from --token-file is empty"),
     ],
 )

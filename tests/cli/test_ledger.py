@@ -222,6 +222,25 @@ def test_a_missing_journal_is_never_made(
         )
 
 
+@pytest.mark.parametrize("content", [b"", "a database without tables"])
+@pytest.mark.parametrize("words", ["ledger list", "ledger export", "deliver token text"])
+def test_a_journal_that_lost_its_content_is_not_taken_for_an_idle_one(
+    tmp_path: Path, capsys: Capture, words: str, content: Any
+) -> None:
+    """An error says what to do, and the file stays as it was, with nothing beside it."""
+    file = tmp_path / "effects.db"
+    file.touch()
+    if content:
+        other = sqlite3.connect(file)
+        other.execute("VACUUM")
+        other.close()
+    before = file.read_bytes()
+    assert main([*words.split(), "--journal", str(file)]) == 1
+    text = capsys.readouterr().err
+    assert "does not hold a journal" in text if content else "restore it from a backup" in text
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
+
+
 def test_a_checkpointers_file_leads_to_its_journal(desk: Path, capsys: Capture) -> None:
     """A checkpointer's file, which is an easy mistake, leads to its journal."""
     other = sqlite3.connect("threads.db")

@@ -104,6 +104,26 @@ def test_none_is_made_where_none_is_wanted(file: Path) -> None:
     open_journal(file, create=False).close()
 
 
+async def test_a_journal_that_was_truncated_begins_nothing(file: Path) -> None:
+    """An agent would repeat its effects with a new one; the locks beside it tell it from a new file."""
+    journal = open_journal(file)
+    await journal.begin(intent())
+    journal.close()
+    os.truncate(file, 0)
+    with pytest.raises(JournalError, match=r"is empty.*restore it from a backup"):
+        open_journal(file)
+    assert file.stat().st_size == 0
+    file.unlink()
+    open_journal(file).close()
+
+
+def test_an_agent_may_begin_with_an_empty_file(file: Path) -> None:
+    """An administrator made it, or another process makes the journal at this moment."""
+    file.touch()
+    open_journal(file).close()
+    open_journal(file, create=False).close()
+
+
 def test_a_folder_is_no_file(file: Path) -> None:
     """An error says that the path is a folder."""
     with pytest.raises(JournalError, match="is a folder"):

@@ -22,6 +22,8 @@ from asyncguard.journal.sql.store import Row
 
 _BUSY = 10.0
 """Seconds to wait for another process's transaction."""
+_NEW = 0.25
+"""Seconds to wait for the first page of a file that another process has made."""
 _PAGE = 1024
 """Bytes of a page: a commit writes whole pages, and its rows are short."""
 _WORDS = {"serial": "INTEGER PRIMARY KEY", "rising": "INTEGER PRIMARY KEY AUTOINCREMENT"}
@@ -92,7 +94,11 @@ class SqliteStore:
                 found = self._path.stat()
                 self._inode = (found.st_dev, found.st_ino)
             # Before anything is written: not even the mode of a newer version's file is changed.
-            version_of(self, f"The file {self._path}")
+            if not version_of(self, f"The file {self._path}") and not self._create:
+                raise JournalError(
+                    f"The file {self._path} does not hold a journal; a run with a checkpointer "
+                    "makes one."
+                )
             with self._translated_errors():
                 # Takes effect on a new file only, and there only before the change to WAL.
                 self.execute(f"PRAGMA page_size = {_PAGE}")
@@ -125,6 +131,24 @@ class SqliteStore:
         with contextlib.suppress(FileExistsError):
             # SQLite gives its other files (-wal, -shm) the same mode.
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            return
+        self._check_truncated()
+
+    def _check_truncated(self) -> None:
+        """Raise an error if the file was a journal and is empty; SQLite would begin a new one.
+
+        One that another process makes at this moment is empty, too, and has no folder of locks,
+        unless a removed one has left its own.
+        """
+        folder = self._lock_file(self._process_id).parent
+        give_up = time.monotonic() + _NEW
+        while self._path.stat().st_size == 0 and (not self._create or folder.exists()):
+            if time.monotonic() > give_up:
+                raise JournalError(
+                    f"The journal {self._path} is empty, so its calls are lost; restore it from a "
+                    "backup, or remove it to begin a new one."
+                )
+            time.sleep(0.01)
 
     def _use_wal(self) -> None:
         # SQLite does not wait here: of two processes that open a new file at once, one would fail.
