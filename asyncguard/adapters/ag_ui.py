@@ -474,7 +474,7 @@ class _Cards:
         """Return the messages of a snapshot, with the results that no state holds yet."""
         left = {**self._results}
         for each in messages:
-            left.pop(getattr(each, "tool_call_id", None), None)
+            left.pop(getattr(each, "tool_call_id", None) or "", None)
         whole: list[Any] = []
         for each in messages:
             made = [call.id for call in getattr(each, "tool_calls", None) or ()]

@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from asyncguard.cli.ledger.journal import files_of
+from asyncguard.cli.output import refuse_input
 from asyncguard.distributed.database_url import database_url, journal_beside
 from asyncguard.errors import CallerError
 
@@ -60,16 +62,18 @@ def main(argv: Sequence[str]) -> int:
         The exit code.
 
     Raises:
-        CallerError: A value is unusable: the tools, the database.
+        CallerError: A value is unusable: the tools, the database, the health file.
         JournalError: The journal cannot be opened.
     """
     options = _parser().parse_args(argv)
     url = database_url(options.database_url)
-    tools = _load(options.tools)
-    return _work(options, url, tools)
+    journal = options.journal or os.environ.get(_VARIABLE) or journal_beside(url)
+    if options.health_file is not None:
+        refuse_input(options.health_file, [*files_of(url), *files_of(journal)])
+    return _work(options, url, journal, _load(options.tools))
 
 
-def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
+def _work(options: argparse.Namespace, url: str, target: str, tools: list[Any]) -> int:
     # Databases and frameworks are loaded only when the command line is known to be right.
     from asyncguard.adapters.tools.declare import as_tools, specs_of  # noqa: PLC0415
     from asyncguard.adapters.tools.worker_tools import WorkerTools  # noqa: PLC0415
@@ -99,7 +103,6 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
         drain_timeout=options.drain_timeout,
         health_file=options.health_file,
     )
-    target = options.journal or os.environ.get(_VARIABLE) or journal_beside(url)
     journal = open_journal(target, kind=ProcessKind.WORKER)
     try:
         left = Worker(settings, journal, toolbox, log).run(_stopped_by_signals())

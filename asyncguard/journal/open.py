@@ -9,7 +9,8 @@ from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
 from asyncguard.validation import check_arguments
 
-_SQLITE = "sqlite:///"
+SQLITE = "sqlite:///"
+"""Beginning of an address that names a file."""
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 """Schemes of PostgreSQL addresses; the last is SQLAlchemy's name of the driver used here."""
 
@@ -46,7 +47,7 @@ def open_journal(
             f"A journal must be an SQLite file or a PostgreSQL database, not {scheme}://; "
             "pass a path, sqlite:///path or postgresql://..."
         )
-    path = unquote(target[len(_SQLITE) :]) if separator else target
+    path = unquote(target[len(SQLITE) :]) if separator else target
     # In memory, the journal would be empty in the process that resumes. Options after a question
     # mark, as SQLAlchemy has them, would become a part of the file's name.
     if not path or ":memory:" in path or (separator and "?" in path):

@@ -107,14 +107,102 @@ def test_the_command_writes_each_form(
 def test_compositions_are_chosen(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Compositions are chosen by the beginning of their ids; without a match no file is written."""
+    """Compositions are chosen by the beginning of their ids; without a match no file is written, or replaced."""
     out = tmp_path / "some.csv"
     asked = ["export", str(saved), "--format", "csv", "--out", str(out), "--json", "--compositions"]
     assert main([*asked, "fs-02"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
+    before = out.read_bytes()
     assert main([*asked, "nothing"]) == 1
     assert "holds no episode of nothing" in capsys.readouterr().err
-    assert not out.exists()
+    assert out.read_bytes() == before
+    out.unlink()
+    assert main([*asked, "nothing"]) == 1
+    assert list(tmp_path.iterdir()) == [saved]
+
+
+READING = [
+    "export FILE --format csv",
+    "export FILE --format markdown",
+    "export FILE --format chrome-trace",
+    "report FILE",
+    "report FOLDER",
+    "report OTHER --against FOLDER",
+    "report OTHER --episodes FILE",
+    "run --agents eager --replay FILE",
+    "replay OTHER FILE",
+    "results --design FILE",
+    "adapt nestful FILE --functions FOLDER",
+    "inspect-logs OTHER FILE",
+    "calibrate --fit --work FILE",
+    "missions report FOLDER",
+    "hazards report FILE",
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [(command, "hard link") for command in READING]
+    + [(READING[0], form) for form in ("same", "path", "symlink")],
+)
+def test_a_command_never_writes_over_what_it_reads(
+    saved: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    form: str,
+) -> None:
+    """Whatever name or link leads to it; episodes of a model are paid for."""
+    other, out = tmp_path / "other" / "more.jsonl", tmp_path / "out.jsonl"
+    other.parent.mkdir()
+    other.write_bytes(saved.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    match form:
+        case "same":
+            out = saved
+        case "path":
+            out = Path("other") / ".." / saved.name
+        case "symlink":
+            out.symlink_to(saved)
+        case _:
+            out.hardlink_to(saved)
+    names = {"FILE": str(saved), "FOLDER": str(tmp_path), "OTHER": str(other)}
+    before = saved.read_bytes()
+    words = [names.get(word, word) for word in command.split()]
+    assert main([*words, "--out", str(out)]) == 1
+    assert "which this command reads, and would replace it" in capsys.readouterr().err
+    assert saved.read_bytes() == before
+
+
+def test_neither_page_of_a_report_replaces_what_it_reads(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page of `--view` has a name that the user did not write."""
+    page = saved.rename(tmp_path / "a-view.html")
+    findings_file = tmp_path / "findings.json"
+    write_findings(findings(), findings_file)
+    words = ["report", str(findings_file), "--episodes", str(page), "--view"]
+    assert main([*words, "--out", str(tmp_path / "a.html")]) == 1
+    assert "a-view.html" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == [page, findings_file]
+
+
+def test_an_export_that_fails_leaves_the_old_file(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of the new one."""
+    out = tmp_path / "figures.csv"
+    out.write_text("old")
+
+    def failing(_: object, file: io.TextIOBase) -> int:
+        file.write("half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("asyncguard_benchmark.commands.export.write_csv", failing)
+    assert main(["export", str(saved), "--format", "csv", "--out", str(out)]) == 1
+    assert out.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == [saved, out]
 
 
 def test_an_unreadable_line_is_left_out_and_said(

@@ -380,7 +380,37 @@ def test_a_file_is_written_as_a_whole_and_for_its_owner(desk: Path, capsys: Capt
     )
     Path("folder").mkdir()
     assert "folder cannot be written" in run(capsys, "export", desk, "--out", "folder", code=1)
-    assert not list(desk.parent.glob(".export-*"))
+    assert not list(desk.parent.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "out", ["effects.db", "./effects.db", "soft", "hard", "effects.db-wal", "effects.db-shm"]
+)
+@pytest.mark.parametrize("journal", ["effects.db", "sqlite:///effects.db", "soft", ""])
+def test_an_export_never_replaces_its_journal(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, journal: str, out: str
+) -> None:
+    """Nor one of SQLite's files beside it, by whatever name."""
+    Path("soft").symlink_to(desk)
+    Path("hard").hardlink_to(desk)
+    monkeypatch.setenv("ASYNCGUARD_JOURNAL", str(desk))
+    before = desk.read_bytes()
+    text = run(capsys, "export", *filter(None, [journal]), "--out", out, code=1)
+    assert "which this command reads, and would replace it; name another file." in text
+    assert desk.read_bytes() == before
+    assert sorted(path.name for path in desk.parent.iterdir()) == ["effects.db", "hard", "soft"]
+
+
+def test_an_export_goes_through_links_and_into_pipes(desk: Path, capsys: Capture) -> None:
+    """What is not a regular file is not replaced by one."""
+    Path("link").symlink_to("calls.jsonl")
+    run(capsys, "export", desk, "--out", "link")
+    assert Path("link").is_symlink()
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    run(capsys, "export", desk, "--out", "pipe")
+    assert os.read(reader, 1 << 20) == Path("calls.jsonl").read_bytes()
+    os.close(reader)
 
 
 def test_prune_removes_what_has_ended_and_nothing_else(desk: Path, capsys: Capture) -> None:

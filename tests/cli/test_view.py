@@ -525,8 +525,25 @@ def test_the_file_itself_is_never_the_page(
     other.symlink_to(file)
     for out in (file, other, file.parent / "." / file.name):
         assert main(["view", str(file), "--out", str(out)]) == 1
-        assert "the page would replace it" in capsys.readouterr().err
+        assert "would replace it; name another file" in capsys.readouterr().err
     assert file.read_bytes() == before
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of the new one; the old one keeps its access rights when it is replaced."""
+    page = file.with_suffix(".html")
+    assert main(["view", str(file)]) == 0
+    page.chmod(0o640)
+    before, there = page.read_bytes(), sorted(file.parent.iterdir())
+    with monkeypatch.context() as patched:
+        patched.setattr("asyncguard.cli.view.command.page_of", lambda *_, **__: "half \ud800")
+        with pytest.raises(UnicodeEncodeError):
+            main(["view", str(file)])
+    assert (page.read_bytes(), sorted(file.parent.iterdir())) == (before, there)
+    assert main(["view", str(file)]) == 0
+    assert page.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_reader_who_leaves_is_no_news(file: Path, capfd: pytest.CaptureFixture[str]) -> None:

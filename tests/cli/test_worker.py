@@ -109,6 +109,20 @@ def test_a_wrong_command_line_is_a_usage_error(
     assert "usage: asyncguard worker" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["q.db", "q.db-wal", "q.db.journal", "j.db"])
+def test_the_health_file_replaces_no_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It would be written over each second; nothing is opened."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASYNCGUARD_JOURNAL", "j.db" if name == "j.db" else "")
+    words = ["worker", "--database-url", "q.db", "--tools", "shop:TOOLS", "--health-file", name]
+    before = sorted(tmp_path.iterdir())
+    assert main(words) == 1
+    assert f"{name} is " in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_help_tells_of_journal_versions_and_health_and_loads_nothing() -> None:
     """With examples; neither databases nor frameworks are imported for it."""
     code = (

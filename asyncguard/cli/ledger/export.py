@@ -4,15 +4,14 @@ import argparse
 import contextlib
 import csv
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS, listed, rows
-from asyncguard.cli.ledger.journal import opened
+from asyncguard.cli.ledger.journal import files_of, opened
+from asyncguard.cli.output import refuse_input, replacing
 from asyncguard.core.calls import CallState
 from asyncguard.errors import AsyncguardError, CallerError
 from asyncguard.observability.fields import printable
@@ -31,11 +30,13 @@ def export(options: argparse.Namespace) -> int:
         The exit code.
 
     Raises:
-        CallerError: There is no such journal.
+        CallerError: There is no such journal, or the output is a file of it.
         JournalError: The journal cannot be read.
         AsyncguardError: The file cannot be written.
     """
     nested = options.format == "jsonl"
+    if options.out is not None:
+        refuse_input(Path(options.out), files_of(options.journal))
     with opened(options.journal) as journal:
         entries = journal.entries(
             states=[CallState(name) for name in options.state or ()], session=options.thread
@@ -97,15 +98,8 @@ def output(name: str | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
-        # In the target's folder, so that the final rename is atomic; mkstemp gives it mode 0600.
-        handle, made = tempfile.mkstemp(prefix=".export-", dir=Path(name).parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                yield file
-            Path(made).replace(name)
-        except BaseException:
-            Path(made).unlink()  # also on Ctrl-C: a part of an export may be confidential
-            raise
+        with replacing(Path(name), mode=0o600) as file:
+            yield file
     except OSError as error:
         raise AsyncguardError(
             f"{name} cannot be written ({error.strerror}); name another file."

@@ -4,9 +4,10 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 from asyncguard.errors import CallerError, JournalError
-from asyncguard.journal.open import open_journal
+from asyncguard.journal.open import SQLITE, open_journal
 from asyncguard.journal.port import Journal
 from asyncguard.journal.sql.processes import ProcessKind
 
@@ -20,6 +21,24 @@ PLACES = f"a file or a postgresql:// URL; ${VARIABLE} by default, else {DEFAULT}
 """Description of a journal argument, for help texts."""
 
 
+def _place(target: str | None) -> str:
+    return target or os.environ.get(VARIABLE) or str(DEFAULT)
+
+
+def files_of(target: str | None) -> list[Path]:
+    """Return the files that belong to the chosen journal; none for one in PostgreSQL.
+
+    Args:
+        target: As for :func:`opened`.
+    """
+    place = _place(target)
+    path = unquote(place.removeprefix(SQLITE)) if place.startswith(SQLITE) else place
+    if "://" in path:
+        return []
+    # SQLite puts its other files beside the target of a link.
+    return [Path(path), *(Path(os.path.realpath(path) + ending) for ending in ("-wal", "-shm"))]
+
+
 @contextlib.contextmanager
 def opened(target: str | None) -> Iterator[Journal]:
     """Open the chosen journal; never create one.
@@ -31,7 +50,7 @@ def opened(target: str | None) -> Iterator[Journal]:
         CallerError: There is no such journal.
         JournalError: It cannot be opened.
     """
-    place = target or os.environ.get(VARIABLE) or str(DEFAULT)
+    place = _place(target)
     if "://" not in place and not Path(place).exists():
         raise CallerError(
             f"There is no journal at {place}. Give one by --journal or by {VARIABLE}: "

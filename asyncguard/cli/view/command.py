@@ -1,12 +1,12 @@
 """Command line of ``asyncguard view``: write the page, or serve it while the file grows."""
 
 import argparse
-import os
 import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
+from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard.cli.view.content import read_content
 from asyncguard.cli.view.page import MARK, page_of
 from asyncguard.cli.view.server import Follower
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
         The exit code.
 
     Raises:
-        CallerError: The trace has no such thread.
+        CallerError: The trace has no such thread, or the page is the trace itself.
         TraceError: The trace is unusable.
         ViewError: The file is unusable, or the page cannot be written or served.
     """
@@ -50,10 +50,7 @@ def main(argv: Sequence[str]) -> int:
     out = options.out or options.file.with_suffix(".html")
     if options.out is None:
         _spare(out)
-    elif out.exists() and out.samefile(options.file):
-        raise ViewError(
-            f"{out} is the file itself, and the page would replace it; give another --out."
-        )
+    refuse_input(out, [options.file])
     _write(out, page_of(content, name=options.file.name))
     print(out)  # noqa: T201 - the output
     if options.open:
@@ -100,8 +97,7 @@ def _spare(out: Path) -> None:
 def _write(out: Path, text: str) -> None:
     try:
         # Like the trace, the page may hold payloads: its owner alone may read a new one.
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(text.encode("utf-8"))
+        replace_text(out, text, mode=None if out.exists() else 0o600)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ViewError(

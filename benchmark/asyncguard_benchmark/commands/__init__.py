@@ -7,7 +7,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
+from asyncguard.cli.output import refuse_input
+from asyncguard.errors import CallerError
 from asyncguard_benchmark.commands.options import parser
 from asyncguard_benchmark.errors import BenchmarkError
 
@@ -28,10 +31,11 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = parser().parse_args(argv)
         options.argv = tuple(argv)
+        _check_out(options)
         # Loaded by name, so that help and mistakes cost nothing.
         command = import_module(options.module)
         return int(command.execute(options))
-    except (BenchmarkError, OSError) as error:
+    except (BenchmarkError, CallerError, OSError) as error:
         # Their texts quote files. Here, so that help and mistakes do not load what commands print with.
         text = "".join(
             char if char.isprintable() or char == "\n" else "\ufffd"
@@ -39,6 +43,15 @@ def main(argv: Sequence[str]) -> int:
         )
         sys.stderr.write(f"asyncguard bench: {text}\n")
         return 1
+
+
+def _check_out(options: argparse.Namespace) -> None:
+    """Refuse an output that is an input; a command that reads folders looks into them itself."""
+    values = {name: value for name, value in vars(options).items() if name != "out"}.values()
+    lists = [each if isinstance(each, list | tuple) else [each] for each in values]
+    given = [each for several in lists for each in several if isinstance(each, Path)]
+    if isinstance(out := vars(options).get("out"), Path):
+        refuse_input(out, given)
 
 
 def _told(error: Exception, options: argparse.Namespace) -> str:

@@ -5,7 +5,9 @@ from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
+from asyncguard.cli.output import replacing
 from asyncguard_benchmark.commands.output import notice, print_json
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.episode import Episode
@@ -30,18 +32,17 @@ def execute(options: Namespace) -> int:
     """Run the command."""
     options.out.parent.mkdir(parents=True, exist_ok=True)
     episodes = _episodes(options.file, options.compositions)
-    match options.format:
-        case "chrome-trace":
-            number = _trace(episodes, options.out)
-        case "csv":
-            with options.out.open("w", encoding="utf-8", errors="replace", newline="") as file:
-                number = write_csv(episodes, file)
-        case _:
-            number = _markdown(episodes, options.out)
-    if not number:
-        options.out.unlink(missing_ok=True)
-        asked = f" of {', '.join(options.compositions)}" if options.compositions else ""
-        raise NothingToExportError(f"{options.file} holds no episode{asked}")
+    with replacing(options.out, errors="replace") as out:
+        match options.format:
+            case "chrome-trace":
+                number = _trace(episodes, out)
+            case "csv":
+                number = write_csv(episodes, out)
+            case _:
+                number = _markdown(episodes, out)
+        if not number:
+            asked = f" of {', '.join(options.compositions)}" if options.compositions else ""
+            raise NothingToExportError(f"{options.file} holds no episode{asked}")
     if options.json:
         print_json({"file": str(options.out), "format": options.format, "episodes": number})
     else:
@@ -49,25 +50,21 @@ def execute(options: Namespace) -> int:
     return 0
 
 
-def _trace(episodes: Iterator[Episode], out: Path) -> int:
+def _trace(episodes: Iterator[Episode], out: TextIO) -> int:
     chosen = list(islice(episodes, MOST_TRACED))
     if next(episodes, None) is not None:
         notice(f"the trace holds the first {MOST_TRACED} episodes; --compositions chooses others")
-    out.write_text(
-        json.dumps(trace_of(chosen), ensure_ascii=False), encoding="utf-8", errors="replace"
-    )
+    out.write(json.dumps(trace_of(chosen), ensure_ascii=False))
     return len(chosen)
 
 
-def _markdown(episodes: Iterator[Episode], out: Path) -> int:
+def _markdown(episodes: Iterator[Episode], out: TextIO) -> int:
     observed, tally = Observations(), Tally()
     for episode in episodes:
         observed.add(episode, tally.add(episode))
     chapters = chapters_of(Side(findings=None, observed=observed, figures=tuple(tally.figures())))
     closing = f"{observed.episodes} episodes."
-    out.write_text(
-        markdown("Saved episodes", SIMULATED, chapters, closing), encoding="utf-8", errors="replace"
-    )
+    out.write(markdown("Saved episodes", SIMULATED, chapters, closing))
     return observed.episodes
 
 

@@ -1,11 +1,10 @@
 """``bench report``: one self-contained page of what an ablation found, and of what its episodes say."""
 
-import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
+from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard.cli.view.content import read_content
 from asyncguard.cli.view.page import page_of as view_page_of
 from asyncguard.cli.view.story import Content, Group
@@ -30,9 +29,12 @@ class NothingToReportError(BenchmarkError):
 
 def execute(options: Namespace) -> int:
     """Run the command."""
+    view = options.out.with_name(f"{options.out.stem}-view.html") if options.view else None
+    sides = (options.findings, *([] if options.against is None else [options.against]))
+    for out in (options.out, *([] if view is None else [view])):
+        refuse_input(out, [*(file for side in sides for file in files_of(side)), *options.episodes])
     side = side_of(options.findings, options.episodes)
     against = None if options.against is None else side_of(options.against, ())
-    view = options.out.with_name(f"{options.out.stem}-view.html") if options.view else None
     closing = _closing(options.findings)
     page = page_of(document_of(side, against, closing=closing, view=view.name if view else ""))
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -70,8 +72,7 @@ def _write_view(files: Sequence[Path], out: Path) -> None:
 
 def _write(out: Path, text: str) -> None:
     # It holds what agents and services said: like a page of `asyncguard view`, a new one is its owner's.
-    with open(out, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-        file.write(text)
+    replace_text(out, text, mode=None if out.exists() else 0o600)
 
 
 def _closing(path: Path) -> str:
@@ -104,6 +105,12 @@ def side_of(path: Path, more: Sequence[Path]) -> Side:
         )
     found = None if findings is None else read_findings(findings)
     return Side(findings=found, observed=observed, figures=tuple(tally.figures()))
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files of a run that are read; see :func:`side_of`."""
+    findings, episodes = _parts(path)
+    return [*([] if findings is None else [findings]), *episodes]
 
 
 def _parts(path: Path) -> tuple[Path | None, list[Path]]:

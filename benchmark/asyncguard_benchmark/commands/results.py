@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
+from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.replay import recorded_tools
 from asyncguard_benchmark.commands.report import FINDINGS
@@ -62,6 +63,7 @@ def execute(options: Namespace) -> int:
     """Run the command."""
     if options.findings:
         paths = [path / FINDINGS if path.is_dir() else path for path in options.findings]
+        refuse_input(options.out, paths)
         found = [read_findings(path) for path in paths]
         return _written(options, found, told.of_findings(found), _split_tables(options))
     if options.freeze:
@@ -235,7 +237,7 @@ def _written(
     picture: Path = options.out.with_suffix(".svg")
     drawn = any(each.effect is not None for each in headlines)
     if drawn:
-        picture.write_text(told.picture(headlines), encoding="utf-8")
+        replace_text(picture, told.picture(headlines))
     text = results(
         found,
         further,
@@ -244,7 +246,7 @@ def _written(
         figure=picture.name if drawn else "",
         about="" if design is None else _about(options.design, design),
     )
-    options.out.write_text(text, encoding="utf-8")
+    replace_text(options.out, text)
     if options.json:
         kept = [findings_to_json(each) for each in found]
         print_json({"file": str(options.out), "findings": kept})

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from asyncguard.cli.output import refuse_input, replace_text
+from asyncguard.errors import CallerError
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.learned import splits
 
@@ -18,7 +20,7 @@ def main(words: list[str] | None = None) -> int:
     run: Callable[[Any], None] = options.run
     try:
         run(options)
-    except BenchmarkError as problem:
+    except (BenchmarkError, CallerError) as problem:
         sys.stderr.write(f"error: {problem}\n")
         return 1
     return 0
@@ -121,7 +123,8 @@ def _curve(options: Any) -> None:
     from asyncguard_benchmark.learned.curve import drawn_curve  # noqa: PLC0415 - one command of several
 
     lines = [json.loads(each) for each in options.log.read_text("utf-8").splitlines()]
-    options.out.write_text(drawn_curve(lines), "utf-8")
+    refuse_input(options.out, [options.log])
+    replace_text(options.out, drawn_curve(lines))
 
 
 def _splits(options: Any) -> None:

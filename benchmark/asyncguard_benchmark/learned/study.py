@@ -12,6 +12,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import notice, with_progress
 from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM
 from asyncguard_benchmark.harness.campaign import Cell, Condition, key_of, play_all
@@ -58,7 +59,7 @@ def execute(options: Namespace) -> None:
     if options.out is None:
         sys.stdout.write(text)
     else:
-        options.out.write_text(text, "utf-8")
+        replace_text(options.out, text)
 
 
 def _played_run(folder: Path, options: Namespace, ends: float | None) -> ModelRun:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import asyncguard
 import asyncguard_benchmark
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.errors import BenchmarkError, DataError
 from asyncguard_benchmark.harness.ablation.design import Design, members, wild_compositions
 from asyncguard_benchmark.harness.arms import arm_of
@@ -318,7 +319,7 @@ def freeze(path: Path, design: FrozenDesign) -> list[str]:
     changes = design.changes()
     whole: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     whole["frozen"] = {what: digests(patterns) for what, patterns in design.sources.items()}
-    path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    replace_text(path, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     return changes
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.ablation.detections import Detection as Detection
 from asyncguard_benchmark.harness.ablation.detections import FalseAlarms as FalseAlarms
@@ -376,7 +377,7 @@ def findings_from_json(value: Any, where: str = "findings") -> Findings:
 def write_findings(findings: Findings, path: Path) -> None:
     """Save findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_SAVED.dump_json(findings, indent=1) + b"\n")
+    replace_text(path, _SAVED.dump_json(findings, indent=1).decode() + "\n")
 
 
 def read_findings(path: Path) -> Findings:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.faults import Hazard, Profile
 from asyncguard_benchmark.harness.statistics.estimates import Interval
@@ -167,7 +168,7 @@ def hazard_findings_to_json(findings: HazardFindings) -> dict[str, Any]:
 def write_hazard_findings(findings: HazardFindings, path: Path) -> None:
     """Save findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_SAVED.dump_json(findings, indent=1) + b"\n")
+    replace_text(path, _SAVED.dump_json(findings, indent=1).decode() + "\n")
 
 
 def read_hazard_findings(path: Path) -> HazardFindings:

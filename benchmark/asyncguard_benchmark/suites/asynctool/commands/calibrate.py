@@ -10,6 +10,7 @@ from math import inf
 
 from rich.console import Console
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import (
     console,
     notice,
@@ -124,7 +125,7 @@ def _fit(options: Namespace) -> Personas:
     with Pool(shipped_compositions(), options.work, options.jobs) as pool:
         _say_how_long(trials_of_fit(models, effort), options, pool)
         personas = calibrate(models, pool, effort, _progress())
-    options.out.write_text(json.dumps(to_json(personas)) + "\n", encoding="utf-8")
+    replace_text(options.out, json.dumps(to_json(personas)) + "\n")
     notice(f"the personas are in {options.out}")
     return personas
 

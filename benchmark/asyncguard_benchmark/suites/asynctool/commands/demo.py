@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
 from asyncguard_benchmark.commands.report import FINDINGS, side_of
 from asyncguard_benchmark.errors import BenchmarkError
@@ -172,7 +173,7 @@ def _written(folder: Path, findings: Findings, sweep: Sequence[Figures], started
         "report.md": markdown(_TITLE, document.simulated, document.chapters, closing),
     }
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        replace_text(folder / name, text)
     said = [summary.chapter(findings), overview.chapter(findings), doubts]
     files = [*(folder / name for name in texts), folder / FINDINGS, folder / _EPISODES]
     chapters = [each for each in said if each is not None]

@@ -4,6 +4,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
 from asyncguard_benchmark.commands.run import chosen
 from asyncguard_benchmark.harness.campaign import Cell, key_of, play_all
@@ -62,7 +63,7 @@ def execute(options: Namespace) -> int:
         "report.md": markdown(_TITLE, SIMULATED, chapters, ""),
     }
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        replace_text(folder / name, text)
     files = [str(folder / name) for name in texts]
     if options.json:
         sets = {name: [row.to_json() for row in rows] for name, rows in found.items()}

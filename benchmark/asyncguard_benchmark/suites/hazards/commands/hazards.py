@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard import __version__
+from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard_benchmark.commands.missing_episodes import check_failures, play_missing
 from asyncguard_benchmark.commands.model_options import check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.commands.report import side_of
+from asyncguard_benchmark.commands.report import files_of, side_of
 from asyncguard_benchmark.commands.run import NothingToPlayError, estimated
 from asyncguard_benchmark.commands.worker_options import without_options
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, Failed
@@ -282,6 +283,8 @@ def _ablate(options: Namespace) -> int:
 def _report(options: Namespace) -> int:
     given: Path = options.findings
     path = given / FILE if given.is_dir() else given
+    beside = [] if options.beside is None else files_of(options.beside)
+    refuse_input(options.out, [path, *beside])
     found = _found(options, [path])[0] if path.suffix == ".jsonl" else read_hazard_findings(path)
     closing = f"Made by asyncguard bench hazards report from {given.name}. The page needs nothing from anywhere else."
     document = hazard_document(found, closing=closing)
@@ -291,7 +294,7 @@ def _report(options: Namespace) -> int:
         )
     page = page_of(document)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(page.text, encoding="utf-8")
+    replace_text(options.out, page.text)
     if options.json:
         print_json({"file": str(options.out), "bytes": page.size})
     else:

@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import console, print_json
 from asyncguard_benchmark.suites.missions.bundled.bundle import Split, bundles
 from asyncguard_benchmark.suites.missions.bundled.export import official_row
@@ -17,7 +18,7 @@ def execute(options: Namespace) -> int:
         for dialogue in bundle.dialogues
     ]
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    options.file.write_text("".join(lines), "utf-8")
+    replace_text(options.file, "".join(lines))
     said = {"file": str(options.file), "dialogues": len(rows)}
     if options.json:
         print_json(said)

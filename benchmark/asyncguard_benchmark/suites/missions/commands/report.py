@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard_benchmark.commands.output import console, notice, print_json
 from asyncguard_benchmark.commands.report import FINDINGS
 from asyncguard_benchmark.harness.ablation.findings import read_findings
@@ -45,6 +46,7 @@ def execute(options: Namespace) -> int:
     """
     place: Path = options.place
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    refuse_input(options.out, [*files, place / FINDINGS])
     rows: dict[RunKey, PlayedRow] = {}
     joint: list[JointRow] = []
     for file in files:
@@ -60,7 +62,7 @@ def execute(options: Namespace) -> int:
         _document(rows, joint, findings if findings and findings.exists() else None, place)
     )
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(page.text, encoding="utf-8")
+    replace_text(options.out, page.text)
     if page.size > LARGEST:
         notice(f"the page has {page.size:,} bytes, more than the {LARGEST:,} that it should have")
     if options.json:

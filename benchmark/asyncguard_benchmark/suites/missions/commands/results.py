@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.harness.ablation.analysis import share
 from asyncguard_benchmark.harness.ablation.design_file import check_frozen, code_digest, freeze
@@ -199,7 +200,7 @@ def _write(
 ) -> None:
     """Write the document and its picture, and print the headlines."""
     picture: Path = options.out.with_suffix(".svg")
-    picture.write_text(told.picture(headlines), encoding="utf-8")
+    replace_text(picture, told.picture(headlines))
     text = results(
         found,
         tables,
@@ -208,7 +209,7 @@ def _write(
         figure=picture.name,
         about=_about(options.design, design),
     )
-    options.out.write_text(text, encoding="utf-8")
+    replace_text(options.out, text)
     if options.json:
         print_json({"file": str(options.out), "findings": [*map(findings_to_json, found)]})
         return
