@@ -36,7 +36,9 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
     assert executor.health().alive
     assert executor.health().pending == 3
     assert "there was none at all" in executor.health().detail
-    assert ["there was none at all" in record.message for record in caplog.records] == [True]
+    # On a busy machine other warnings come, too: of a database that was locked for a moment.
+    told = [record for record in caplog.records if "there was none at all" in record.message]
+    assert len(told) == 1
     assert await executor.recover([job.key for job in jobs]) == {job.key: 1 for job in jobs}
     assert stat.S_IMODE(place.file.stat().st_mode) == 0o600
     executor.close()
