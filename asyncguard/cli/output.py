@@ -27,8 +27,7 @@ def refuse_input(out: Path, inputs: Iterable[Path]) -> None:
             same = same or out.samefile(each)
         if same:
             raise CallerError(
-                f"{out} is {each}, which this command reads, and would replace it; name another "
-                "file."
+                f"The output {out} is the input {each}, which it would replace; name another file."
             )
 
 

@@ -396,7 +396,7 @@ def test_an_export_never_replaces_its_journal(
     monkeypatch.setenv("ASYNCGUARD_JOURNAL", str(desk))
     before = desk.read_bytes()
     text = run(capsys, "export", *filter(None, [journal]), "--out", out, code=1)
-    assert "which this command reads, and would replace it; name another file." in text
+    assert "which it would replace; name another file." in text
     assert desk.read_bytes() == before
     assert sorted(path.name for path in desk.parent.iterdir()) == ["effects.db", "hard", "soft"]
 

@@ -525,7 +525,7 @@ def test_the_file_itself_is_never_the_page(
     other.symlink_to(file)
     for out in (file, other, file.parent / "." / file.name):
         assert main(["view", str(file), "--out", str(out)]) == 1
-        assert "would replace it; name another file" in capsys.readouterr().err
+        assert "which it would replace; name another file" in capsys.readouterr().err
     assert file.read_bytes() == before
 
 

@@ -119,7 +119,7 @@ def test_the_health_file_replaces_no_database(
     words = ["worker", "--database-url", "q.db", "--tools", "shop:TOOLS", "--health-file", name]
     before = sorted(tmp_path.iterdir())
     assert main(words) == 1
-    assert f"{name} is " in capsys.readouterr().err
+    assert f"The output {name} is the input " in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
 
 

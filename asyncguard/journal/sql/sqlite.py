@@ -145,8 +145,8 @@ class SqliteStore:
         while self._path.stat().st_size == 0 and (not self._create or folder.exists()):
             if time.monotonic() > give_up:
                 raise JournalError(
-                    f"The journal {self._path} is empty, so its calls are lost; restore it from a "
-                    "backup, or remove it to begin a new one."
+                    f"The journal {self._path} is empty: it was cut off, or never was one; restore "
+                    "it from a backup, or remove it to begin a new one."
                 )
             time.sleep(0.01)
 
