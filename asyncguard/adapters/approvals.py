@@ -5,7 +5,7 @@ answers to interrupts by their order within the task. :class:`Answered` keeps th
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +14,7 @@ from langgraph.types import Command, interrupt
 from asyncguard.adapters.langgraph_internals import (
     answers_in,
     channels_of,
+    input_of,
     saver_of,
     scratchpad_of,
     update_of,
@@ -78,11 +79,14 @@ def check_command(given: Any) -> None:
         )
 
 
-def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None]) -> str:
+def cancel_beside(
+    config: RunnableConfig, known: Collection[str], cancel: Callable[[Sequence[str]], None]
+) -> str:
     """Stop the tasks that ``Command(resume=..., update={"cancel": [...]})`` cancels with an answer.
 
     Args:
         config: Of the node, hook or wrapper that asked; its state was read before the answer came.
+        known: Ids of the thread's tasks.
         cancel: Stops tasks by their ids; raises ``CallerError`` for an unknown one.
 
     Returns:
@@ -94,11 +98,16 @@ def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None
     # In create_agent only: build_agent refuses such tasks before LangGraph resumes the run.
     if read is not None and read("tasks"):
         _log.warning(_NO_TASKS)
+    given = input_of(config)
+    # LangGraph keeps the update of an earlier Command that answered nothing. Its mistake was
+    # logged then, and must not refuse what a later answer approves.
+    own = isinstance(given, Command) and "cancel" in update_of(given)
     try:
-        cancel(read_cancelled(read("cancel")) if read is not None else [])
+        names = read_cancelled(read("cancel")) if read is not None else []
+        cancel(names if own else [name for name in names if name in known])
     except CallerError as error:
-        _log.warning("The cancellation with an answer was not carried out: %s", error)
-        return str(error)
+        _log.warning("The cancellation in a Command was not carried out: %s", error)
+        return str(error) if own else ""
     return ""
 
 

@@ -635,11 +635,11 @@ class Run:
 
     def cancel_beside(self) -> str:
         """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""
-        wrong = cancel_beside(self.config, partial(cancel_tasks, self._session))
+        known = [task.task.id for task in self.ledger.tasks()]
+        wrong = cancel_beside(self.config, known, partial(cancel_tasks, self._session))
         read = channels_of(self.config)
         said: Sequence[AnyMessage] = (read("messages") if read is not None else None) or []
         if heard_user(said) and not self.ledger.open_tasks():
-            known = [task.task.id for task in self.ledger.tasks()]
             reopen_tasks(self._session, text_of(said[-1].content), cancelled=known)
         return wrong
 

@@ -236,7 +236,7 @@ class DbosExecutor:
                 await backoff.pause()
                 continue
             self._journal_trouble = ""
-            return None if held else _failure(ErrorCode.JOURNAL_REFUSED, _NOT_OURS)
+            return None if held else _failure(ErrorCode.TAKEN_OVER, _NOT_OURS)
         return None
 
     def _stop(self, carried: _Carried) -> None:

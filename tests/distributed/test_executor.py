@@ -118,7 +118,11 @@ async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(
 async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(
     place: Shop, journal: Journal
 ) -> None:
-    """No worker could know: it begins calls of threads that it does not hold. A pure call may continue."""
+    """No worker could know: it begins calls of threads that it does not hold. A pure call may continue.
+
+    The failure is the one with which a run that lags behind ends: stored as the call's, it would stand beside the
+    result that the heir's attempt has in the journal.
+    """
     journal.release("thread")
     await journal.flush()
     other = open_journal(place.journal)
@@ -130,7 +134,7 @@ async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(
         assert not await journal.holds("never entered")
         result = await result_of(executor, job_of("pay", {}, effect=ONCE))
         assert isinstance(result, Failure)
-        assert (result.symptom.error, result.symptom.started) == ("journal_refused", False)
+        assert (result.symptom.error, result.symptom.started) == ("taken_over", False)
         assert not place.file.exists()
         future = begin(executor, job_of("look", {}))
         await eventually(lambda: bool(place.rows()))

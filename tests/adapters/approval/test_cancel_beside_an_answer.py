@@ -197,3 +197,21 @@ def test_one_after_another(
     outcome = run_virtual(main()).result
     assert "x" not in office.paid
     assert outcome.text
+
+
+@pytest.mark.parametrize("wrong", [["zzz"], ["a", "zzz"], [5]], ids=str)
+def test_a_wrong_one_alone_does_not_refuse_a_later_answer(
+    agent_of: AgentOf, wrong: list[Any]
+) -> None:
+    """LangGraph keeps it until the next step is stored; the person's yes counts all the same."""
+    office = Office(agent_of, PAY)
+
+    async def main() -> Outcome:
+        await office.agent.say(tasks=TASKS, thread="t")
+        asked = await office.cancel(*wrong)
+        assert len(asked.interrupts[0]["calls"]) == 2
+        return await office.agent.go(Command(resume=YES), "t")
+
+    outcome = run_virtual(main()).result
+    assert office.paid == (["y"] if "a" in wrong else ["x", "y"])
+    assert outcome.report["reason"] == "complete"
