@@ -153,8 +153,9 @@ class World(RuleBasedStateMachine):
                 assert not forged
                 resolved = [
                     kind
-                    for kind, told, _ in self.told
-                    if told == key and kind is not SignalKind.DELIVERY
+                    for kind, told, content in self.told
+                    if told == key
+                    and (kind is not SignalKind.DELIVERY or content == f"{key}{attempt}")
                 ]
                 late = isinstance(result, Success) and (key, attempt) in self.late
                 assert result == outcome or resolved or late, (
@@ -209,16 +210,30 @@ class World(RuleBasedStateMachine):
 
     @rule(seat=SEATS, token=st.sampled_from(["a1", "a2", "b1", "c1", "d1", "d2", "x"]))
     def deliver(self, seat: int, token: str) -> None:
-        """Deliver a result; each token is accepted once, from any process."""
+        """Deliver a result; each token is accepted once, and none for what is answered or has ended."""
+        (entry,) = self.seats[seat].entries(key=token[0]) or (None,)
+        waits = (
+            entry is not None
+            and entry.state in (CallState.PENDING, CallState.IN_DOUBT)
+            and entry.resolution in (None, SignalKind.RETRY)
+        )
         try:
             self.seats[seat].deliver(token, token)
         except UnknownTokenError:
             assert token not in self.tokens
             return
+        except CallerError:
+            assert token in self.tokens
+            assert not waits
+            return
         assert token in self.tokens
+        assert entry is not None
+        assert waits
         self.tokens.remove(token)
         self.used.add(token)
-        self.told.append((SignalKind.DELIVERY, token[0], token))
+        retried = entry.resolution is SignalKind.RETRY
+        kind = SignalKind.HAPPENED if retried else SignalKind.DELIVERY
+        self.told.append((kind, token[0], token))
 
     @rule(
         seat=SEATS,
@@ -229,12 +244,14 @@ class World(RuleBasedStateMachine):
         """Resolve a call; only a call in doubt can be resolved."""
         journal = self.seats[seat]
         before = {entry.key: entry.state for entry in journal.entries()}
+        resolutions = {entry.key: entry.resolution for entry in journal.entries()}
         told = [entry.signals for entry in journal.entries(key=key)]
         try:
             entry = journal.resolve(key, kind, "x" if kind is SignalKind.HAPPENED else None)
         except CallerError:
             return
         assert before[key] is CallState.IN_DOUBT
+        assert resolutions[key] is None
         assert entry.signals[:-1] == told[0]
         self.told.append((kind, key, entry.signals[-1].content))
 

@@ -272,7 +272,7 @@ def end(store: Store, outcome: Outcome) -> bool:
             f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first."
         )
     state, before, late, call_state, resolution = rows[0]
-    content = outcome.content
+    content, newly = outcome.content, False
     # Also an attempt that another process has taken over: whichever of the two ends first counts.
     if state != AttemptState.ENDED:
         store.execute(
@@ -283,14 +283,22 @@ def end(store: Store, outcome: Outcome) -> bool:
         if not outcome.running:
             _note_own_end(store, outcome, before)
         if content is not None:
-            content = _keep_late(store, outcome.key, outcome.attempt, content)
+            first = _success(store, outcome.key, outcome.attempt)
+            first = late if first is None else first
+            if first is None:
+                store.execute(
+                    "UPDATE attempts SET late = ? WHERE key = ? AND number = ?",
+                    (content, outcome.key, outcome.attempt),
+                )
+                newly = True
+            content = content if first is None else first
     if content is None:
         return False
     # A retry that was asked for and has not begun is answered by the result that came.
     if call_state == CallState.IN_DOUBT and resolution in ("", SignalKind.RETRY):
         _signal_success(store, outcome.key, outcome.attempt, content)
         return True
-    if state == AttemptState.ENDED and late is None:
+    if newly:
         _warn_if_resolved(store, outcome)
     return False
 
@@ -320,20 +328,6 @@ def _warn_if_resolved(store: Store, outcome: Outcome) -> None:
             outcome.key,
             answers[-1],
         )
-
-
-def _keep_late(store: Store, key: str, number: int, content: str) -> str:
-    """Keep a success that came after another outcome; return the first one, which stays."""
-    first = _success(store, key, number)
-    if first is not None:
-        return first
-    store.execute(
-        "UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL",
-        (content, key, number),
-    )
-    return str(
-        store.execute("SELECT late FROM attempts WHERE key = ? AND number = ?", (key, number))[0][0]
-    )
 
 
 def conclude(store: Store, outcome: Outcome) -> bool:

@@ -50,6 +50,12 @@ async def uses_up_all_tokens_of_an_attempt(bench: Bench) -> None:
     await bench.begun(heir, effect=EffectClass.KEYED, token=bench.key("token2"))
     await asyncio.to_thread(heir.deliver, bench.key("token1"), "first")
     await raises(UnknownTokenError, heir.deliver, bench.key("token2"), "second")
+    await bench.die(heir)
+    third = await bench.process()
+    verdict = await third.begin(bench.intent(effect=EffectClass.KEYED, token=bench.key("token3")))
+    assert verdict == Known(result=Success(content="first")), (
+        f"the result was delivered, and begin() answers {verdict}"
+    )
 
 
 async def remembers_started_work(bench: Bench) -> None:
@@ -327,6 +333,13 @@ async def resolves_or_delivers(bench: Bench) -> None:
         await raises(CallerError, other.resolve, bench.key("delivered"), kind)
     found = (await bench.entry(other, "delivered")).resolution
     assert found is SignalKind.DELIVERY, f"a delivery waits for its thread, and {found} is shown"
+    twice = await bench.doubtful(journal, "twice", arguments={"n": 2}, token=bench.key("t-twice"))
+    await bench.resolve(other, SignalKind.RETRY, name="twice")
+    await bench.begun(journal, "twice", arguments={"n": 2}, attempt=2, token=bench.key("u-twice"))
+    journal.record_final_state(twice.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+    await asyncio.to_thread(journal.deliver, bench.key("t-twice"), "granted by the first letter")
+    await raises(CallerError, journal.deliver, bench.key("u-twice"), "granted again")
+    await raises(CallerError, other.resolve, twice.key, SignalKind.NOT_HAPPENED)
     for kind in (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED):
         await bench.resolve(other, kind, name=kind.value)
         await raises(CallerError, journal.deliver, bench.key(f"t-{kind.value}"), "granted")
