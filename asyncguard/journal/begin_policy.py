@@ -164,12 +164,16 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
                 return Running(process_id=attempt.process_id), Write.NOTHING
             # The tool may have been redeclared since; both declarations must allow a repetition.
             if recorded.effect.repeatable and intent.effect.repeatable:
-                for signal in facts.signals:
-                    if (signal.kind, signal.attempt) == (SignalKind.DELIVERY, attempt.number):
-                        # Begun again, it would have a second token, and a second result.
-                        return Known(result=Success(content=signal.content)), Write.NOTHING
-                return Fresh(), Write.TAKE_OVER
+                return _begun_again(attempt.number, facts.signals)
             return Lost(process_id=attempt.process_id), Write.NOTHING
+
+
+def _begun_again(number: int, signals: tuple[Signal, ...]) -> tuple[Verdict, Write]:
+    for signal in signals:
+        if (signal.kind, signal.attempt) == (SignalKind.DELIVERY, number):
+            # Begun again, the work outside would have a second token and a second result.
+            return Known(result=Success(content=signal.content)), Write.NOTHING
+    return Fresh(), Write.TAKE_OVER
 
 
 def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:

@@ -19,7 +19,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Success
 from asyncguard.errors import CallerError, JournalError, JournalLockedError
 from asyncguard.journal.open import open_journal
-from asyncguard.journal.port import AttemptState, Fresh, Known, Running
+from asyncguard.journal.port import AttemptState, Fresh, Known, Running, SignalKind
 from asyncguard.journal.sql import schema
 from asyncguard.journal.sql.attempts import RIVALS, withdraw
 from asyncguard.journal.sql.maintenance import KEPT
@@ -226,6 +226,21 @@ async def test_an_older_version_is_brought_up_to_date(
     with pytest.raises(JournalError):
         open_journal(file)
     assert raw(file, "SELECT name FROM sqlite_master WHERE name = 'half'") == []
+
+
+async def test_a_delivery_that_an_older_version_stored_is_not_overruled(file: Path) -> None:
+    """It waits for its thread, although the call's row does not say so."""
+    journal = journal_at(file)
+    await entered(journal)
+    await journal.begin(intent(token="secret"))
+    journal.record_final_state("k", CallState.IN_DOUBT, "cancelled")
+    await asyncio.to_thread(journal.deliver, "secret", "granted")
+    raw(file, "UPDATE calls SET resolution = ''")
+    (entry,) = await asyncio.to_thread(journal.entries)
+    assert entry.resolution is SignalKind.DELIVERY
+    with pytest.raises(CallerError, match="was delivered, and waits for its thread"):
+        await asyncio.to_thread(journal.resolve, "k", SignalKind.RETRY)
+    journal.close()
 
 
 async def test_a_full_disk_begins_nothing(file: Path) -> None:

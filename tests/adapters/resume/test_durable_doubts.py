@@ -364,6 +364,36 @@ async def test_a_delivery_and_a_persons_word_do_not_overrule_each_other(
     assert len(tokens) == 1
 
 
+async def test_work_outside_that_is_started_late_runs_no_more(machine: Machine) -> None:
+    """The OS thread that starts it outlives its cancellation; then the delivery is what is missing."""
+    tokens: list[str] = []
+    till = Till("accepted")
+
+    def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        till.entered.set()
+        assert till.hold.wait(30)
+        return "accepted"
+
+    bank = scripted_tool("bank", start, args={"q": str, "token": str}, mode=ToolMode.SYNC)
+    process = machine.process([bank], [BANK], ASK)
+    process.begin("Have x approved.", durability="sync")
+    assert await asyncio.to_thread(till.entered.wait, 10)
+    assert process.run is not None
+    process.run.cancel()
+    await asyncio.wait([process.run])
+    await process.agent.go({"messages": [], "cancel": ["main"]}, "t")
+    (entry,) = process.journal.entries(states=[CallState.IN_DOUBT])
+    await refuses(process.journal, entry.key, "may still run in process")
+    till.hold.set()
+    await until(lambda: not process.journal.entries()[0].attempts[0].running_in)
+    assert process.journal.entries()[0].attempts[0].late is None
+    await asyncio.to_thread(process.inbox.deliver, tokens[0], "certified")
+    outcome = await process.say("And?", durability="sync")
+    assert "certified" in outcome.text
+    assert outcome.report["in_doubt"] == []
+
+
 async def test_a_delivery_for_a_call_that_failed_is_refused(machine: Machine) -> None:
     """The thread has ended the call, and would drop the result."""
     tokens: list[str] = []
