@@ -369,7 +369,15 @@ class Journal(Protocol):
         """
         ...
 
-    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(
+        self,
+        key: str,
+        kind: SignalKind,
+        content: Any = None,
+        *,
+        by: str = "",
+        ended: bool = False,
+    ) -> Entry:
         """Resolve a call in doubt; on disk when this returns. Blocks: not for event loops.
 
         Args:
@@ -377,12 +385,14 @@ class Journal(Protocol):
             kind: ``HAPPENED``, ``NOT_HAPPENED`` or ``RETRY``, or its name as text.
             content: Its result, for ``HAPPENED``.
             by: Name of the person or program that resolves it.
+            ended: True if that person knows that no attempt of it runs any more, where the journal
+                does not, as after a cancelled coroutine, which may have left an OS thread.
 
         Raises:
             CallerError: There is no such call, or it is not in doubt: ended, resolved or delivered
                 before, or running in a process that is alive. Or an attempt that was given up may
-                still run there, and the call cannot be resolved as not happened (a keyed one may be
-                retried).
+                still run there, ``ended`` is not given, and the call cannot be resolved as not
+                happened (a keyed one may be retried).
             JournalError: The database cannot be written.
         """
         ...

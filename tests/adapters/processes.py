@@ -153,8 +153,16 @@ class MortalJournal:
     def deliver(self, token: str, content: Any) -> None:
         self._journal.deliver(token, content)
 
-    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
-        return self._journal.resolve(key, kind, content, by=by)
+    def resolve(
+        self,
+        key: str,
+        kind: SignalKind,
+        content: Any = None,
+        *,
+        by: str = "",
+        ended: bool = False,
+    ) -> Entry:
+        return self._journal.resolve(key, kind, content, by=by, ended=ended)
 
     def entries(
         self, *, states: Collection[CallState] = (), session: str = "", key: str = ""

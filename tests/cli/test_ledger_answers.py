@@ -180,6 +180,18 @@ def test_what_may_still_run_is_shown_and_not_denied(desk: Path, capsys: Capture)
         assert (row["running_in"], row["attempts"][0]["late_result"]) == ("", True)
 
 
+@pytest.mark.parametrize("words", [["retry"], ["resolve", "--not-happened"]], ids=" ".join)
+def test_who_knows_that_it_has_stopped_may_say_so(
+    desk: Path, capsys: Capture, words: list[str]
+) -> None:
+    """A cancelled coroutine leaves nothing behind that the journal could see end."""
+    given_up = Failure(symptom=Symptom(error="cancelled", message="", running=True))
+    command = [words[0], key("new#7"), desk, *words[1:], "--yes"]
+    with living(desk, "new#7", given_up):
+        assert "say so: --ended" in run(capsys, *command, code=1)
+        assert "is answered" in run(capsys, *command, "--ended")
+
+
 def test_a_delivery_waits_for_its_thread_and_is_not_overruled(desk: Path, capsys: Capture) -> None:
     """The list counts it, ``show`` says what to do, and neither answer is accepted after it."""
     with living(desk, "new#7", Failure(symptom=Symptom(error="cancelled", message="")), "again"):

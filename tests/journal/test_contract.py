@@ -304,9 +304,17 @@ class Careless(Broken):
 class Willing(Broken):
     """Resolves any call."""
 
-    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(
+        self,
+        key: str,
+        kind: SignalKind,
+        content: Any = None,
+        *,
+        by: str = "",
+        ended: bool = False,
+    ) -> Entry:
         try:
-            return super().resolve(key, kind, content, by=by)
+            return super().resolve(key, kind, content, by=by, ended=ended)
         except CallerError:
             return self.entries()[0]
 
@@ -314,9 +322,17 @@ class Willing(Broken):
 class Impatient(Broken):
     """Denies effects that may still happen."""
 
-    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(
+        self,
+        key: str,
+        kind: SignalKind,
+        content: Any = None,
+        *,
+        by: str = "",
+        ended: bool = False,
+    ) -> Entry:
         try:
-            return super().resolve(key, kind, content, by=by)
+            return super().resolve(key, kind, content, by=by, ended=ended)
         except CallerError as error:
             if "may still take effect" not in str(error):
                 raise

@@ -162,11 +162,13 @@ def _answer(options: argparse.Namespace, kind: SignalKind, content: str | None) 
             ) from error
     with opened(options.journal) as journal:
         call = the_call(journal, options.key)
-        asks = call.in_doubt and (kind is SignalKind.HAPPENED or not call.running_in)
+        asks = call.in_doubt and (
+            kind is SignalKind.HAPPENED or options.ended or not call.running_in
+        )
         if asks and not options.yes and (refusal := _unsure(call, kind)) is not None:
             return refusal
         # The journal refuses a call that is not in doubt: only it knows the state at this moment.
-        entry = journal.resolve(call.entry.key, kind, content, by=by)
+        entry = journal.resolve(call.entry.key, kind, content, by=by, ended=options.ended)
     result = ", with this result" if content is not None else "; its result is not known"
     show(
         Text(

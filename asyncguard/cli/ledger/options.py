@@ -266,6 +266,11 @@ def _add_signature(made: argparse.ArgumentParser) -> None:
         help="who answers; the user of the operating system by default",
     )
     made.add_argument("--yes", action="store_true", help="do not ask whether you are sure")
+    made.add_argument(
+        "--ended",
+        action="store_true",
+        help="you know that no attempt that was given up runs any more, though its process lives",
+    )
 
 
 def _name(text: str) -> str:

@@ -142,7 +142,8 @@ def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
         yield clean(
             "may still run: given up, and its process lives, so the effect may still happen. Wait "
             "for its own end (a result resolves the doubt by itself), or end the process: "
-            f"{', '.join(running)}. Before that it can only be resolved as --happened."
+            f"{', '.join(running)}. Before that it can only be resolved as --happened, "
+            "or with --ended if you know that it has stopped."
         )
     if any(call.in_doubt and not call.running_in for call in calls):
         yield Text(

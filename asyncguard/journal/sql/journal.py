@@ -216,13 +216,21 @@ class SqlJournal:
         text = to_json(as_content(content))
         self._writer.submit(lambda store: signals.deliver(store, token, text), self._look).result()
 
-    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(
+        self,
+        key: str,
+        kind: SignalKind,
+        content: Any = None,
+        *,
+        by: str = "",
+        ended: bool = False,
+    ) -> Entry:
         """See :meth:`~asyncguard.journal.port.Journal.resolve`."""
         kind = member_of(SignalKind, kind)
         _check("resolve", key=(str, key), kind=(SignalKind, kind), by=(str, by))
         text = to_json(None if content is None else as_content(content))
         return self._writer.submit(
-            lambda store: queries.resolve(store, key, kind, text, by), self._look
+            lambda store: queries.resolve(store, key, kind, text, by, ended=ended), self._look
         ).result()
 
     def entries(

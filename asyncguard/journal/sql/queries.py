@@ -182,7 +182,9 @@ def _delivered(signals: tuple[Signal, ...], latest: Recorded | None) -> str:
 # -- resolutions ----------------------------------------------------------------------------------
 
 
-def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> Entry:
+def resolve(
+    store: Store, key: str, kind: SignalKind, content: str, by: str, *, ended: bool = False
+) -> Entry:
     """Resolve a call in doubt.
 
     Args:
@@ -191,6 +193,7 @@ def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> 
         kind: Kind of the resolution.
         content: Its result as JSON text.
         by: Name of the person or program that resolves it.
+        ended: True if no attempt that was given up runs any more.
 
     Raises:
         CallerError: No call, or more than one, begins with the key, or it is not in doubt.
@@ -209,12 +212,17 @@ def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> 
         )
     running = [attempt for attempt in entry.attempts if attempt.running_in]
     # A second attempt under the same key is the same effect.
-    safe = kind is SignalKind.HAPPENED or (kind is SignalKind.RETRY and entry.effect.repeatable)
+    safe = (
+        ended
+        or kind is SignalKind.HAPPENED
+        or (kind is SignalKind.RETRY and entry.effect.repeatable)
+    )
     if running and not safe:
         raise CallerError(
             f"Call {entry.key} ({entry.label}) may still take effect: attempt {running[0].number} "
             f"was given up, and may still run in {running[0].running_in}. Wait for its own end (a "
-            "result resolves the doubt by itself), or end that process; then answer again."
+            "result resolves the doubt by itself), or end that process; then answer again. If you "
+            "know that it has stopped, say so: --ended, in Python ended=True."
         )
     number = entry.attempts[-1].number if entry.attempts else 1
     send(store, kind=kind, key=entry.key, number=number, content=content, sender=by)

@@ -290,7 +290,7 @@ async def denies_no_effect_that_may_still_happen(bench: Bench) -> None:
     An attempt that was given up may run until it ends by itself or its process does.
     """
     journal, other = await bench.process(), await bench.outsider()
-    for name in ("raises", "dies", "keyed", "answers"):
+    for name in ("raises", "dies", "keyed", "answers", "stopped"):
         effect = EffectClass.KEYED if name == "keyed" else EffectClass.AT_MOST_ONCE
         intent = await bench.doubtful(
             journal, name, GIVEN_UP, arguments={"name": name}, effect=effect
@@ -303,6 +303,8 @@ async def denies_no_effect_that_may_still_happen(bench: Bench) -> None:
             await raises(CallerError, teller.resolve, intent.key, SignalKind.NOT_HAPPENED)
             if name != "keyed":
                 await raises(CallerError, teller.resolve, intent.key, SignalKind.RETRY)
+    stopped = bench.key("stopped")
+    await asyncio.to_thread(other.resolve, stopped, SignalKind.NOT_HAPPENED, ended=True)
     # Under one key the second attempt is the same effect as the first.
     await bench.resolve(other, SignalKind.RETRY, name="keyed")
     await bench.resolve(other, SignalKind.HAPPENED, "paid", name="answers")
