@@ -30,7 +30,7 @@ from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.resume import Circumstances, resolve
 from asyncguard.runtime.session.session import Session
-from asyncguard.runtime.signals import replays
+from asyncguard.runtime.signals import has_outcome, replays
 
 
 def handle_completion(session: Session, record: CallRecord, completion: Completion) -> None:
@@ -137,6 +137,8 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
     """Return the failure of an attempt that may not begin now, ``None`` if it may."""
     record = session.ledger.record(key)
     if aim is ev.Aim.ANSWER:
+        if has_outcome(session, record):
+            return None  # nothing begins; an executor may ask the journal only after this gate
         replayed = replays(session, record)
         message = session.live.barred.get(key)
         # An attempt that a process which has ended may have begun is made again after a new

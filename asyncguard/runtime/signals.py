@@ -77,6 +77,20 @@ def replays(session: Session, record: CallRecord) -> bool:
     )
 
 
+def has_outcome(session: Session, record: CallRecord) -> bool:
+    """Return True if the journal has the outcome of the current attempt, which it answers with.
+
+    Args:
+        session: The thread.
+        record: Its attempt is about to be made.
+    """
+    known = session.lease.begun_before.get(record.key)
+    return known is not None and (known.number, known.state) == (
+        record.attempts,
+        AttemptState.ENDED,
+    )
+
+
 def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]) -> Intent | None:
     """Return the journal entry of the current attempt, ``None`` if it may be repeated freely.
 

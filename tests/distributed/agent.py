@@ -1,4 +1,4 @@
-"""An agent in a process of its own, whose payment a worker makes: ``python -m tests.distributed.agent FOLDER``."""
+"""An agent in its own process, whose payment a worker makes: ``python -m tests.distributed.agent FOLDER [MESSAGE]``."""
 
 import asyncio
 import json
@@ -22,8 +22,8 @@ def decide(messages: Any, tools: Any) -> Step:
     return calls(("pay_slowly", {"amount": 1, "seconds": 3.0}))
 
 
-async def main(folder: Path) -> None:
-    """Begin the thread, or continue it; print what the messages say."""
+async def main(folder: Path, said: str = "") -> None:
+    """Begin the thread, or continue it, with a message if there is one; print what the messages say."""
     journal = open_journal(folder / "calls.db.journal")
     executor = DbosExecutor(folder / "calls.db", journal=journal, application_version=VERSION)
     config: Any = {"configurable": {"thread_id": "t"}}
@@ -36,11 +36,12 @@ async def main(folder: Path) -> None:
             ports=Ports(executor=executor),
         )
         begun = (await agent.aget_state(config)).next
-        state = await agent.ainvoke(None if begun else {"messages": [("user", "Pay.")]}, config)
+        given: Any = {"messages": [("user", said or "Pay.")]} if said or not begun else None
+        state = await agent.ainvoke(given, config)
     print(json.dumps([str(message.content) for message in state["messages"]]))  # noqa: T201 - what the test reads
     executor.close()
     journal.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -11,6 +11,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from asyncguard import Ports, build_agent
 from asyncguard.errors import DeclarationError
 from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import AttemptState
 from asyncguard.testing import ScriptedChatModel, calls
 from tests.distributed import shop
 from tests.distributed.bench import VERSION, Shop, eventually
@@ -51,23 +52,34 @@ async def test_an_agent_gets_the_results_of_its_workers(place: Shop, tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("said", [[], ["And?"]], ids=["resumed", "with a new message"])
 async def test_an_agent_that_was_killed_finds_what_its_worker_did(
-    place: Shop, tmp_path: Path
+    place: Shop, tmp_path: Path, said: list[str]
 ) -> None:
-    """The worker continues without its agent; the next process gets the result and pays nothing."""
+    """The worker continues without its agent; the next process gets the result and pays nothing.
+
+    Also if a message says something new when the payment has ended, after which nothing more may begin.
+    """
     await place.worker()
     command = [sys.executable, "-m", "tests.distributed.agent", str(tmp_path)]
     first = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     await eventually(lambda: place.effects == ["pay 1"])
     first.kill()
     await first.communicate()
+    journal = open_journal(place.journal)
+    if said:
+        await eventually(lambda: journal.entries()[0].attempts[-1].state is AttemptState.ENDED)
+    journal.close()
     second = await asyncio.create_subprocess_exec(
-        *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+        *command, *said, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     async with asyncio.timeout(40):
-        said, _ = await second.communicate()
+        written, _ = await second.communicate()
     assert second.returncode == 0
-    assert json.loads(said)[-2:] == ["paid 1", "All done."]
+    texts = json.loads(written)
+    assert texts[-1] == "All done."
+    assert "paid 1" in texts[-2]
+    assert "before it began" not in " ".join(texts)
     assert place.effects == ["pay 1"]
 
 
