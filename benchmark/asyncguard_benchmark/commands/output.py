@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from asyncguard.cli.output import refuse_input as refuse_input
+from asyncguard.cli.output import replace_text as replace_text
 from asyncguard_benchmark.harness.report.number_format import is_figure
 from asyncguard_benchmark.harness.suites import registry
 

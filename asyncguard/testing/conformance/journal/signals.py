@@ -328,7 +328,7 @@ async def resolves_or_delivers(bench: Bench) -> None:
     A delivery that was accepted is not overruled; one that comes after a resolution is refused.
     """
     journal, other = await bench.process(), await bench.outsider()
-    for name in ("delivered", "happened", "not_happened"):
+    for name in ("delivered", SignalKind.HAPPENED.value, SignalKind.NOT_HAPPENED.value):
         await bench.doubtful(journal, name, arguments={"name": name}, token=bench.key(f"t-{name}"))
     await asyncio.to_thread(journal.deliver, bench.key("t-delivered"), "granted")
     for kind in (SignalKind.NOT_HAPPENED, SignalKind.RETRY, SignalKind.HAPPENED):

@@ -3,8 +3,7 @@
 import json
 from argparse import Namespace
 
-from asyncguard.cli.output import replace_text
-from asyncguard_benchmark.commands.output import console, print_json
+from asyncguard_benchmark.commands.output import console, print_json, replace_text
 from asyncguard_benchmark.suites.missions.bundled.bundle import Split, bundles
 from asyncguard_benchmark.suites.missions.bundled.export import official_row
 

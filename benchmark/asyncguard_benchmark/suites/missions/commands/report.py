@@ -5,8 +5,13 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from asyncguard.cli.output import refuse_input, replace_text
-from asyncguard_benchmark.commands.output import console, notice, print_json
+from asyncguard_benchmark.commands.output import (
+    console,
+    notice,
+    print_json,
+    refuse_input,
+    replace_text,
+)
 from asyncguard_benchmark.commands.report import FINDINGS
 from asyncguard_benchmark.harness.ablation.findings import read_findings
 from asyncguard_benchmark.harness.report.assembly import Side, chapters_of

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from asyncguard.cli.output import replace_text
-from asyncguard_benchmark.commands.output import console, notice, print_json, table
+from asyncguard_benchmark.commands.output import console, notice, print_json, replace_text, table
 from asyncguard_benchmark.harness.ablation.analysis import share
 from asyncguard_benchmark.harness.ablation.design_file import check_frozen, code_digest, freeze
 from asyncguard_benchmark.harness.ablation.findings import Findings, findings_to_json
