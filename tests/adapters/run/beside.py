@@ -89,6 +89,8 @@ class Beside:
     """Outcome of the tool with an effect, if not a result."""
     model: type[ScriptedChatModel] = ScriptedChatModel
     """Class of the agent's model."""
+    fails_with: str = ""
+    """Words with which it says that it has failed by itself; it is played once more then."""
     real_time: bool = False
     """True if it runs a process."""
     resume: Any = None
@@ -397,6 +399,7 @@ MIDDLEWARE: Sequence[Beside] = (
         place=Place.ANY,
         note="As `ModelRouterMiddleware`.",
         make=lambda kind: kind(workspace_root=mkdtemp()),
+        fails_with="Command timed out",  # on a busy machine its shell sometimes does not start
         real_time=True,
         steps=[calls(("shell", {"command": "echo from the shell", "task_id": "a"}), PAY)],
         check=_ran_a_command,
