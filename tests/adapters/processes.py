@@ -19,7 +19,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.results import Result
 from asyncguard.errors import JournalError
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Entry, LeaseGrant, Signal, SignalKind, Verdict
+from asyncguard.journal.port import Entry, LeaseGrant, Signal, Verdict
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -153,16 +153,8 @@ class MortalJournal:
     def deliver(self, token: str, content: Any) -> None:
         self._journal.deliver(token, content)
 
-    def resolve(
-        self,
-        key: str,
-        kind: SignalKind,
-        content: Any = None,
-        *,
-        by: str = "",
-        ended: bool = False,
-    ) -> Entry:
-        return self._journal.resolve(key, kind, content, by=by, ended=ended)
+    def resolve(self, *given: Any, **named: Any) -> Entry:
+        return self._journal.resolve(*given, **named)
 
     def entries(
         self, *, states: Collection[CallState] = (), session: str = "", key: str = ""

@@ -23,7 +23,6 @@ from asyncguard.journal.port import (
     Refused,
     Running,
     Signal,
-    SignalKind,
     Verdict,
 )
 from asyncguard.journal.sql.journal import SqlJournal
@@ -304,17 +303,9 @@ class Careless(Broken):
 class Willing(Broken):
     """Resolves any call."""
 
-    def resolve(
-        self,
-        key: str,
-        kind: SignalKind,
-        content: Any = None,
-        *,
-        by: str = "",
-        ended: bool = False,
-    ) -> Entry:
+    def resolve(self, *given: Any, **named: Any) -> Entry:
         try:
-            return super().resolve(key, kind, content, by=by, ended=ended)
+            return super().resolve(*given, **named)
         except CallerError:
             return self.entries()[0]
 
@@ -322,17 +313,9 @@ class Willing(Broken):
 class Impatient(Broken):
     """Denies effects that may still happen."""
 
-    def resolve(
-        self,
-        key: str,
-        kind: SignalKind,
-        content: Any = None,
-        *,
-        by: str = "",
-        ended: bool = False,
-    ) -> Entry:
+    def resolve(self, *given: Any, **named: Any) -> Entry:
         try:
-            return super().resolve(key, kind, content, by=by, ended=ended)
+            return super().resolve(*given, **named)
         except CallerError as error:
             if "may still take effect" not in str(error):
                 raise
