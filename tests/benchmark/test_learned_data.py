@@ -119,6 +119,21 @@ def test_a_trace_depends_on_its_number_alone() -> None:
     assert Traces(seed=6).segments(7) != TRACES.segments(7)
 
 
+def test_the_second_part_brings_each_task_to_its_end() -> None:
+    """Most traces of the second part have several tasks; each is brought to its end in the order of the telling."""
+    traces = Traces(seed=5, composed=True)
+    several = 0
+    for number in range(30):
+        segments = traces.segments(number)
+        called = [segment.marks[1] for segment in segments if segment.marks[0] == CALL]
+        assert called == sorted(called)
+        told = {segment.marks[1] for segment in segments if segment.marks[0] == TASK}
+        assert {*called} == told
+        several += len(told) > 1
+    assert several > 15
+    assert {traces.sources(n) for n in range(9)} != {TRACES.sources(n) for n in range(9)}
+
+
 def test_a_share_of_late_traces_leaves_the_others_as_they_were() -> None:
     """A late trace waits for its results and makes no call of a task whose result is out; the others are the same."""
     mixed = Traces(seed=5, late=0.3)

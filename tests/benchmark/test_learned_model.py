@@ -79,9 +79,12 @@ def test_a_run_of_a_seed_is_the_same_again(model: Path, tmp_path: Path) -> None:
     assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
 
 
-def test_an_interrupted_run_ends_like_an_uninterrupted_one(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [2, TINY.steps], ids=["within a part", "between the parts"])
+def test_an_interrupted_run_ends_like_an_uninterrupted_one(
+    model: Path, tmp_path: Path, stop: int
+) -> None:
     """A run that stops and goes on in a new process gives the same weights and the same log."""
-    Training(TINY, tmp_path).run(until=2)
+    Training(TINY, tmp_path).run(until=stop)
     assert not (tmp_path / WEIGHTS).exists()
     Training(TINY, tmp_path).run()
     assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
@@ -98,9 +101,19 @@ def test_another_plan_does_not_go_on_with_a_run(model: Path) -> None:
         Training(replace(TINY, seed=1), model)
 
 
+def test_a_first_part_may_grow_until_the_second_begins(model: Path, tmp_path: Path) -> None:
+    """A run that ended with its first part goes on with a second; after that, the first part is as long as it was."""
+    alone = replace(TINY, composed_steps=0)
+    Training(alone, tmp_path).run()
+    Training(TINY, tmp_path).run()
+    assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
+    with pytest.raises(BenchmarkError, match="another steps"):
+        Training(replace(TINY, steps=8), tmp_path)
+
+
 def test_training_lowers_the_loss(tmp_path: Path) -> None:
     """The optimizer moves the model: after some steps the agent's words are likelier than at first."""
-    Training(replace(TINY, steps=16, every=8, rate=5e-3), tmp_path).run()
+    Training(replace(TINY, steps=16, composed_steps=0, every=8, rate=5e-3), tmp_path).run()
     losses = [
         json.loads(each)["validation"] for each in (tmp_path / LOG).read_text("utf-8").splitlines()
     ]

@@ -41,6 +41,13 @@ def _parser() -> argparse.ArgumentParser:
         "--steps", type=int, default=2000, help="an hour on one quiet core; about 1.6 s each"
     )
     made.add_argument(
+        "--composed-steps",
+        type=int,
+        default=0,
+        metavar="N",
+        help="further steps on compositions, each task brought to its end; about 3 s each",
+    )
+    made.add_argument(
         "--late-share",
         type=float,
         default=0.0,
@@ -102,7 +109,9 @@ def _add_study(commands: Any) -> None:
 def _train(options: Any) -> None:
     from asyncguard_benchmark.learned.training import TINY, Plan, Training  # noqa: PLC0415 - PyTorch
 
-    plan = TINY if options.tiny else Plan(steps=options.steps)
+    plan = (
+        TINY if options.tiny else Plan(steps=options.steps, composed_steps=options.composed_steps)
+    )
     plan = replace(plan, seed=options.seed, late=options.late_share)
     training = Training(plan, options.out, threads=options.threads)
     training.run(lambda line: _say(line), until=options.until)

@@ -27,6 +27,8 @@ from asyncguard_benchmark.learned.splits import held_out_sets, training_tasks
 
 SIZE_SHARES = (7, 2, 1)
 """Shares of traces with one, two and three tasks."""
+COMPOSED_SHARES = (2, 5, 3)
+"""The same in the second part of a training run."""
 LATE = (Regime.FIXED1, Regime.FIXED2, Regime.RANDOM12)
 """Regimes of late traces, drawn alike."""
 _STAY = 0.6
@@ -37,6 +39,8 @@ class DrawnOrderAgent(CarefulAgent):
     """Oracle that draws which of the tasks goes on, and remembers what it was sent."""
 
     seed: int = 0
+    told_order: bool = False
+    """True: the tasks go on in the order in which they were told, so at once each is brought to its end."""
     heard: list[list[BaseMessage]] = Field(default_factory=list)
 
     @override
@@ -51,35 +55,44 @@ class DrawnOrderAgent(CarefulAgent):
         open_tasks = [task for task in tasks if not self._finished(task)]
         if not open_tasks:
             return Completed()
-        made = sum(len(task.plan.steps) - task.remaining for task in tasks)
-        random = Random(f"{self.seed}:{made}")
-        # A task that was begun comes before those that were not; of several, by name.
-        order = sorted(open_tasks, key=lambda task: (-task.begun, task.plan.task_id))
-        chosen = order[0] if random.random() < _STAY else random.choice(open_tasks)
-        for task in (chosen, *(each for each in order if each is not chosen)):
+        for task in open_tasks if self.told_order else self._drawn_order(tasks, open_tasks):
             # A task whose result is out rests, and another one goes on; at once, none is.
             call = None if task.waiting else self._next_call(task)
             if call is not None:
                 return (call,)
         return Idle()
 
+    def _drawn_order(
+        self, tasks: Sequence[TaskProgress], open_tasks: Sequence[TaskProgress]
+    ) -> list[TaskProgress]:
+        made = sum(len(task.plan.steps) - task.remaining for task in tasks)
+        random = Random(f"{self.seed}:{made}")
+        # A task that was begun comes before those that were not; of several, by name.
+        order = sorted(open_tasks, key=lambda task: (-task.begun, task.plan.task_id))
+        chosen = order[0] if random.random() < _STAY else random.choice(open_tasks)
+        return [chosen, *(each for each in order if each is not chosen)]
+
 
 class Traces:
     """Training traces under their numbers."""
 
-    def __init__(self, seed: int, late: float = 0.0) -> None:
+    def __init__(self, seed: int, late: float = 0.0, *, composed: bool = False) -> None:
         """Begin without a trace.
 
         Args:
             seed: Of everything that is drawn.
             late: Share of traces with late results, from 0 to 1.
+            composed: True for other traces, of the second part: most have several tasks, each brought to its end
+                before the next.
 
         Raises:
             BenchmarkError: the share is none.
         """
         if not 0 <= late <= 1:
             raise BenchmarkError(f"the share of late traces is from 0 to 1, not {late}")
-        self._seed, self._late = seed, late
+        self._seed, self._late = f"composed:{seed}" if composed else str(seed), late
+        self._shares = COMPOSED_SHARES if composed else SIZE_SHARES
+        self._told_order = composed
         self._tasks = training_tasks()
         self._redrawer = Redrawer(lexicon_of(self._tasks, shipped_sub_tasks()))
         self._barred = held_out_sets()
@@ -95,7 +108,7 @@ class Traces:
     def _drawn(self, number: int) -> tuple[list[SubTask], list[SubTask]]:
         """Return bundled tasks, and the same drawn again."""
         random = Random(f"{self._seed}:{number}")
-        size = random.choices(range(1, len(SIZE_SHARES) + 1), weights=SIZE_SHARES)[0]
+        size = random.choices(range(1, len(self._shares) + 1), weights=self._shares)[0]
         while True:
             bundled = random.sample(self._tasks, size)
             if size > 1 and frozenset(task.id for task in bundled) in self._barred:
@@ -110,7 +123,11 @@ class Traces:
         random = Random(f"surface:{self._seed}:{number}")
         surface = random.choice((Surface.TEXT, Surface.NATIVE))
         return traced(
-            self.composition(number), surface, random.getrandbits(32), self.regime(number)
+            self.composition(number),
+            surface,
+            random.getrandbits(32),
+            self.regime(number),
+            told_order=self._told_order,
         )
 
     def regime(self, number: int) -> Regime:
@@ -127,14 +144,19 @@ def composed(name: str, tasks: Sequence[SubTask]) -> Composition:
 
 
 def traced(
-    composition: Composition, surface: Surface, seed: int, regime: Regime = Regime.SYNC
+    composition: Composition,
+    surface: Surface,
+    seed: int,
+    regime: Regime = Regime.SYNC,
+    *,
+    told_order: bool = False,
 ) -> tuple[Segment, ...]:
     """Return the statements of an episode without a mistake.
 
     Raises:
         BenchmarkError: the episode did not end by itself.
     """
-    agent = DrawnOrderAgent(plan=plan_of(composition), seed=seed)
+    agent = DrawnOrderAgent(plan=plan_of(composition), seed=seed, told_order=told_order)
     episode = run_episode(composition, agent, regime, surface, seed=0)
     if episode.messages[-1]["role"] != "assistant" or not agent.heard:
         raise BenchmarkError(f"the trace of {composition.id} was cut off")

@@ -1,7 +1,8 @@
 """Training: a seed and a number of steps decide every weight.
 
 Each step takes the next traces by their numbers, so a run that was killed goes on from its checkpoint as if it had not
-been. The learning rate rises, stays, and falls over the last quarter of the steps.
+been. A run has two parts: mostly single tasks, then mostly compositions, which are longer. In each the learning rate
+rises, stays, and falls over the last quarter of the steps.
 """
 
 import json
@@ -41,12 +42,17 @@ class Plan:
 
     seed: int = 0
     steps: int = 4000
+    """Steps of the first part."""
+    composed_steps: int = 0
+    """Steps of the second part."""
     traces: int = 8
     """Traces of a step."""
     late: float = 0.0
     """Share of traces with late results."""
     longest: int = 1100
     """Pieces of the longest trace that is taken; longer ones are passed over."""
+    longest_composed: int = 1600
+    """The same in the second part."""
     rate: float = 2e-3
     warm_up: int = 60
     pieces: int = 2048
@@ -59,16 +65,26 @@ class Plan:
     every: int = 50
     """Steps between two checkpoints."""
 
+    @property
+    def all_steps(self) -> int:
+        """Return the steps of both parts."""
+        return self.steps + self.composed_steps
+
     def rate_at(self, step: int) -> float:
         """Return the learning rate of a step, from 0."""
-        falling = max(1, self.steps // 4)
-        return self.rate * min(1.0, (step + 1) / self.warm_up, (self.steps - step) / falling)
+        steps = self.steps
+        if step >= steps:
+            step, steps = step - steps, self.composed_steps
+        falling = max(1, steps // 4)
+        return self.rate * min(1.0, (step + 1) / self.warm_up, (steps - step) / falling)
 
 
 TINY = Plan(
-    steps=6,
+    steps=4,
+    composed_steps=2,
     traces=2,
     longest=500,
+    longest_composed=700,
     pieces=400,
     vocabulary_traces=30,
     width=32,
@@ -99,9 +115,7 @@ class Training:
         torch.manual_seed(plan.seed)
         folder.mkdir(parents=True, exist_ok=True)
         self._plan, self._folder = plan, folder
-        self._traces = Traces(plan.seed, plan.late)
         self.vocabulary = self._pieces()
-        self._examples = self._stream(self._traces)
         self.decoder = Decoder(
             Shape(
                 pieces=len(self.vocabulary),
@@ -118,21 +132,27 @@ class Training:
         self._taken = 0
         if (folder / CHECKPOINT).exists():
             self._restore()
+        self._examples = self._stream(plan.seed, self._taken)
 
     def _pieces(self) -> Vocabulary:
         path = self._folder / VOCABULARY
         if not path.exists():
             numbers = range(self._plan.vocabulary_traces)
-            texts = (each.text for n in numbers for each in self._traces.segments(n))
+            traces = Traces(self._plan.seed, self._plan.late)
+            texts = (each.text for n in numbers for each in traces.segments(n))
             Vocabulary.trained(texts, self._plan.pieces).save(path)
         return Vocabulary.load(path)
 
-    def _stream(self, traces: Traces, start: int = 0) -> Iterator[tuple[int, Example]]:
+    def _stream(self, seed: int, start: int = 0) -> Iterator[tuple[int, Example]]:
+        """Yield the examples of the part in which the run is, each with the number of the trace after it."""
+        composed = self.step >= self._plan.steps
+        longest = self._plan.longest_composed if composed else self._plan.longest
+        traces = Traces(seed, self._plan.late, composed=composed)
         number = start
         while True:
             example = exampled(traces.segments(number), self.vocabulary)
             number += 1
-            if len(example.pieces) <= self._plan.longest:
+            if len(example.pieces) <= longest:
                 yield number, example
 
     def run(
@@ -148,16 +168,17 @@ class Training:
             until: Step at which to stop before, as an interruption would; a multiple of `Plan.every`.
         """
         plan = self._plan
-        validation = self._validation() if self.step < plan.steps else []
+        validation = self._validation() if self.step < plan.all_steps else []
         losses: list[float] = []
         started = time.process_time()
-        while self.step < plan.steps:
+        while self.step < plan.all_steps:
             losses.append(self._one_step())
-            if self.step % plan.every and self.step != plan.steps:
+            ended = self.step in (plan.steps, plan.all_steps)
+            if self.step % plan.every and not ended:
                 continue
             line = {
                 "step": self.step,
-                "of": plan.steps,
+                "of": plan.all_steps,
                 "pieces": self._seen,
                 "loss": round(sum(losses) / len(losses), 4),
                 **self._validated(validation),
@@ -168,6 +189,9 @@ class Training:
             report(line)
             if self.step == until:
                 return
+            if self.step == plan.steps:
+                self._begin_second_part()
+                validation = self._validation()
         export(self._folder, self._folder)
 
     def _one_step(self) -> float:
@@ -193,8 +217,12 @@ class Training:
         self._seen += sum(len(each.pieces) for each in batch)
         return total
 
+    def _begin_second_part(self) -> None:
+        self._taken = 0
+        self._examples = self._stream(self._plan.seed)
+
     def _validation(self) -> list[Example]:
-        stream = self._stream(Traces(self._plan.seed + _VALIDATION_SEED, self._plan.late))
+        stream = self._stream(self._plan.seed + _VALIDATION_SEED)
         return [next(stream)[1] for _ in range(self._plan.validation)]
 
     @torch.no_grad()
@@ -219,11 +247,14 @@ class Training:
 
     def _restore(self) -> None:
         kept, notes = read_tensors(self._folder / CHECKPOINT)
-        position = json.loads(notes["position"])
+        position, plan = json.loads(notes["position"]), json.loads(notes["plan"])
+        changeable = {"composed_steps", "every"}
+        if position["step"] <= min(plan["steps"], self._plan.steps):
+            changeable.add("steps")
         differing = [
             name
-            for name, value in json.loads(notes["plan"]).items()
-            if name not in ("steps", "every") and asdict(self._plan)[name] != value
+            for name, value in plan.items()
+            if name not in changeable and asdict(self._plan)[name] != value
         ]
         if differing:
             raise BenchmarkError(
@@ -237,7 +268,8 @@ class Training:
                     **{moment: kept[f"{moment}.{name}"] for moment in _MOMENTS},
                 }
         self.step, self._seen = position["step"], position["pieces"]
-        self._examples = self._stream(self._traces, position["taken"])
+        # A checkpoint at the end of the first part has the number of that part.
+        self._taken = 0 if self.step == self._plan.steps else position["taken"]
         self._shorten_log()
 
     def _shorten_log(self) -> None:
