@@ -78,7 +78,7 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import Task
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
-from asyncguard.core.scheduling import Step
+from asyncguard.core.scheduling import Step, dispatchable
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
 from asyncguard.guards import asked_tasks
@@ -648,6 +648,38 @@ class Run:
         before = len(self.ledger.open_tasks()), self.ledger.open_count()
         self.cancel_beside()
         return (len(self.ledger.open_tasks()), self.ledger.open_count()) != before
+
+    @property
+    def cancelling(self) -> bool:
+        """True if the ``Command`` that resumed the thread cancels tasks."""
+        read = channels_of(self.config)
+        return read is not None and bool(read("cancel"))
+
+    @property
+    def dispatchable(self) -> Sequence[CallRecord]:
+        """Admitted calls that may be issued now: of those whose tools ask a person, one."""
+        return dispatchable(self.board)
+
+    @property
+    def asker(self) -> CallRecord | None:
+        """Call whose tool gets the next answer to a question of its own, ``None`` without one."""
+        return next((each for each in self.dispatchable if self.board.asks_person(each)), None)
+
+    def cancel_at_question(self, asker: CallRecord | None) -> bool:
+        """Stop the tasks that a ``Command`` cancels while a tool's own question is open.
+
+        Args:
+            asker: See :attr:`asker`.
+
+        Returns:
+            True if an answer beside it is not for the tool: its call was stopped, or a task is
+            unknown. Then the question comes again, as the name may mean the task that asks.
+        """
+        wrong = self.cancel_beside()
+        if asker is None:
+            return False
+        stopped = not asker.open or asker.key in self._session.live.barred
+        return bool(wrong) or stopped
 
     def park(self) -> None:
         """Record that the run rests until external results are delivered."""

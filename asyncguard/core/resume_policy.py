@@ -227,6 +227,18 @@ RULES: tuple[Rule, ...] = (
         CANCELLED,
     ),
     _row(
+        "asked a person, cancelled",
+        Why.CANCELLED,
+        Fate.CANCEL,
+        lambda f: (
+            f.asked
+            and f.state is Open.QUEUED
+            and not f.begun_later
+            and (f.journaled or f.here is Here.IN_HAND)
+        ),
+        CANCELLED,
+    ),
+    _row(
         "cancelled, may have begun",
         Why.CANCELLED,
         Fate.ABANDON,

@@ -29,7 +29,7 @@ from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion
-from asyncguard.runtime.resume import Circumstances, resolve, resolve_all
+from asyncguard.runtime.resume import Circumstances, resolve, resolve_all, undecided
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import was_begun
 from asyncguard.schema.pointers import PointerError, in_result
@@ -350,7 +350,7 @@ def squash_unissued_effects(session: Session) -> None:
     resolve_all(session, (CallState.DEFERRED, CallState.HELD), Why.NEW_MESSAGE)
     # In this order: a call that the first line queues, because it had begun, is stopped as well.
     admitted = (CallState.QUEUED, CallState.PENDING)
-    resolve_all(session, admitted, Why.NEW_MESSAGE, _undecided(session))
+    resolve_all(session, admitted, Why.NEW_MESSAGE, undecided(session))
 
 
 def end_overtaken(session: Session, keys: Iterable[str]) -> None:
@@ -362,13 +362,7 @@ def end_overtaken(session: Session, keys: Iterable[str]) -> None:
     """
     for key in keys:
         if (record := session.ledger.record(key)).open:
-            resolve(session, record, Why.OVERTAKEN, _undecided(session))
-
-
-def _undecided(session: Session) -> Circumstances:
-    """Return the admitted calls that an earlier process may have issued, until that is decided."""
-    queued = session.ledger.in_state(CallState.QUEUED) if session.reconcile_due else ()
-    return Circumstances(lost=frozenset(record.key for record in queued))
+            resolve(session, record, Why.OVERTAKEN, undecided(session))
 
 
 def _stop_tasks(session: Session) -> None:

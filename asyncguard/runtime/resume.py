@@ -166,6 +166,12 @@ def reconcile(session: Session, *, issuing: bool, given: Circumstances = _ALONE)
     return waits
 
 
+def undecided(session: Session) -> Circumstances:
+    """Return the admitted calls that an earlier process may have issued, until that is decided."""
+    queued = session.ledger.in_state(CallState.QUEUED) if session.reconcile_due else ()
+    return Circumstances(lost=frozenset(record.key for record in queued))
+
+
 def resolve_all(
     session: Session, states: Sequence[CallState], why: Why, given: Circumstances = _ALONE
 ) -> Mapping[str, Fate]:

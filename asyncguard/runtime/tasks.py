@@ -6,7 +6,7 @@ from asyncguard.core.lifecycle import SOLE_TASK, Task, TaskState
 from asyncguard.core.resume_policy import CANCELLED
 from asyncguard.core.resume_terms import Why
 from asyncguard.errors import CallerError
-from asyncguard.runtime.resume import resolve
+from asyncguard.runtime.resume import resolve, undecided
 from asyncguard.runtime.session.session import Session
 
 
@@ -74,6 +74,6 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
     check_known(names, known)
     for name in dict.fromkeys(names):
         for record in list(session.ledger.open_of(name)):
-            resolve(session, record, Why.CANCELLED)
+            resolve(session, record, Why.CANCELLED, undecided(session))
         if known[name].state is TaskState.OPEN:
             session.record.task_stopped(name, reason=CANCELLED)

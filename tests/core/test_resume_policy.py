@@ -65,7 +65,8 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
     Why.CANCELLED: {
         "state": tuple(Open),
         "journal": tuple(Journal),
-        "here": (Here.NOTHING, Here.LATER),
+        "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
+        "asked": ANY,
         "outside": ANY,
         "harmless": ANY,
     },
@@ -328,15 +329,18 @@ def new_message(f: Facts) -> Fate:
     """The user spoke: what has not begun and has an effect does not begin."""
     if f.state not in HELD_BACK:
         waits = f.state is Open.QUEUED and f.here is Here.IN_HAND and not f.begun
-        known = f.here is Here.IN_HAND or f.journal is not Journal.SILENT
-        # P4: its tool stopped at its question, and no attempt was begun with an answer.
-        asked = f.state is Open.QUEUED and f.asked and known
-        if (waits or asked) and f.effectful and not (f.wanted_again or later(f)):
+        if (waits or stopped_at_question(f)) and f.effectful and not (f.wanted_again or later(f)):
             return Fate.CANCEL
         return Fate.STOP if f.effectful and not f.wanted_again else Fate.KEEP
     if f.effect is Effect.PURE:
         return Fate.KEEP
     return Fate.TAKE_UP if later(f) else Fate.SQUASH
+
+
+def stopped_at_question(f: Facts) -> bool:
+    """Return True if the tool is known to have stopped at its question, and to have got no answer (P4)."""
+    known = f.here is Here.IN_HAND or f.journal is not Journal.SILENT
+    return f.state is Open.QUEUED and f.asked and known and not later(f)
 
 
 def cancelled(f: Facts) -> Fate:
@@ -347,7 +351,7 @@ def cancelled(f: Facts) -> Fate:
         return Fate.STOP_AFTER
     if f.state in HELD_BACK:
         return Fate.SQUASH
-    return Fate.CANCEL if f.harmless else Fate.ABANDON
+    return Fate.CANCEL if f.harmless or stopped_at_question(f) else Fate.ABANDON
 
 
 def decided_by_people_or_blockers(f: Facts) -> Fate:

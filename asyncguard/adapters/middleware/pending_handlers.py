@@ -146,7 +146,7 @@ class PendingHandlers:
 
     def runnable(self, run: Run) -> list[CallRecord]:
         """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""
-        queued = run.ledger.in_state(CallState.QUEUED)
+        queued = run.dispatchable
         # A call that a person has released for another attempt has no wrapper any more, nor has a
         # side query. They can run as soon as the tools are known.
         asked = {

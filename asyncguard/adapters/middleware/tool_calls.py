@@ -21,7 +21,7 @@ from asyncguard.adapters.middleware.approval_prompt import (
     leads,
     take_answer,
 )
-from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
+from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
 from asyncguard.adapters.run import Run
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -42,8 +42,11 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
+    await _earlier_asker(run, handlers, record)
+    if run.cancelling and record is run.asker and run.cancel_at_question(record):
+        handlers.answered.discard(run.config)
     await run.ensure_stored([record])
-    if record.state is CallState.QUEUED:
+    if record in run.dispatchable:
         run.issue(handlers.runner(), [record])
     run.wake()  # other wrappers of the message may wait for this one
     while True:
@@ -108,10 +111,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
             case Step.RELEASE:
                 run.release()
             case Step.DISPATCH:
-                # Asked twice, as other wrappers may come or return during the wait.
-                await run.ensure_stored(handlers.runnable(run))
-                issued = run.issue(handlers.runner(), handlers.runnable(run))
-                if not issued and not await _arrival(run, handlers, own):
+                if not await _issued(run, handlers, own):
                     return Step.MODEL
                 fresh = True  # issued here, or by the wrapper that came
             case Step.RECOVER:
@@ -130,6 +130,20 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
                 return step
 
 
+async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
+    """Issue what can be issued, or wait for its wrappers.
+
+    Returns:
+        True to continue to wait for the turn.
+    """
+    # Asked twice, as other wrappers may come or return during the wait.
+    await run.ensure_stored(handlers.runnable(run))
+    if run.issue(handlers.runner(), handlers.runnable(run)):
+        return True
+    _stop_behind_question(run, handlers, own)
+    return await _arrival(run, handlers, own)
+
+
 async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
     """Raise the interrupt of this wrapper's own tool, or wait until another wrapper has raised its.
 
@@ -138,14 +152,47 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
     """
     if own is not None and own.key in run.questions:
         handlers.drop(own.key)  # the answer comes with the handler of the wrapper's next execution
-        raise run.take_question(own.key)
+        handlers.question = Question(asker=own.key, keys=(), out=True)
+        stopping = run.take_question(own.key)
+        run.wake()  # so that the wrappers whose tools would ask next stop, too
+        raise stopping
     if own is None:
         run.give_up_questions()
         return True
-    if own.state is not CallState.PENDING:
+    if own.state is not CallState.PENDING and not run.board.asks_person(own):
         return False
     await run.wait_changed()
     return True
+
+
+async def _earlier_asker(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
+    """Let the wrappers of earlier calls of the message come first whose tools ask a person.
+
+    In another process the answers would not find the questions otherwise: they come in this order.
+    """
+    if not run.board.asks_person(record):
+        return
+    while any(
+        other.call.message_id == record.call.message_id and not handlers.holds(other.key)
+        for other in run.dispatchable
+        if other is not record and run.board.asks_person(other)
+    ):
+        if not await run.wait_changed(ARRIVAL):
+            return
+
+
+def _stop_behind_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> None:
+    """Stop a wrapper whose tool may ask next, so that it is executed again with the answer.
+
+    Raises:
+        GraphInterrupt: Another tool's question is out.
+    """
+    asked = handlers.question
+    if own is None or asked is None or not asked.out or asked.keys:
+        return
+    if own.open and own.state is not CallState.PENDING and run.board.asks_person(own):
+        asked.stopped.add(own.key)
+        raise GraphInterrupt  # without a value: LangGraph would show the person a second question
 
 
 async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:

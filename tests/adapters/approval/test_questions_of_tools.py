@@ -1,0 +1,191 @@
+"""Questions that tools ask themselves: one at a time, each with its own answer, and cancelled without an effect."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+
+from asyncguard import Ports, ToolSpec
+from asyncguard.journal.sql.journal import SqlJournal
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, script
+
+TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Ship y."}]
+PAY_X, SHIP_Y = ("pay", {"q": "x", "task_id": "a"}), ("ship", {"q": "y", "task_id": "b"})
+PAY_Y = ("pay", {"q": "y", "task_id": "b"})
+
+
+class Office:
+    """Tools that ask a person before their effect."""
+
+    def __init__(self, agent_of: AgentOf, *made: Any, shared: bool = False) -> None:
+        self.done: list[tuple[str, Any]] = []
+        writes = {"pay": ("desk",), "ship": ("desk",) if shared else ("dock",)}
+        self._made, self._agent_of, self._saver = made, agent_of, InMemorySaver()
+        self._specs = [
+            ToolSpec(name=name, interrupts=True, reads=(), writes=written)
+            for name, written in writes.items()
+        ]
+
+    def process(self, *, first: bool = True, **options: Any) -> Agent:
+        """Return the agent in a process of its own; in the first one its model makes the calls."""
+        made = [calls(*self._made)] if first else []
+        return self._agent_of(
+            ScriptedChatModel(script(*made, ever="all said")),
+            [
+                scripted_tool(spec.name, self._asks(spec.name), args={"q": str})
+                for spec in self._specs
+            ],
+            specs=self._specs,
+            checkpointer=self._saver,
+            **options,
+        )
+
+    def _asks(self, name: str) -> Any:
+        def act(arguments: Any) -> str:
+            answer = interrupt(f"{name} {arguments['q']}?")
+            self.done.append((arguments["q"], answer))
+            return f"{name}: {answer}"
+
+        return act
+
+    def go(self, *inputs: Any) -> list[Outcome]:
+        """Give the tasks, then the inputs one after the other, and return what came of each."""
+        agent = self.process()
+
+        async def main() -> list[Outcome]:
+            found = [await agent.say(tasks=TASKS, thread="t")]
+            return found + [await agent.go(given, "t") for given in inputs]
+
+        return run_virtual(main()).result
+
+    async def go_on(self, journal: Path | None, *inputs: Any) -> list[Outcome]:
+        """Do as :meth:`go` does, each in a process of its own, whose journal is on a file."""
+        found = []
+        for number, given in enumerate(({"messages": [], "tasks": TASKS}, *inputs)):
+            opened = (
+                None if journal is None else SqlJournal(SqliteStore(journal, ProcessKind.AGENT))
+            )
+            agent = self.process(first=not number, ports=Ports(journal=opened))
+            found.append(await agent.go(given, "t"))
+            if opened is not None:
+                opened.close()
+        return found
+
+
+def answer(value: Any, *cancelled: str) -> Command[Any]:
+    """Return an answer, with tasks that it cancels."""
+    return Command(resume=value, update={"cancel": list(cancelled)} if cancelled else None)
+
+
+CANCEL_A: Sequence[Any] = [
+    pytest.param(answer("yes", "a"), id="beside the answer"),
+    pytest.param(Command(update={"cancel": ["a"]}), id="by a Command alone"),
+    pytest.param({"cancel": ["a"]}, id="as an input"),
+]
+
+
+@pytest.mark.parametrize("cancelling", CANCEL_A)
+def test_a_cancelled_question_has_no_effect(agent_of: AgentOf, cancelling: Any) -> None:
+    """Its tool stopped at the question: the call is cancelled, and nothing is in doubt."""
+    office = Office(agent_of, PAY_X)
+    *_, outcome = office.go(cancelling)
+    assert office.done == []
+    assert not outcome.interrupts
+    assert outcome.states("a") == {"cancelled": 1}
+    assert outcome.report["in_doubt"] == []
+    assert "the user cancelled the task" in outcome.text
+
+
+@pytest.mark.parametrize("cancelling", CANCEL_A)
+@pytest.mark.parametrize("second", [PAY_Y, SHIP_Y], ids=["same tool", "other tool"])
+def test_the_other_question_gets_its_own_answer(
+    agent_of: AgentOf, frontend: Frontend, cancelling: Any, second: Any
+) -> None:
+    """What was said to the cancelled question reaches no other one: that is asked, and answered by itself."""
+    office = Office(agent_of, PAY_X, second)
+    _, asked, outcome = office.go(cancelling, answer("ship it"))
+    if frontend is Frontend.MIDDLEWARE and isinstance(cancelling, dict):
+        # An input begins the graph again, and no wrapper is left to ask: the model is told so.
+        assert office.done == []
+        assert "Call it again to have it ask" in asked.text
+        return
+    assert asked.interrupts == [f"{second[0]} y?"]
+    assert office.done == [("y", "ship it")]
+    assert outcome.states("b") == {"done": 1}
+
+
+def test_a_cancellation_of_another_task_leaves_the_answer_to_its_question(
+    agent_of: AgentOf,
+) -> None:
+    """The tool that asked gets the answer; the other task's call never asks."""
+    office = Office(agent_of, PAY_X, SHIP_Y)
+    *_, outcome = office.go(answer("yes", "b"))
+    assert office.done == [("x", "yes")]
+    assert not outcome.interrupts
+    assert outcome.states("a") == {"done": 1}
+    assert outcome.states("b") == {"cancelled": 1}
+
+
+def test_with_a_wrong_cancellation_the_question_comes_again(agent_of: AgentOf) -> None:
+    """The answer is not used, as the name may mean the asking task; the next one is."""
+    office = Office(agent_of, PAY_X)
+    _, again, outcome = office.go(answer("yes", "zzz"), answer("then yes"))
+    assert again.interrupts == ["pay x?"]
+    assert office.done == [("x", "then yes")]
+    assert outcome.states("a") == {"done": 1}
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "same resource"])
+@pytest.mark.parametrize("second", [PAY_Y, SHIP_Y], ids=["same tool", "other tool"])
+def test_the_questions_of_one_message_come_one_after_the_other(
+    agent_of: AgentOf, second: Any, shared: bool
+) -> None:
+    """Each call asks, and each is given its own answer."""
+    office = Office(agent_of, PAY_X, second, shared=shared)
+    first, then, outcome = office.go(answer("one"), answer("two"))
+    assert first.interrupts == ["pay x?"]
+    assert then.interrupts == [f"{second[0]} y?"]
+    assert office.done == [("x", "one"), ("y", "two")]
+    assert outcome.states("a") == outcome.states("b") == {"done": 1}
+
+
+JOURNALED = pytest.mark.parametrize("journaled", [False, True], ids=["no journal", "journal"])
+
+
+@JOURNALED
+@pytest.mark.parametrize("second", [PAY_Y, SHIP_Y], ids=["same tool", "other tool"])
+async def test_each_answer_may_come_in_another_process(
+    agent_of: AgentOf, frontend: Frontend, tmp_path: Path, second: Any, journaled: bool
+) -> None:
+    """The questions keep their order, and each answer finds its own; without a journal doubts may remain."""
+    office = Office(agent_of, PAY_X, second)
+    path = tmp_path / "effects.db" if journaled else None
+    first, then, outcome = await office.go_on(path, answer("one"), answer("two"))
+    assert first.interrupts == ["pay x?"]
+    if not journaled and outcome.report["in_doubt"]:
+        assert frontend is Frontend.MIDDLEWARE
+        assert office.done in ([("x", "one")], [("x", "one"), ("y", "two")])
+        return
+    assert then.interrupts == [f"{second[0]} y?"]
+    assert office.done == [("x", "one"), ("y", "two")]
+    assert outcome.states("a") == outcome.states("b") == {"done": 1}
+
+
+@JOURNALED
+@pytest.mark.parametrize("cancelling", CANCEL_A)
+async def test_a_question_may_be_cancelled_in_another_process(
+    agent_of: AgentOf, tmp_path: Path, cancelling: Any, journaled: bool
+) -> None:
+    """No effect of the cancelled task follows, and what was said to it reaches no other question."""
+    office = Office(agent_of, PAY_X, SHIP_Y)
+    path = tmp_path / "effects.db" if journaled else None
+    _, asked, _ = await office.go_on(path, cancelling, answer("ship it"))
+    assert office.done in ([], [("y", "ship it")])
+    if asked.interrupts:
+        assert office.done
