@@ -7,7 +7,6 @@ answers to interrupts by their order within the task. :class:`Answered` keeps th
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -114,17 +113,6 @@ def cancel_beside(
     return ""
 
 
-def discard_answers(ask: Callable[[Any], Any] = interrupt) -> None:
-    """Consume the answers that a task has received, so that none reaches another question.
-
-    Args:
-        ask: Asks a question of the task.
-    """
-    with suppress(GraphInterrupt):
-        while True:
-            ask(None)
-
-
 class Answered:
     """Count of the answered questions of each LangGraph task.
 
@@ -158,8 +146,10 @@ class Answered:
         self._passed[place] = (notes, self._taken.get(place, 0))
 
     def discard(self, config: RunnableConfig) -> None:
-        """Consume all answers of a task; see :func:`discard_answers`."""
-        discard_answers(partial(self.ask, config))
+        """Consume the answers that a task has received, so that none reaches another question."""
+        with suppress(GraphInterrupt):
+            while True:
+                self.ask(config, None)
 
     def ask(self, config: RunnableConfig, value: Any) -> Any:
         """Ask a question that was not answered before.

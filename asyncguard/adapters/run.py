@@ -655,15 +655,10 @@ class Run:
         read = channels_of(self.config)
         return read is not None and bool(read("cancel"))
 
-    @property
-    def dispatchable(self) -> Sequence[CallRecord]:
-        """Admitted calls that may be issued now: of those whose tools ask a person, one."""
-        return dispatchable(self.board)
-
-    @property
-    def asker(self) -> CallRecord | None:
-        """Call whose tool gets the next answer to a question of its own, ``None`` without one."""
-        return next((each for each in self.dispatchable if self.board.asks_person(each)), None)
+    def asker(self, absent: Collection[str] = ()) -> CallRecord | None:
+        """Return the call whose tool gets the next answer to a question of its own, if one does."""
+        chosen = dispatchable(self.board, absent)
+        return next((each for each in chosen if self.board.asks_person(each)), None)
 
     def cancel_at_question(self, asker: CallRecord | None) -> bool:
         """Stop the tasks that a ``Command`` cancels while a tool's own question is open.

@@ -6,6 +6,7 @@ pending calls does not count as news: the model can do nothing with it before th
 there, so both arrive in the same turn. In shadow mode the model gets no turn while a call is open.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from asyncguard.config import Delivery
@@ -69,13 +70,17 @@ def next_step(board: Scoreboard) -> Step:
     return Step.PARK if ledger.count(CallState.PENDING) else Step.MODEL
 
 
-def dispatchable(board: Scoreboard) -> list[CallRecord]:
+def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRecord]:
     """Return the admitted calls that may be issued now.
 
     Calls that ask a person go one at a time, the one that has asked already first: answers are
     matched to questions by their order within a node.
+
+    Args:
+        board: State of the run.
+        absent: Keys of calls that cannot run for now, so that no other one waits for its turn.
     """
-    queued = board.ledger.in_state(CallState.QUEUED)
+    queued = [each for each in board.ledger.in_state(CallState.QUEUED) if each.key not in absent]
     asking = [record for record in queued if board.asks_person(record)]
     if not asking:
         return queued

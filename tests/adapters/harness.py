@@ -201,13 +201,17 @@ def build(
     """Build a guarded agent; ``options`` are those that ``build_agent`` and ``create_agent`` share.
 
     With the option ``tools_met`` the middleware is given the tools; else it meets them when the model is asked.
+    ``outside`` is other middleware of ``create_agent``, around the guard.
     """
     met = tools if options.pop("tools_met", False) else ()
     if frontend is Frontend.GRAPH:
         graph = build_agent(model, tools, config=config, specs=specs, ports=ports, **options)
     else:
         guard = AsyncGuardMiddleware(config=config, specs=specs, ports=ports, tools=met)
-        graph = create_agent(model, tools, middleware=guard_middleware([guard]), **options)
+        outside = options.pop("outside", ())
+        graph = create_agent(
+            model, tools, middleware=guard_middleware([*outside, guard]), **options
+        )
     return Agent(frontend=frontend, graph=graph, model=model)
 
 

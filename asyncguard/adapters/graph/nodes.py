@@ -18,7 +18,7 @@ from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from asyncguard.adapters.approvals import discard_answers, question, resumable
+from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.messages.history import put_in_place
@@ -158,9 +158,8 @@ class Nodes:
 
     async def execute(self, run: Run) -> Any:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
-        if run.cancelling and run.cancel_at_question(run.asker):
-            discard_answers()
-            return _go(run, "execute")
+        if run.cancelling and run.cancel_at_question(run.asker()):
+            return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
         # First the calls of a lost process, under their old attempt numbers: the journal may know

@@ -1,6 +1,6 @@
 """Handlers of the calls of one thread inside ``create_agent``, kept until their turn comes."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Result
+from asyncguard.core.scheduling import dispatchable
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.runtime.attempts import Attempt
 
@@ -74,6 +75,8 @@ class PendingHandlers:
     """State updates of tools that came with them, for the next update of a hook."""
     orphans: set[str] = field(default_factory=set)
     """Keys of calls of a lost process whose wrappers are gone: the journal knows their outcome."""
+    late: set[str] = field(default_factory=set)
+    """Keys of calls that ask a person and whose wrappers have not come in time."""
     turn_after: str = ""
     """Id of the message after which a turn is due, so that all wrappers of its calls return.
 
@@ -146,7 +149,7 @@ class PendingHandlers:
 
     def runnable(self, run: Run) -> list[CallRecord]:
         """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""
-        queued = run.dispatchable
+        queued = dispatchable(run.board, self.absent)
         # A call that a person has released for another attempt has no wrapper any more, nor has a
         # side query. They can run as soon as the tools are known.
         asked = {
@@ -162,6 +165,11 @@ class PendingHandlers:
     def holds(self, key: str) -> bool:
         """Return True if the call can run, or the journal knows its outcome."""
         return key in self._held or key in self.orphans
+
+    @property
+    def absent(self) -> Collection[str]:
+        """Keys of calls that ask a person, cannot run for now, and hold up no other one."""
+        return {key for key in self.late if not self.holds(key)}
 
     def run_alone(self, key: str) -> None:
         """Run a call without its wrapper from now on; the journal is asked first."""

@@ -27,7 +27,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
-from asyncguard.core.scheduling import Step
+from asyncguard.core.scheduling import Step, dispatchable
 from asyncguard.core.tool_spec import Mode
 
 
@@ -42,11 +42,10 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
-    await _earlier_asker(run, handlers, record)
-    if run.cancelling and record is run.asker and run.cancel_at_question(record):
+    if run.cancelling and record is run.asker(handlers.absent) and run.cancel_at_question(record):
         handlers.answered.discard(run.config)
     await run.ensure_stored([record])
-    if record in run.dispatchable:
+    if record in dispatchable(run.board, handlers.absent):
         run.issue(handlers.runner(), [record])
     run.wake()  # other wrappers of the message may wait for this one
     while True:
@@ -135,13 +134,26 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
 
     Returns:
         True to continue to wait for the turn.
+
+    Raises:
+        GraphInterrupt: Another tool's question is out, and the own one may ask next: its wrapper is
+            executed again with the answer.
     """
     # Asked twice, as other wrappers may come or return during the wait.
     await run.ensure_stored(handlers.runnable(run))
     if run.issue(handlers.runner(), handlers.runnable(run)):
         return True
-    _stop_behind_question(run, handlers, own)
-    return await _arrival(run, handlers, own)
+    asked = handlers.question
+    if own is None or asked is None or not asked.out or asked.keys:
+        return await _arrival(run, handlers, own)
+    # A tool's question is out: its call has no wrapper until it is executed again.
+    if own.open and own.state is not CallState.PENDING and run.board.asks_person(own):
+        asked.stopped.add(own.key)
+        raise GraphInterrupt  # without a value: LangGraph would show the person a second question
+    if own.state is not CallState.PENDING:
+        return False
+    await run.wait_changed()
+    return True
 
 
 async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
@@ -163,36 +175,6 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         return False
     await run.wait_changed()
     return True
-
-
-async def _earlier_asker(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
-    """Let the wrappers of earlier calls of the message come first whose tools ask a person.
-
-    In another process the answers would not find the questions otherwise: they come in this order.
-    """
-    if not run.board.asks_person(record):
-        return
-    while any(
-        other.call.message_id == record.call.message_id and not handlers.holds(other.key)
-        for other in run.dispatchable
-        if other is not record and run.board.asks_person(other)
-    ):
-        if not await run.wait_changed(ARRIVAL):
-            return
-
-
-def _stop_behind_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> None:
-    """Stop a wrapper whose tool may ask next, so that it is executed again with the answer.
-
-    Raises:
-        GraphInterrupt: Another tool's question is out.
-    """
-    asked = handlers.question
-    if own is None or asked is None or not asked.out or asked.keys:
-        return
-    if own.open and own.state is not CallState.PENDING and run.board.asks_person(own):
-        asked.stopped.add(own.key)
-        raise GraphInterrupt  # without a value: LangGraph would show the person a second question
 
 
 async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
@@ -220,6 +202,10 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
         if left:
             return True
+    first = run.asker(handlers.absent)
+    if first is not None and first is not own and not handlers.holds(first.key):
+        handlers.late.add(first.key)  # the tool that would ask next does not wait for it
+        return True
     # A held or deferred call gets its placeholder: it may depend on the wrapper that never starts.
     if (
         own is None

@@ -1,19 +1,24 @@
 """Questions that tools ask themselves: one at a time, each with its own answer, and cancelled without an effect."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
+from typing_extensions import override
 
 from asyncguard import Ports, ToolSpec
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, script
+from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, build, script
 
 TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Ship y."}]
 PAY_X, SHIP_Y = ("pay", {"q": "x", "task_id": "a"}), ("ship", {"q": "y", "task_id": "b"})
@@ -23,10 +28,11 @@ PAY_Y = ("pay", {"q": "y", "task_id": "b"})
 class Office:
     """Tools that ask a person before their effect."""
 
-    def __init__(self, agent_of: AgentOf, *made: Any, shared: bool = False) -> None:
+    def __init__(self, agent_of: AgentOf, *made: Any, shared: bool = False, **options: Any) -> None:
         self.done: list[tuple[str, Any]] = []
         writes = {"pay": ("desk",), "ship": ("desk",) if shared else ("dock",)}
         self._made, self._agent_of, self._saver = made, agent_of, InMemorySaver()
+        self._options = options
         self._specs = [
             ToolSpec(name=name, interrupts=True, reads=(), writes=written)
             for name, written in writes.items()
@@ -43,6 +49,7 @@ class Office:
             ],
             specs=self._specs,
             checkpointer=self._saver,
+            **self._options,
             **options,
         )
 
@@ -189,3 +196,43 @@ async def test_a_question_may_be_cancelled_in_another_process(
     assert office.done in ([], [("y", "ship it")])
     if asked.interrupts:
         assert office.done
+
+
+class Delays(AgentMiddleware[Any, Any, Any]):
+    """Lets the calls of one tool wait, or answers them itself."""
+
+    def __init__(self, seconds: float | None) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    @override
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        if request.tool_call["name"] != "pay":
+            return await handler(request)
+        if self._seconds is None:
+            return ToolMessage("paid by cheque", tool_call_id=request.tool_call["id"])
+        await asyncio.sleep(self._seconds)
+        return await handler(request)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 5.0])
+def test_a_wrapper_that_comes_late_has_its_question(seconds: float) -> None:
+    """Within a second the questions keep their order; later the other one is asked first."""
+    office = Office(partial(build, Frontend.MIDDLEWARE), PAY_X, SHIP_Y, outside=[Delays(seconds)])
+    first, then, outcome = office.go(answer("one"), answer("two"))
+    asked = [first.interrupts[0], then.interrupts[0]]
+    order = ["pay x?", "ship y?"] if seconds < 1 else ["ship y?", "pay x?"]
+    assert asked == order
+    said = dict(zip(("x", "y") if seconds < 1 else ("y", "x"), ("one", "two"), strict=True))
+    assert dict(office.done) == said
+    assert outcome.states("a") == outcome.states("b") == {"done": 1}
+
+
+def test_a_wrapper_that_never_comes_holds_up_no_question() -> None:
+    """Other middleware has answered the first call: the second one's tool asks all the same."""
+    office = Office(partial(build, Frontend.MIDDLEWARE), PAY_X, SHIP_Y, outside=[Delays(None)])
+    first, outcome = office.go(answer("ship it"))
+    assert first.interrupts == ["ship y?"]
+    assert office.done == [("y", "ship it")]
+    assert outcome.states("b") == {"done": 1}
+    assert "paid by cheque" in outcome.text
