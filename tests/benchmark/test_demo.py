@@ -8,6 +8,9 @@ import pytest
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.harness.ablation.findings import Findings, Study, read_findings
 from asyncguard_benchmark.harness.arms import ALL, NONE
+from asyncguard_benchmark.harness.campaign import Cell, Condition, play
+from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.report.chapters.summary import SIMULATED
 from asyncguard_benchmark.suites.asynctool import sceptic
 from asyncguard_benchmark.suites.asynctool.commands import demo
@@ -100,3 +103,34 @@ def test_the_demo_speaks_json(
     assert told["findings"]["settings"]["compositions"] == 1
     assert len(told["sweep"]) == 6 * 3 + 3 * 2
     assert all(Path(each).exists() for each in told["files"])
+
+
+@pytest.mark.slow
+def test_the_demo_deletes_no_episode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of the folder stay as they are; a second run plays only what they lack, and finds the same."""
+    monkeypatch.setattr(demo, "AGENTS", ("eager",))
+    command = ["demo", "--out", str(tmp_path), "--jobs", "1", "--json", "--every", "200"]
+    composition = compose("fs-01", "tb-01")
+    condition = Condition(agent=AgentSpec(kind="oracle"), player="plain")
+    played = tmp_path / "episodes" / "paid.jsonl"
+    with Journal(played) as journal:
+        journal.add(play(Cell(composition=composition, condition=condition)).episode)
+    paid = played.read_bytes()
+    assert main(command) == 0
+    first = json.loads(capsys.readouterr().out)
+    files = {path: path.read_bytes() for path in (tmp_path / "episodes").iterdir()}
+    assert files.pop(played) == paid
+    sweep = tmp_path / "episodes" / "sweep.jsonl"
+    lines = files[sweep].splitlines(keepends=True)
+    sweep.write_bytes(b"".join(lines[:-1]))
+    assert main(command) == 0
+    said = capsys.readouterr()
+    second = json.loads(said.out)
+    assert second["findings"] == first["findings"]
+    assert [{**row, "seconds": 0} for row in second["sweep"]] == [
+        {**row, "seconds": 0} for row in first["sweep"]
+    ]
+    assert {path: path.read_bytes() for path in files} == files
+    assert "are in" in said.err

@@ -10,7 +10,13 @@ from pathlib import Path
 from rich.console import Console
 
 from asyncguard.cli.output import replace_text
-from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
+from asyncguard_benchmark.commands.output import (
+    console,
+    notice,
+    print_json,
+    table,
+    with_progress,
+)
 from asyncguard_benchmark.commands.report import FINDINGS, side_of
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.ablation.design import Design
@@ -21,8 +27,9 @@ from asyncguard_benchmark.harness.ablation.findings import (
 )
 from asyncguard_benchmark.harness.ablation.run import Ablation
 from asyncguard_benchmark.harness.arms import ALL, NONE
-from asyncguard_benchmark.harness.campaign import play_all
-from asyncguard_benchmark.harness.journal import Journal
+from asyncguard_benchmark.harness.campaign import key_of, play_all
+from asyncguard_benchmark.harness.episode_key import key_of_episode
+from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.processes import shared_pool
 from asyncguard_benchmark.harness.registry import AgentSpec
@@ -66,16 +73,21 @@ class Shown:
 
 
 def execute(options: Namespace) -> int:
-    """Run the command."""
+    """Run the command; what the folder holds already is not played again."""
     started = time.perf_counter()
     folder: Path = options.out
-    for saved in (folder / _EPISODES).glob("*.jsonl"):
-        saved.unlink()
     compositions = shipped_compositions(Suite.LITE)[_FIRST % options.every :: options.every]
     with shared_pool(options.jobs) as processes:
         ablation = _ablation(folder, compositions, processes)
+        if known := ablation.total() - len(ablation.missing()):
+            notice(
+                f"{known} of {ablation.total()} compositions are in {folder / _EPISODES} already; "
+                "name another folder with --out to play all"
+            )
         _play(ablation, None if options.json else console())
         sweep = _sweep(folder, compositions, processes)
+    for text in ablation.notices:
+        notice(text)
     findings = ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)
     write_findings(findings, folder / FINDINGS)
     shown = _written(folder, findings, sweep, started)
@@ -155,9 +167,17 @@ def _sweep(
     folder: Path, compositions: Sequence[Composition], processes: Executor | None
 ) -> list[Figures]:
     cells, tally = sceptic.demo_cells(compositions), Tally()
-    with Journal(folder / _EPISODES / _SWEEP) as journal:
-        playing = play_all(cells, 1, keep_messages=False, pool=processes)
-        for played in with_progress(playing, len(cells), "further episodes"):
+    path = folder / _EPISODES / _SWEEP
+    with Journal(path) as journal:
+        if journal.notice:
+            notice(journal.notice)
+        missing = [cell for cell in cells if key_of(cell) not in journal.keys]
+        asked = set(map(key_of, cells))
+        for line in read_lines(path):
+            if line.episode is not None and key_of_episode(line.episode) in asked:
+                tally.add(line.episode)
+        playing = play_all(missing, 1, keep_messages=False, pool=processes)
+        for played in with_progress(playing, len(missing), "further episodes"):
             journal.add(played.episode)
             tally.add(played.episode, played.seconds)
     return tally.figures()
@@ -166,7 +186,10 @@ def _sweep(
 def _written(folder: Path, findings: Findings, sweep: Sequence[Figures], started: float) -> Shown:
     side, doubts = side_of(folder, ()), sceptic.chapter(sweep)
     seconds = time.perf_counter() - started
-    closing = f"{side.observed.episodes} episodes, played and judged in {seconds:.0f} s, with no model and no network."
+    closing = (
+        f"{side.observed.episodes} episodes; the missing ones were played and all judged in "
+        f"{seconds:.0f} s, with no model and no network."
+    )
     document = document_of(side, title=_TITLE, closing=closing, further=[doubts])
     texts = {
         "index.html": page_of(document).text,
