@@ -1,6 +1,9 @@
 """Episodes in a file, and runs that were interrupted."""
 
 import json
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from asyncguard_benchmark import Regime, Surface, score, shipped_compositions
-from asyncguard_benchmark.errors import EpisodeFormatError
+from asyncguard_benchmark.errors import DataError, EpisodeFormatError
 from asyncguard_benchmark.harness.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
 from asyncguard_benchmark.harness.campaign import (
     Cell,
@@ -24,6 +27,8 @@ from asyncguard_benchmark.harness.campaign import (
 from asyncguard_benchmark.harness.episode_key import key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, JournalBusyError, read_lines
 from asyncguard_benchmark.harness.registry import AgentSpec, UnknownNameError, player_of
+from asyncguard_benchmark.harness.replay.counts import CountsFile
+from asyncguard_benchmark.suites.missions.played_rows import MissionFile
 from tests.support.examples import examples
 
 GRID = Grid(
@@ -112,6 +117,43 @@ def test_a_broken_line_in_the_middle_is_not_repaired(tmp_path: Path) -> None:
     with pytest.raises(EpisodeFormatError, match="line 2 is not an episode"):
         Journal(path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opened", [Journal, CountsFile, MissionFile])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"notes without an end of line",
+        b"two lines of notes\nwithout an end of line",
+        b'{"key": "value", "command": "test", "run": {}}',
+        b'{"composition": [1], "key": 7}',
+        b"\n\nSQLite format 3\0",
+    ],
+)
+def test_a_file_of_another_kind_stays_as_it_is(
+    opened: Callable[[Path], object], content: bytes, tmp_path: Path
+) -> None:
+    """Its last line is not taken for one that was cut off; the error names the file."""
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=re.escape(str(path))):
+        opened(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("opened", "first"), [(CountsFile, b'{"key": "'), (MissionFile, b'{"dialogue_of_missions": {')]
+)
+def test_a_first_line_that_was_cut_off_is_taken_away(
+    opened: Callable[[Path], AbstractContextManager[object]], first: bytes, tmp_path: Path
+) -> None:
+    """Wherever it was cut."""
+    path = tmp_path / "run.jsonl"
+    for end in range(1, len(first) + 1):
+        path.write_bytes(first[:end])
+        with opened(path):
+            pass
+        assert path.read_bytes() == b""
 
 
 def test_episodes_are_known_by_the_same_name_before_and_after() -> None:

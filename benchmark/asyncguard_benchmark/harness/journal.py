@@ -27,6 +27,7 @@ from asyncguard_benchmark.harness.episode import (
     episode_to_json,
 )
 from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
+from asyncguard_benchmark.harness.json_lines import cut_line
 from asyncguard_benchmark.harness.loading import composition_from_json
 from asyncguard_benchmark.harness.saved_form import json_value, parse, saved_form
 from asyncguard_benchmark.harness.scenario import Composition
@@ -37,6 +38,8 @@ _COMMAND = "command"
 """The only key of a line that says what was asked for."""
 _FAILURE = "failure"
 """The only key of a line that says which episode the infrastructure ended."""
+_BEGINS = (b'{"composition": {', b'{"command": ["', b'{"failure": {')
+"""How the first line of a file may begin."""
 
 
 @saved_form()
@@ -145,7 +148,8 @@ class Journal:
             path: The file.
 
         Raises:
-            EpisodeFormatError: a line other than the last is not an episode.
+            DataError: the file is of another kind; it stays as it is.
+            EpisodeFormatError: a line is not an episode, and not the last one, cut off.
             JournalBusyError: another process writes the file.
         """
         self.notice: str | None = None
@@ -208,10 +212,12 @@ class Journal:
             self._file.flush()
             return
         data = path.read_bytes()
-        kept = data.rfind(b"\n") + 1
-        self._file.truncate(kept)
+        cut = cut_line(path, data, _BEGINS)
+        if not cut:
+            raise EpisodeFormatError(str(path), f"line {last.number} is not an episode")
+        self._file.truncate(len(data) - len(cut))
         self.notice = (
-            f"{path}: line {last.number} was cut off after {len(data) - kept} bytes; "
+            f"{path}: line {last.number} was cut off after {len(cut)} bytes; "
             "what it said is played again"
         )
 

@@ -1,6 +1,6 @@
 """Files of JSON lines from elsewhere: what can be read, beside what is wrong with the rest. Nothing is executed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -61,6 +61,30 @@ def _value(line: bytes, where: str) -> Any:
     if not isinstance(value, dict):
         return DataError(where, f"expected a JSON object, found {type(value).__name__}")
     return value
+
+
+def cut_line(path: Path, data: bytes, begins: Sequence[bytes]) -> bytes:
+    """Return the last line of a file of ours if a process was killed while it wrote it, else nothing.
+
+    Args:
+        path: The file.
+        data: Its content; the caller has read or will read the finished lines.
+        begins: How the first line of such a file may begin.
+
+    Raises:
+        DataError: such a line is all that the file holds, and it begins in another way: the file is of another kind.
+    """
+    start = data.rfind(b"\n") + 1
+    last = data[start:]
+    try:
+        json_value(last or b"{}")
+    except (ValueError, RecursionError):
+        fits = any(last.startswith(each) or each.startswith(last) for each in begins)
+        if fits or data[:start].strip():
+            return last
+        text = f"a file of another kind, its only line is {last[:60]!r}; nothing was changed, name another file"
+        raise DataError(str(path), text) from None
+    return b""  # a process that was killed leaves no complete object but one of ours, which is read
 
 
 def named(where: str, value: dict[str, Any], key: str = "id") -> str:

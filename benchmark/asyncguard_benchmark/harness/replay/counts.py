@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.harness.json_lines import cut_line
 from asyncguard_benchmark.harness.replay.play import Outcome
 
 
@@ -54,7 +55,7 @@ class CountsFile:
         """Read what is there, and drop an unfinished last line.
 
         Raises:
-            DataError: Another line is not an episode.
+            DataError: Another line is not an episode, or the file is of another kind; it stays as it is.
         """
         self.known: dict[str, Outcome] = {}
         """Episodes by key."""
@@ -62,18 +63,19 @@ class CountsFile:
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        if lines and not lines[-1].endswith(b"\n"):
-            lines.pop()
-        for number, line in enumerate(lines, 1):
+        data = path.read_bytes() if path.exists() else b""
+        data = data.removesuffix(cut_line(path, data, [b'{"key": "']))
+        for number, line in enumerate(data.splitlines(), 1):
             try:
                 row = json.loads(line)
                 self.known[row["key"]] = Outcome(**row["outcome"])
             except (ValueError, KeyError, TypeError):
                 raise DataError(f"{path}:{number}", "is not a replayed episode") from None
         self._file = path.open("r+b" if path.exists() else "wb")
-        self._file.truncate(sum(map(len, lines)))
+        self._file.truncate(len(data))
         self._file.seek(0, 2)
+        if data and not data.endswith(b"\n"):
+            self._file.write(b"\n")
 
     def add(self, key: str, about: Mapping[str, Any], outcome: Outcome) -> None:
         """Append an episode.

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from asyncguard_benchmark.errors import BenchmarkError, DataError
-from asyncguard_benchmark.harness.json_lines import read_lines
+from asyncguard_benchmark.harness.json_lines import cut_line, read_lines
 from asyncguard_benchmark.suites.missions.bundled.bundle import Bundle, BundledDialogue
 from asyncguard_benchmark.suites.missions.bundled.export import official_row
 from asyncguard_benchmark.suites.missions.entries import Entry, EntryKey
@@ -41,6 +41,9 @@ _RUN = "run"
 """Key of the name of a row."""
 _LOST = "lost_run"
 """The only key of a line about a run that the infrastructure ended; it is played again."""
+
+_BEGINS = (b'{"%s": {' % _DIALOGUE.encode(), b'{"%s": {' % _LOST.encode())
+"""How the first line of a file may begin."""
 
 
 class OtherSettingsError(BenchmarkError):
@@ -142,6 +145,7 @@ class MissionFile:
 
     Raises:
         OtherSettingsError: another process writes to it.
+        DataError: a line cannot be read, or the file is of another kind; it stays as it is.
     """
 
     def __init__(self, path: Path) -> None:
@@ -153,22 +157,37 @@ class MissionFile:
             raise OtherSettingsError(f"{path} is being written by another process") from problem
         self._file.seek(0)
         whole = self._file.read()
-        self._file.truncate(whole.rfind(b"\n") + 1)
-        self.repaired = not whole.endswith(b"\n") and bool(whole)
-        """True if an unfinished line was taken away."""
         self._dialogues: set[str] = set()
         self.known: dict[RunKey | JointKey, str] = {}
         """Runs that the file holds, with the digest of their settings."""
         self.dollars = 0.0
         """What the runs of models have cost, as far as it is known."""
+        try:
+            cut = cut_line(path, whole, _BEGINS)
+            self._read(path, whole.count(b"\n") + 1 if cut else None)
+        except BaseException:
+            self._file.close()
+            raise
+        self.repaired = bool(cut)
+        """True if an unfinished line was taken away."""
+        self._file.truncate(len(whole) - len(cut))
+        if not cut and whole and not whole.endswith(b"\n"):
+            self._file.write(b"\n")
+
+    def _read(self, path: Path, cut: int | None) -> None:
         for where, value in read_lines(path):
+            if where == f"{path}:{cut}":
+                continue
             if isinstance(value, DataError):
                 raise value
             if _DIALOGUE in value:
                 self._dialogues.add(digest_of(value[_DIALOGUE]))
             elif _LOST not in value:
+                key = _key(value, where)
+                if not isinstance(settings := value.get("settings"), str):
+                    raise DataError(f"{where}.settings", "expected a digest")
+                self.known[key] = settings
                 self.dollars += value.get("usage", {}).get("dollars") or 0.0
-                self.known[_key(value, where)] = value["settings"]
 
     def __enter__(self) -> Self:
         """Return itself."""
