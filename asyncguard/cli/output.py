@@ -10,16 +10,22 @@ from typing import TextIO
 
 from asyncguard.errors import CallerError
 
+_DATABASES = (b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+"""First bytes of a database of SQLite and of its write-ahead log: sections 1.3 and 4.1 of its file
+format."""
+
 
 def refuse_input(out: Path, inputs: Iterable[Path]) -> None:
     """Refuse an output that is one of a command's inputs, whatever name or link leads to it.
+
+    A database is refused as well: no command writes one here, and it may be a journal.
 
     Args:
         out: The file that is going to be written.
         inputs: Files that the command reads; one that does not exist keeps its name free.
 
     Raises:
-        CallerError: It is one of them.
+        CallerError: It is one of them, or a database.
     """
     for each in inputs:
         same = os.path.realpath(out) == os.path.realpath(each)
@@ -29,6 +35,16 @@ def refuse_input(out: Path, inputs: Iterable[Path]) -> None:
             raise CallerError(
                 f"The output {out} is the input {each}, which it would replace; name another file."
             )
+    # A pipe has no content to lose, and opening one would wait for its writer.
+    with contextlib.suppress(OSError):  # it cannot be read; writing says why
+        if out.is_file():
+            with out.open("rb") as file:
+                database = file.read(16).startswith(_DATABASES)
+            if database:
+                raise CallerError(
+                    f"The output {out} is a database of SQLite, which it would replace; "
+                    "name another file."
+                )
 
 
 @contextlib.contextmanager

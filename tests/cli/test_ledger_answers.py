@@ -8,8 +8,10 @@ import json
 import os
 import shlex
 import socket
+import sqlite3
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -411,6 +413,25 @@ def test_an_export_never_replaces_its_journal(
     assert "which it would replace; name another file." in text
     assert desk.read_bytes() == before
     assert sorted(path.name for path in desk.parent.iterdir()) == ["effects.db", "hard", "soft"]
+
+
+@pytest.mark.parametrize("out", ["other.db", "other.db-wal", "soft"])
+def test_an_export_replaces_no_other_database(desk: Path, capsys: Capture, out: str) -> None:
+    """It may be the journal of another agent."""
+    Path("soft").symlink_to("other.db")
+    with closing(sqlite3.connect("other.db", isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = wal")
+        other.execute("CREATE TABLE kept (number)")
+        before = Path(out).read_bytes()
+        text = run(capsys, "export", desk, "--out", out, code=1)
+        assert f"The output {out} is a database of SQLite, which it would replace" in text
+        assert Path(out).read_bytes() == before
+
+
+def test_an_export_to_a_dash_is_the_standard_output(desk: Path, capsys: Capture) -> None:
+    """As if no file was named; none is made."""
+    assert run(capsys, "export", desk, "--out", "-") == run(capsys, "export", desk)
+    assert not Path("-").exists()
 
 
 def test_an_export_goes_through_links_and_into_pipes(desk: Path, capsys: Capture) -> None:

@@ -30,13 +30,14 @@ def export(options: argparse.Namespace) -> int:
         The exit code.
 
     Raises:
-        CallerError: There is no such journal, or the output is a file of it.
+        CallerError: There is no such journal, or the output is a file of it or another database.
         JournalError: The journal cannot be read.
         AsyncguardError: The file cannot be written.
     """
     nested = options.format == "jsonl"
-    if options.out is not None:
-        refuse_input(Path(options.out), files_of(options.journal))
+    out = None if options.out == "-" else options.out
+    if out is not None:
+        refuse_input(Path(out), files_of(options.journal))
     with opened(options.journal) as journal:
         entries = journal.entries(
             states=[CallState(name) for name in options.state or ()], session=options.thread
@@ -46,7 +47,7 @@ def export(options: argparse.Namespace) -> int:
         ]
         # listed() asks the journal now; rows() works on its values and may run after it is closed.
         found = rows(listed(journal, wanted), payload=options.payload, nested=nested)
-    with output(options.out) as file:
+    with output(out) as file:
         if nested:
             file.writelines(json.dumps(row) + "\n" for row in found)
         else:

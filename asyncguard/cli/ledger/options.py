@@ -225,7 +225,8 @@ def _add_export(actions: "_Actions") -> None:
     made.add_argument(
         "--out",
         metavar="FILE",
-        help="write to this file, readable by you only; an existing file is replaced",
+        help="write to this file, readable by you only; an existing file is replaced, a database "
+        "refused; - is the standard output",
     )
     made.add_argument(
         "--payload",
