@@ -27,9 +27,9 @@ _NOTHING_NEW = (
     "a run that has stopped, pass None; to answer its question, Command(resume=...)."
 )
 NO_RUN = (
-    "There is nothing that a Command could answer or continue: this thread has no run and no open "
-    "question. Check the thread_id, and that the agent has the checkpointer that keeps the thread; "
-    'to begin a thread, pass {"tasks": [...]} or {"messages": [...]}.'
+    "There is nothing to answer or continue: this thread has no run and no open question. Check "
+    "the thread_id, and that the agent has the checkpointer that keeps the thread; to begin a "
+    'thread, pass {"tasks": [...]} or {"messages": [...]}.'
 )
 
 

@@ -15,6 +15,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig, ensure_config
+from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
@@ -22,7 +23,7 @@ from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
 from asyncguard.adapters.refused_input import check_with_stored, depends_on_thread
-from asyncguard.adapters.run_input import refuse_silence
+from asyncguard.adapters.run_input import NO_RUN, refuse_silence
 from asyncguard.adapters.thread_id import check_names_thread
 from asyncguard.errors import CallerError
 
@@ -44,12 +45,23 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             CallerError: A ``Command`` cannot be applied, see :func:`check_command`; or the input
-                says nothing, has an unknown key, or does not fit a thread with an open question.
+                says nothing, has an unknown key, or does not fit a thread with an open question; or
+                it is None, and there is no run to continue.
         """
         self._check(input, config)
+        if input is None:
+            return self._stream_on(config, options)
         if self._reads_thread(input, config):
             _check_beside_question(input, self.get_state(config or {}))
         return super().stream(input, config, **options)
+
+    def _stream_on(
+        self, config: RunnableConfig | None, options: Mapping[str, Any]
+    ) -> Iterator[Any]:
+        try:
+            yield from super().stream(None, config, **options)
+        except EmptyInputError as error:
+            raise CallerError(NO_RUN) from error
 
     def astream(
         self,
@@ -59,9 +71,22 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> AsyncIterator[Any]:
         """See :meth:`stream`."""
         self._check(input, config)
+        if input is None:
+            return self._astream_on(config, options)
         if self._reads_thread(input, config):
             return self._astream_checked(input, config, options)
         return super().astream(input, config, **options)
+
+    async def _astream_on(
+        self, config: RunnableConfig | None, options: Mapping[str, Any]
+    ) -> AsyncIterator[Any]:
+        parts = cast(AsyncGenerator[Any], super().astream(None, config, **options))
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    yield part
+        except EmptyInputError as error:
+            raise CallerError(NO_RUN) from error
 
     async def _astream_checked(
         self, given: Any, config: RunnableConfig | None, options: Mapping[str, Any]

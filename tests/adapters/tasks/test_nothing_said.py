@@ -94,6 +94,27 @@ def test_an_answer_to_a_thread_that_does_not_exist_is_refused(
     assert [message.content for message in outcome.messages][-2:] == ["Hello.", "all done"]
 
 
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH], ids=["build_agent"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_thread_that_does_not_exist_cannot_go_on(agent_of: AgentOf, *, kept: bool) -> None:
+    """No run has stopped there; the same error as for an answer, in every way to call the agent."""
+    model = ScriptedChatModel(script())
+    made = agent(agent_of, model) if kept else agent_of(model, [])
+
+    async def main() -> None:
+        with pytest.raises(CallerError, match=r"no run and no open question.*thread_id.*checkpoin"):
+            await made.go(None, "t")
+        with pytest.raises(CallerError, match="no run and no open question"):
+            made.go_sync(None, "t")
+        with pytest.raises(CallerError, match="no run and no open question"):
+            _ = [part async for part in made.graph.astream(None, PLACE)]
+        await made.say("Hello.", thread="t")
+        if kept:
+            assert (await made.go(None, "t")).messages  # it has ended: nothing is left to do
+
+    run_virtual(main())
+
+
 def test_a_second_answer_to_a_thread_that_does_not_exist_is_refused(agent_of: AgentOf) -> None:
     """What the first attempt may have left does not count as a run."""
     made = agent(agent_of, ScriptedChatModel(script()))
