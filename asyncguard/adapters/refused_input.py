@@ -25,6 +25,7 @@ from asyncguard.adapters.langgraph_internals import (
     input_of,
     run_of,
     store_nothing,
+    update_of,
 )
 from asyncguard.adapters.run_input import (
     NO_RUN,
@@ -77,14 +78,16 @@ async def check_input_of(
         raise
 
 
-def depends_on_thread(given: Mapping[str, Any]) -> bool:
+def depends_on_thread(given: Mapping[str, Any] | Command[Any]) -> bool:
     """Return True if an input may be refused for what its thread holds."""
+    if isinstance(given, Command):
+        return bool(_tool_messages(read_messages(update_of(given).get("messages") or [])))
     said = read_messages(given.get("messages") or [])
     new = given.get("tasks") or says_something(said)
     return not new or bool(given.get("cancel") or _tool_messages(said))
 
 
-def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+def check_with_stored(given: Mapping[str, Any] | Command[Any], stored: Mapping[str, Any]) -> None:
     """Refuse an input for what its thread holds, before LangGraph stores it.
 
     Args:
@@ -94,8 +97,13 @@ def check_with_stored(given: Mapping[str, Any], stored: Mapping[str, Any]) -> No
     Raises:
         CallerError: As :func:`check_input_of`.
     """
-    said = fold_messages(stored.get("messages"), [given.get("messages") or []])
-    _check_with_thread(given, {**stored, "messages": said})
+    values = update_of(given) if isinstance(given, Command) else given
+    said = fold_messages(stored.get("messages"), [values.get("messages") or []])
+    state = {**stored, "messages": said}
+    if isinstance(given, Command):
+        _refuse_answers(values, state)
+    else:
+        _check_with_thread(given, state)
 
 
 def _check_with_thread(
@@ -108,6 +116,14 @@ def _check_with_thread(
     events = state.get("ledger") or []
     opened = (event["task"] for event in events if event["kind"] == TaskOpened.kind)
     check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
+    _refuse_answers(given, state, shown)
+    if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
+        refuse_nothing_new(state.get("messages") or [])
+
+
+def _refuse_answers(
+    given: Mapping[str, Any], state: Mapping[str, Any], shown: Sequence[ToolMessage] = ()
+) -> None:
     for answer, call_id, tool in answers_in(given, state):
         if answer not in shown:
             raise CallerError(
@@ -117,8 +133,6 @@ def _check_with_thread(
                 "Command(resume=...), resolve a doubt with `asyncguard ledger resolve`; to inform "
                 'the model, add a message of the user, ("user", "...").'
             )
-    if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
-        refuse_nothing_new(state.get("messages") or [])
 
 
 def with_input(state: Mapping[str, Any], config: RunnableConfig) -> Mapping[str, Any]:

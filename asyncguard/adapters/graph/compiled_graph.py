@@ -6,8 +6,9 @@ command as the end of the run, and a call that a person approves afterwards woul
 A run of ``invoke`` or ``ainvoke`` is marked as one of which the caller sees the last state alone.
 
 The graph also refuses what LangGraph would store or drop: a ``Command`` that a resume cannot apply,
-whose answer would be lost with the run; an input that says nothing; unknown keys of an input; and
-while a question is open, what does not fit the tasks and calls of the thread.
+whose answer would be lost with the run, or whose update answers a call; an input that says nothing;
+unknown keys of an input; and while a question is open, what does not fit the tasks and calls of the
+thread.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
@@ -105,7 +106,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """
         return (
             bool(self.checkpointer)
-            and isinstance(given, Mapping)
+            and isinstance(given, Mapping | Command)
             and not ensure_config(config)["configurable"].get("checkpoint_ns")
             and depends_on_thread(given)
         )
@@ -178,10 +179,11 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return await super().abulk_update_state(config, supersteps)
 
 
-def _check_beside_question(given: Mapping[str, Any], stored: StateSnapshot) -> None:
+def _check_beside_question(given: Mapping[str, Any] | Command[Any], stored: StateSnapshot) -> None:
     # Only a question can lose by an input that is stored and taken back. Without one the first node
-    # refuses: another run may have the thread, which counts first.
-    if stored.interrupts:
+    # refuses: another run may have the thread, which counts first. The update of a Command reaches
+    # no node that could.
+    if stored.interrupts or isinstance(given, Command):
         check_with_stored(given, stored.values)
 
 

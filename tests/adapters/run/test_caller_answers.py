@@ -233,6 +233,38 @@ def test_an_update_of_the_state_gives_no_call_a_second_answer(agent_of: AgentOf)
     assert outcome.report["reason"] == "complete"
 
 
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH], ids=["build_agent"])
+@pytest.mark.parametrize("tool", ["ask", "pay", "look"], ids=["parked", "held", "answered"])
+@pytest.mark.parametrize("resume", [{"resume": YES}, {}], ids=["answer", "update alone"])
+def test_an_answer_beside_a_resume_is_refused(
+    agent_of: AgentOf, tool: str, resume: dict[str, Any]
+) -> None:
+    """No node sees the update of a ``Command``, so the graph refuses it; the thread stays as it was."""
+    bank = bank_of(agent_of, tool)
+    place: Any = {"configurable": {"thread_id": "t"}}
+
+    async def main() -> Outcome:
+        before = await bank.begin()
+        stored = await bank.agent.graph.aget_state(place)
+        for update in ({"messages": [answer()]}, [("messages", answer())]):
+            with pytest.raises(CallerError, match=rf"'{CALL}' of '{tool}', which only the runtime"):
+                await bank.agent.go(Command(**resume, update=update), "t")
+        with pytest.raises(CallerError, match="only the runtime"):
+            bank.agent.go_sync(Command(**resume, update={"messages": [answer()]}), "t")
+        assert await bank.agent.graph.aget_state(place) == stored
+        if tool == "ask":
+            bank.deliver()
+        if not before.interrupts:
+            return await bank.agent.say("And?", thread="t")
+        shown = {"messages": list(before.messages)}  # as clients send them back
+        return await bank.agent.go(Command(resume=YES, update=shown), "t")
+
+    outcome = run_virtual(main()).result
+    assert outcome.report["reason"] == "complete"
+    assert {"ask": DELIVERED, "pay": "paid", "look": "seen"}[tool] in outcome.text
+
+
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], ids=["create_agent"])
 def test_an_answer_beside_a_resume_is_no_second_answer(agent_of: AgentOf) -> None:
     """``Command(resume=..., update=...)`` writes past the input, too."""
     bank = bank_of(agent_of, "ask")
@@ -255,7 +287,10 @@ def test_the_delivered_answer_takes_the_place_of_one_in_the_state(agent_of: Agen
 
     async def main() -> Outcome:
         await bank.begin()
+        await bank.agent.graph.aupdate_state(
+            {"configurable": {"thread_id": "t"}}, {"messages": [answer()]}
+        )
         bank.deliver()
-        return await bank.agent.go(Command(resume="wake up", update={"messages": [answer()]}), "t")
+        return await bank.agent.go(Command(resume="wake up"), "t")
 
     assert run_virtual(main()).result.answer(CALL) == DELIVERED
