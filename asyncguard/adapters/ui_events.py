@@ -140,8 +140,9 @@ class RunEvent(TypedDict):
     version: int
     """Version of the events."""
     status: Literal["asking", "parked", "ended"]
-    """``asking``: a person is asked; LangGraph's interrupt holds the question. ``parked``: the run
-    rests until results come from outside. ``ended``: the state holds the report."""
+    """``asking``: a person is asked; LangGraph's interrupt holds the question. An interrupt of
+    other middleware has no event: look at the result for it. ``parked``: the run rests until
+    results come from outside. ``ended``: the state holds the report."""
     tool_call_ids: list[str]
     """Calls that the question is about, or that the run rests for; empty at the end."""
     reason: str

@@ -5,12 +5,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import GuardConfig, Inbox, Limits, Mode, Ports, ToolFault, ToolSpec
+from asyncguard import (
+    AsyncGuardMiddleware,
+    GuardConfig,
+    Inbox,
+    Limits,
+    Mode,
+    Ports,
+    ToolFault,
+    ToolSpec,
+    guard_middleware,
+)
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import Agent, AgentOf, pure, shape
+from tests.adapters.harness import Agent, AgentOf, Frontend, pure, shape
 
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
 THREAD = {"configurable": {"thread_id": "t"}}
@@ -197,6 +209,33 @@ def test_a_question_to_a_person_is_told_once(agent_of: AgentOf) -> None:
     (question,) = of_type(asked, "run")
     assert (question["status"], question["tool_call_ids"]) == ("asking", ["call_1_1"])
     assert [each["state"] for each in cards(answered, "call_1_1")] == ["queued", "pending", "done"]
+    assert [each["status"] for each in of_type(answered, "run")] == ["ended"]
+
+
+def test_a_question_of_other_middleware_is_in_the_result_alone() -> None:
+    """It stops the run in a node of its own, which the guard does not see; the answer continues the card."""
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), "Done."])
+    reviewer = [HumanInTheLoopMiddleware({"look": True})]
+    guard = AsyncGuardMiddleware(specs=[pure("look")])
+    graph = create_agent(
+        model,
+        [look()],
+        middleware=guard_middleware(reviewer, guard=guard),
+        checkpointer=InMemorySaver(),
+    )
+    agent = Agent(graph=graph, model=model, frontend=Frontend.MIDDLEWARE)
+
+    async def main() -> tuple[Any, Any, Any]:
+        asked = await events(agent, ONE)
+        state = await agent.graph.aget_state(THREAD)
+        yes = {"decisions": [{"type": "approve"}]}
+        return asked, state.interrupts, await events(agent, Command(resume=yes))
+
+    asked, (question,), answered = run_virtual(main()).result
+    assert question.value["action_requests"][0]["name"] == "look"
+    assert [each["state"] for each in cards(asked, "call_1_1")] == ["queued"]
+    assert of_type(asked, "run") == []
+    assert [each["state"] for each in cards(answered, "call_1_1")] == ["pending", "done"]
     assert [each["status"] for each in of_type(answered, "run")] == ["ended"]
 
 
