@@ -6,6 +6,7 @@ import getpass
 import io
 import json
 import os
+import secrets
 import shlex
 import socket
 import sqlite3
@@ -14,7 +15,9 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from asyncguard.cli import main
@@ -510,3 +513,28 @@ def test_a_journal_in_postgresql_is_served_in_the_same_way(
     ]
     assert rows[key("odd#6")]["state"] == CallState.IN_DOUBT
     assert rows[key("odd#6")]["label"] == HOSTILE
+
+
+@pytest.mark.slow
+def test_a_role_without_rights_is_told_that_it_lacks_them(
+    postgres_url: str, capsys: Capture
+) -> None:
+    """PostgreSQL says that the tables do not exist, which reads as if the journal were lost."""
+    tell(postgres_url, everything)
+    role = f"reader_{secrets.token_hex(4)}"
+    parts = urlsplit(postgres_url)
+    url = parts._replace(netloc=f"{role}:secret@{parts.hostname}:{parts.port}").geturl()
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'secret'")
+        try:
+            text = run(capsys, "list", url, code=1)
+            assert "lacks rights: have the journal's owner GRANT USAGE ON SCHEMA asyncguard" in text
+            owner.execute(f"GRANT USAGE ON SCHEMA asyncguard TO {role}")
+            assert "permission denied for table meta" in run(capsys, "list", url, code=1)
+            owner.execute(
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA asyncguard TO {role}"
+            )
+            assert "pay#1" in run(capsys, "list", url)
+        finally:
+            owner.execute(f"DROP OWNED BY {role}")
+            owner.execute(f"DROP ROLE {role}")

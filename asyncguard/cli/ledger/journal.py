@@ -17,6 +17,8 @@ DEFAULT = Path(".asyncguard") / "effects.db"
 """Journal of a run that has neither this variable nor a database of its own."""
 _BESIDE = ".effects"
 """Ending of a journal next to an SQLite checkpointer's file."""
+_UNDEFINED_TABLE = "42P01"
+"""Error code of PostgreSQL."""
 PLACES = f"a file or a postgresql:// URL; ${VARIABLE} by default, else {DEFAULT}"
 """Description of a journal argument, for help texts."""
 
@@ -64,6 +66,13 @@ def opened(target: str | None) -> Iterator[Journal]:
         beside = f"{place}{_BESIDE}"
         if "://" not in place and Path(beside).is_file():
             raise JournalError(f"{error} The journal of that checkpointer is {beside}.") from error
+        # PostgreSQL lists the tables of a schema to every role, and says that they do not exist to
+        # one that may not use it.
+        if getattr(error.__cause__, "sqlstate", "") == _UNDEFINED_TABLE:
+            raise JournalError(
+                f"{error} The role of this URL lacks rights: have the journal's owner GRANT USAGE "
+                "ON SCHEMA asyncguard, and SELECT, INSERT, UPDATE, DELETE ON ALL TABLES in it."
+            ) from error
         raise
     try:
         yield journal
