@@ -481,6 +481,25 @@ def test_each_action_has_examples_that_parse(capsys: Capture, action: str) -> No
         assert parser().parse_args(words[2:]).action == action
 
 
+def test_a_delivery_after_a_retry_is_listed_as_one(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No person said that it happened: the result came from outside."""
+    monkeypatch.chdir(tmp_path)
+    journal = tmp_path / "effects.db"
+    tell(journal, lambda opened: opened.begin(intent("ask#5", token=TOKEN)))
+    run(capsys, "retry", key("ask#5"), journal, "--yes")
+    assert " answered 1 " in run(capsys, "list", journal, "--all")
+    assert main(["deliver", TOKEN, "certified", "--journal", str(journal)]) == 0
+    capsys.readouterr()
+    text = run(capsys, "list", journal, "--all")
+    assert " delivered 1 " in text
+    assert "delivered: its result waits for its thread." in text
+    assert "answered" not in text
+    (row,) = exported(capsys, journal)
+    assert row["answer"] == "delivery"
+
+
 # -- PostgreSQL ----------------------------------------------------------------------------------------------------
 
 
