@@ -57,9 +57,10 @@ def report_early_place(config: RunnableConfig, name: str) -> None:
     first = [node for node in nodes if node.endswith(".before_agent")]
     if first[0] != f"{name}.before_agent":
         _log.warning(
-            "%s runs before the guard: if a run stops there and is continued without its input, "
-            "tasks and cancel of the input are lost; pass the list through guard_middleware(...), "
-            "which puts it after.",
+            "%s runs before the guard: if a run stops there and is continued with None, tasks and "
+            "cancel of its input are lost. In a list of your own, guard_middleware(...) puts it "
+            "after; where a library makes the list, as create_deep_agent does, pass tasks and "
+            "cancel once more instead of None.",
             first[0],
         )
     own = f"{name}.after_agent"

@@ -120,6 +120,35 @@ def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     assert "guard_middleware(...)" in told
 
 
+class Failing(Greeting):
+    """Middleware in which the first run stops."""
+
+    failed = False
+
+    def before_agent(self, state: Any, runtime: Any) -> None:
+        """Raise once."""
+        if not self.failed:
+            self.failed = True
+            raise ConnectionError
+
+
+def test_tasks_that_a_stop_before_the_guard_has_lost_may_be_passed_once_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As the log advises where a library makes the list, which guard_middleware never sees."""
+    model = ScriptedChatModel(lambda messages, tools: "a: no tool needed\nb: no tool needed")
+    middleware: Any = [Failing(), AsyncGuardMiddleware()]
+    agent = create_agent(model, [], middleware=middleware, checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "t"}}
+    with pytest.raises(ConnectionError):
+        agent.invoke(AgentInput(messages=[("user", "Go.")], tasks=TASKS), place)
+    result = agent.invoke(AgentInput(messages=[], tasks=TASKS), place)
+    assert [task["id"] for task in result["report"]["tasks"]] == ["a", "b"]
+    assert [message.text for message in result["messages"]].count("Go.") == 1
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "asyncguard"]
+    assert "create_deep_agent does, pass tasks and cancel once more instead of None" in told
+
+
 def test_a_cancellation_reaches_the_guard_beside_a_hook_before_the_agent() -> None:
     """The task is stopped with its question, and an unknown one is refused."""
     model = ScriptedChatModel(
