@@ -66,6 +66,7 @@ test-times: $(VENV)/dev ## Run the fast tests and print the slowest and the time
 	$(BIN)/python benchmark/code_metrics/durations.py build/tests.xml
 
 demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
+	rm -rf demo-report/episodes  # played by an older checkout, perhaps
 	$(BIN)/asyncguard bench demo
 
 # Goes on where it was interrupted; remove runs/ to begin anew.
