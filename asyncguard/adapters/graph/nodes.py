@@ -98,12 +98,13 @@ class Nodes:
         """Apply the input, and repair the history that an earlier run has left."""
         run.claim()
         update = await run.begin()
-        # What has arrived or was taken back (a late result, a resolved doubt, a call that the
-        # message withdraws or cancels) is told before the model's next turn: its calls may rest on
-        # it.
+        # What has arrived or was taken back (a late result, a resolved doubt, a call of a lost
+        # process, one that the message withdraws or cancels) is told before the model's next turn:
+        # its calls may rest on it.
         waits = (
             run.has_news
             or run.stopping
+            or run.outcome_due
             or has_news(run.board)
             or only_cancelled(update["messages"])
         )

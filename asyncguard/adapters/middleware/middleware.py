@@ -274,8 +274,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def _rest(self, run: Run, handlers: PendingHandlers) -> None:
         """Wait until the model is due a turn, unless that is decided already."""
         run.decide(without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
-        # Before the first turn of a thread only signals that have arrived are applied.
-        due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
+        # Before the first turn of a run only what has arrived or is known elsewhere is applied.
+        told = run.has_news or run.outcome_due or only_cancelled(run.messages)
+        due = run.ledger.turns or told
         if due and run.ledger.ended is None and not handlers.turn_is_decided(run.ledger):
             with run.leaving_on_error(), run.inside():
                 async with run.keeping():

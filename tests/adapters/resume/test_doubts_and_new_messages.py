@@ -1,5 +1,6 @@
 """A call in doubt, and a user who says "try again": a person decides about an equal call, and the model never does."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from asyncguard.runtime.proposals import ParsedCall, propose_calls, reject_held_
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, build, script
+from tests.adapters.processes import Machine
 
 PAY = calls(("pay", {"q": "x"}))
 YES, NO = {"main/pay#2": True}, {"main/pay#2": False}
@@ -186,3 +188,27 @@ async def test_the_next_process_asks_too(agent_of: AgentOf, tmp_path: Path) -> N
     assert (await later.say("Try again.", thread="t")).interrupts
     assert "paid" in (await later.resume(YES, "t")).text
     assert bank.entered == 2
+
+
+async def test_a_lost_attempt_is_told_before_the_model_answers_a_message(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """The process died during the call: the next turn is told the doubt, and not that the call is about to run."""
+    machine, began = Machine(agent_of=agent_of, path=tmp_path / "effects.db"), asyncio.Event()
+
+    async def pay(_: Any) -> str:
+        began.set()
+        return await asyncio.Future()
+
+    tools = [scripted_tool("pay", pay, args={"q": str})]
+    first = machine.process(tools, [], PAY)
+    first.begin("Pay x.", durability="sync")
+    await began.wait()
+    await first.die()
+    second = machine.process(tools, [], "It is unknown.")
+    outcome = await second.say("What of it?", durability="sync")
+    (asked,) = second.agent.model.requests
+    assert "It is not known whether pay#1 took effect" in str(asked.messages)
+    assert outcome.report["turns"] == 1
+    assert outcome.report["in_doubt"] == ["pay#1"]
+    machine.close()
