@@ -87,7 +87,7 @@ from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
-from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written, was_begun
+from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written, outcome_due
 from asyncguard.runtime.tasks import (
     cancel_tasks,
     check_known,
@@ -555,12 +555,13 @@ class Run:
         pending, barred = self.ledger.in_state(CallState.PENDING), self._session.live.barred
         return any(record.key in barred for record in pending)
 
-    @property
-    def outcome_due(self) -> bool:
-        """True if a lost process has begun an admitted call: the journal knows what became of it."""
-        return any(
-            was_begun(self._session, record) for record in self.ledger.in_state(CallState.QUEUED)
-        )
+    async def outcome_due(self) -> bool:
+        """Return True if the journal knows what became of a call that a lost process has begun.
+
+        Raises:
+            JournalError: The journal cannot be read.
+        """
+        return await outcome_due(self._session)
 
     @property
     def questions(self) -> Collection[str]:

@@ -6,6 +6,7 @@ recorded outcome, permits an attempt that it has never seen, and reports the res
 (:mod:`asyncguard.runtime.executors.journal_gate`).
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Success
 from asyncguard.journal.begin_policy import CONFIRMED
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import AttemptState, Signal, SignalKind
+from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session, journal_of
 
@@ -55,10 +56,31 @@ def any_written_down(session: Session, records: Iterable[CallRecord]) -> bool:
     return any(session.board.spec(record.tool).written_down for record in records)
 
 
+def _begun_elsewhere(session: Session, record: CallRecord) -> Attempt | None:
+    """Return the attempt of a journaled call that the journal has and the state lacks."""
+    known = session.lease.begun_before.get(record.key)
+    return known if known is not None and known.number > record.last_answer_attempt else None
+
+
 def was_begun(session: Session, record: CallRecord) -> bool:
     """Return True if the journal has an attempt of a journaled call that the state lacks."""
-    known = session.lease.begun_before.get(record.key)
-    return known is not None and known.number > record.last_answer_attempt
+    return _begun_elsewhere(session, record) is not None
+
+
+async def outcome_due(session: Session) -> bool:
+    """Return True if the journal knows what became of an admitted call that a lost process began.
+
+    Work outside, or in a process that lives, may continue for long.
+    """
+    queued = session.ledger.in_state(CallState.QUEUED)
+    begun = [known for each in queued if (known := _begun_elsewhere(session, each)) is not None]
+    if any(known.state is AttemptState.ENDED for known in begun):
+        return True
+    owners = {known.process_id for known in begun if known.state is AttemptState.INTENT}
+    journal = session.engine.journal
+    if not owners or journal is None:
+        return False
+    return bool(await asyncio.to_thread(journal.gone, owners))
 
 
 def replays(session: Session, record: CallRecord) -> bool:

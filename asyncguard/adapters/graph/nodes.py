@@ -104,7 +104,7 @@ class Nodes:
         waits = (
             run.has_news
             or run.stopping
-            or run.outcome_due
+            or await run.outcome_due()
             or has_news(run.board)
             or only_cancelled(update["messages"])
         )

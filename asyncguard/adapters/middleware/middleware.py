@@ -275,8 +275,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Wait until the model is due a turn, unless that is decided already."""
         run.decide(without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
         # Before the first turn of a run only what has arrived or is known elsewhere is applied.
-        told = run.has_news or run.outcome_due or only_cancelled(run.messages)
-        due = run.ledger.turns or told
+        due = (
+            run.ledger.turns
+            or run.has_news
+            or only_cancelled(run.messages)
+            or await run.outcome_due()
+        )
         if due and run.ledger.ended is None and not handlers.turn_is_decided(run.ledger):
             with run.leaving_on_error(), run.inside():
                 async with run.keeping():
