@@ -18,9 +18,9 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
-from asyncguard.errors import CallerError, JournalError
+from asyncguard.errors import CallerError, JournalError, ThreadBusyError
 from asyncguard.journal.open import open_journal
-from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, Verdict
+from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, SignalKind, Verdict
 from asyncguard.journal.sql import postgres, schema
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.postgres import PostgresStore
@@ -57,6 +57,28 @@ async def comes_back(journal: SqlJournal, before: str) -> None:
     while journal.process_id == before and time.monotonic() < give_up:  # noqa: ASYNC110 - its thread connects
         await asyncio.sleep(0.02)
     assert journal.process_id != before
+
+
+GIVEN_UP = Failure(
+    symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer within 1 s.", running=True)
+)
+
+
+@contextmanager
+def kept_away(journal: SqlJournal) -> Iterator[None]:
+    """Keep a journal from looking for its connection, as a busy machine does."""
+    inside, looked = threading.Event(), threading.Event()
+
+    def hold(_: Store) -> None:
+        inside.set()
+        looked.wait(60.0)
+
+    held = journal._writer.submit(hold)
+    assert inside.wait(10.0)
+    yield
+    looked.set()
+    with pytest.raises(ConnectionLostError):
+        held.result(60.0)
 
 
 @pytest.mark.parametrize("crash", [Server.stop, Server.kill])
@@ -97,21 +119,18 @@ async def test_what_was_written_outlives_a_crash_of_the_server(postgres_server: 
 async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_more(
     postgres_url: str,
 ) -> None:
-    """Another process saw its lock free: the thread and the attempts are not continued, but outcomes still count."""
+    """Another process saw its lock free: the thread is not continued, but what runs still runs, and counts."""
     with opened(postgres_url, 2) as (journal, other):
         await entered(journal)
         await journal.begin(intent("k"))
         epoch = journal.process_id
         # The other one loses its connection, too, and comes back first: the writer of the journal is kept from looking.
-        looked = threading.Event()
-        hold = journal._writer.submit(lambda _: looked.wait(60.0))
-        cut(postgres_url)
-        assert epoch in other.gone([epoch])
-        looked.set()
-        with pytest.raises(ConnectionLostError):
-            hold.result(60.0)
+        with kept_away(journal):
+            cut(postgres_url)
+            assert epoch in other.gone([epoch])
         assert isinstance(await journal.begin(intent("k2")), Refused)
-        assert await journal.begin(intent("k", remote=True)) == Lost(process_id=epoch)
+        running = Running(process_id=journal.process_id)
+        assert await other.begin(intent("k", remote=True)) == running
         await journal.end("k", 1, Success(content="done"))
         assert await other.begin(intent("k", remote=True)) == Known(result=Success(content="done"))
         await entered(journal)
@@ -137,6 +156,100 @@ async def test_an_attempt_that_was_given_up_still_runs_after_a_lost_connection(
         journal.close()
         answer = await other.begin(intent("k", remote=True))
         assert answer == Known(result=Failure(symptom=replace(symptom, running=False)))
+
+
+@pytest.mark.parametrize("given_up", [True, False])
+async def test_a_doubt_is_not_denied_while_its_process_may_come_back(
+    postgres_url: str, *, given_up: bool
+) -> None:
+    """A free lock may be a lost connection of a process that lives, and whose tool goes on."""
+    with opened(postgres_url, 2) as (journal, other):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        if given_up:
+            await journal.end("k", 1, GIVEN_UP)
+            journal.record_final_state("k", CallState.IN_DOUBT)
+            assert await journal.holds("s")  # with this it is written
+        before = journal.process_id
+        with kept_away(journal):
+            cut(postgres_url)
+            (entry,) = other.entries()
+            assert entry.state is CallState.IN_DOUBT
+            for kind in (SignalKind.RETRY, SignalKind.NOT_HAPPENED):
+                with pytest.raises(CallerError, match=r"answer again in \d+ s.*--ended"):
+                    await asyncio.to_thread(other.resolve, "k", kind)
+        await comes_back(journal, before)
+        (entry,) = other.entries()
+        assert entry.attempts[-1].running_in
+        with pytest.raises(CallerError, match=r"may still take effect|process that is alive"):
+            await asyncio.to_thread(other.resolve, "k", SignalKind.RETRY)
+        await journal.end("k", 1, Success(content="paid"))
+        answer = await other.begin(intent("k", remote=True))
+        (entry,) = other.entries()
+        if given_up:
+            assert [signal.content for signal in entry.signals] == ["paid"]
+        else:
+            assert answer == Known(result=Success(content="paid"))
+
+
+async def test_a_doubt_is_answered_once_the_end_of_its_process_is_certain(
+    postgres_url: str,
+) -> None:
+    """After the time in which a process reconnects; at once if it closed, or if a person knows."""
+    with Actor(postgres_url) as actor, opened(postgres_url, 2) as (journal, other):
+        actor.ask("enter", "s")
+        for key in ("told", "later"):
+            actor.ask("begin", key, "at_most_once")
+        await entered(other, "closed")
+        await other.begin(intent("closed", session="closed"))
+        actor.kill()
+        start = time.monotonic()
+        while journal.gone([actor.epoch]) != {actor.epoch}:
+            assert time.monotonic() - start < 2.0
+        other.close()
+        for key in ("told", "later"):
+            with pytest.raises(CallerError, match="--ended"):
+                await asyncio.to_thread(journal.resolve, key, SignalKind.RETRY)
+        assert journal.resolve("told", SignalKind.RETRY, ended=True).resolution
+        assert journal.resolve("closed", SignalKind.RETRY).resolution
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(
+                "UPDATE asyncguard.processes SET ended_at = ended_at - %s",
+                (PostgresStore.reconnect_time,),
+            )
+        assert journal.resolve("later", SignalKind.RETRY).resolution
+
+
+async def test_a_restart_of_the_server_is_no_death(
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was there before and has not come back keeps its thread and attempts for a while."""
+    with opened(postgres_server.url(), 2) as (journal, other):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        await journal.begin(intent("late"))
+        await journal.end("late", 1, GIVEN_UP)
+        journal.record_final_state("late", CallState.IN_DOUBT)
+        assert await journal.holds("s")  # with this it is written
+        before = journal.process_id
+        with kept_away(journal):
+            postgres_server.restart()
+            await comes_back(other, other.process_id)
+            with pytest.raises(ThreadBusyError):
+                await entered(other)
+            assert await other.begin(intent("k", remote=True)) == Running(process_id=before)
+            assert all(entry.attempts[-1].running_in for entry in other.entries())
+            assert other.gone([before]) == frozenset()
+            with pytest.raises(CallerError, match="may still take effect"):
+                await asyncio.to_thread(other.resolve, "late", SignalKind.RETRY)
+        await comes_back(journal, before)
+        assert isinstance(await journal.begin(intent("next")), Fresh)
+        before = journal.process_id
+        with kept_away(journal):
+            postgres_server.restart()
+            monkeypatch.setattr(PostgresStore, "reconnect_time", 0.0)
+            await comes_back(other, other.process_id)
+            assert other.gone([before]) == {before}, "one that does not come back is dead"
 
 
 async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
@@ -198,12 +311,14 @@ async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: 
 
 
 class Broken(PostgresStore):
-    """A connection that breaks right after a commit, so that its outcome is unknown here."""
+    """A connection that breaks right before or after a commit, so that its outcome is unknown here."""
 
     armed = False
+    committed = True
 
     def commit(self) -> None:
-        super().commit()
+        if self.committed or not self.armed:
+            super().commit()
         if self.armed:
             self.armed = False
             assert self._connection is not None
@@ -233,6 +348,28 @@ async def test_an_intent_whose_commit_got_lost_is_taken_back(postgres_url: str) 
     assert await journal.begin(running) == Running(process_id=journal.process_id), (
         "one that does run was taken back"
     )
+    journal.close()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_a_reconnection_that_fails_at_its_commit_loses_no_attempts(
+    postgres_url: str, *, committed: bool
+) -> None:
+    """The server may go once more as a process comes back: it may be known under either id."""
+    store = Broken(postgres_url, ProcessKind.AGENT)
+    store.committed = committed
+    journal = SqlJournal(store)
+    with opened(postgres_url) as (other,):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        before = journal.process_id
+        store.armed = True
+        cut(postgres_url)
+        await comes_back(journal, before)
+        assert not store.armed
+        answer = await other.begin(intent("k", remote=True))
+        assert answer == Running(process_id=journal.process_id)
+        assert isinstance(await journal.begin(intent("next")), Fresh)
     journal.close()
 
 

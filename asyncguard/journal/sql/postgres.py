@@ -3,7 +3,9 @@
 One connection does everything, and also holds the lock of this process: a transaction that can be
 written at all is written by a process that is known to live. A process that loses the connection
 has lost the lock, and everything that the server had not committed. It reconnects under another
-process id, and keeps its threads unless another process declared it dead meanwhile.
+process id, with its attempts, and keeps its threads unless another process declared it dead
+meanwhile. Until then it cannot be told from one that has died, so a doubt about its attempts is
+not answered as "not happened" yet.
 
 All transactions that write run one after the other, as in an SQLite file: a verdict never depends
 on data that another transaction is about to change, and signals become visible in the order of
@@ -80,6 +82,7 @@ class PostgresStore:
     """One connection to a journal in PostgreSQL."""
 
     poll_interval: float | None = 1.0
+    reconnect_time = 10.0  # a poll, a connection that fails, and as long again
 
     def __init__(self, url: str, kind: ProcessKind, *, create: bool = True) -> None:
         """Make a store; nothing is opened yet.
@@ -106,6 +109,8 @@ class PostgresStore:
         self._kind = kind
         self._create = create
         self._process_id = ""
+        # Also ids whose registration may or may not have been committed.
+        self._earlier_ids: list[str] = []
         self._connection: psycopg.Connection | None = None
         # Server time and monotonic time at the last begin.
         self._server_time = (0.0, 0.0)
@@ -134,7 +139,7 @@ class PostgresStore:
     def _connect(self) -> None:
         """Connect under a new process id, and move threads and intents of the old one to it."""
         self.close()
-        old, new = self._process_id, secrets.token_hex(8)
+        new = secrets.token_hex(8)
         with self._translated_errors():
             self._connection = psycopg.connect(
                 self._url, autocommit=True, application_name="asyncguard", **_CONNECT
@@ -151,10 +156,11 @@ class PostgresStore:
         # Of the session and not of the transaction: it is free when the server ends the session.
         self.execute("SELECT pg_advisory_lock(?)", (_lock_number(new),))
         register(self, new, self._kind)
-        if old:
+        for old in self._earlier_ids:
             succeed(self, old, new)
-        self._process_id = new
+        self._earlier_ids.append(new)
         self.commit()
+        self._process_id, self._earlier_ids = new, [new]
         self._polled_at = 0.0
 
     def close(self) -> None:
@@ -257,7 +263,15 @@ class PostgresStore:
         free = self.execute(
             "SELECT pg_try_advisory_xact_lock_shared(?)", (_lock_number(process_id),)
         )
-        return not free[0][0]
+        # A restart frees all locks at once: no process has died of that.
+        return not free[0][0] or bool(
+            self.execute(
+                "SELECT 1 FROM processes, (SELECT "
+                "extract(epoch FROM pg_postmaster_start_time())::float8 AS start) AS server "
+                "WHERE epoch = ? AND started_at < start AND start > ?",
+                (process_id, self.now() - self.reconnect_time),
+            )
+        )
 
     def notify(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""

@@ -40,12 +40,27 @@ def has_ended(store: Store, process_id: str) -> bool:
     return not rows or rows[0][0] is not None
 
 
-def note_end(store: Store, process_id: str) -> None:
-    """Record the end of a process; the time of the first record is kept."""
+def note_end(store: Store, process_id: str, certain_in: float = 0.0) -> None:
+    """Record the end of a process; the time of the first record is kept.
+
+    Args:
+        store: The database.
+        process_id: The process.
+        certain_in: Seconds until it is certain that it runs nothing any more.
+    """
     store.execute(
         "UPDATE processes SET ended_at = ? WHERE epoch = ? AND ended_at IS NULL",
-        (store.now(), process_id),
+        (store.now() + certain_in, process_id),
     )
+
+
+def uncertain_for(store: Store, process_id: str) -> float:
+    """Return seconds until the end of a process is certain, 0 if it is, or if no end is known."""
+    rows = store.execute(
+        "SELECT ended_at FROM processes WHERE epoch = ? AND ended_at IS NOT NULL", (process_id,)
+    )
+    # Not longer than that: the clock may have been set back since.
+    return max(0.0, min(rows[0][0] - store.now(), store.reconnect_time)) if rows else 0.0
 
 
 def is_alive(store: Store, process_id: str) -> bool:
@@ -54,7 +69,8 @@ def is_alive(store: Store, process_id: str) -> bool:
         return False
     if store.is_locked(process_id):
         return True
-    note_end(store, process_id)
+    # Whoever acts on it fences it. But its tools run on if it has lost its connection alone.
+    note_end(store, process_id, store.reconnect_time)
     return False
 
 
@@ -70,17 +86,18 @@ def where(store: Store, process_id: str) -> str:
 
 
 def succeed(store: Store, old: str, new: str) -> None:
-    """Move threads and intents of this process from an id whose lock it lost to a new id.
+    """Move threads and attempts of this process from an id whose lock it lost to a new id.
 
-    If the old id was declared dead meanwhile, other processes may have acted on it: nothing is
-    moved.
+    If the old id was declared dead meanwhile, other processes may have acted on it: its threads
+    are not moved.
     """
     if not has_ended(store, old):
         store.execute("UPDATE threads SET epoch = ? WHERE epoch = ?", (new, old))
-        # Also attempts that were given up while their tools still run. A text that only looks like
-        # it may come along: an id of this process is right for all its attempts.
-        store.execute(
-            "UPDATE attempts SET epoch = ? WHERE epoch = ? AND (state = 'intent' OR result LIKE ?)",
-            (new, old, '%"running"%true%'),
-        )
         note_end(store, old)
+    # In any case: what no other process has taken over runs here, and must not count as ended.
+    # Also attempts that were given up while their tools still run. A text that only looks like it
+    # may come along: an id of this process is right for all its attempts.
+    store.execute(
+        "UPDATE attempts SET epoch = ? WHERE epoch = ? AND (state = 'intent' OR result LIKE ?)",
+        (new, old, '%"running"%true%'),
+    )

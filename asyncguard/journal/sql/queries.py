@@ -1,6 +1,7 @@
 """Queries of operators on calls, and their resolutions of doubts."""
 
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from asyncguard.journal.begin_policy import Recorded, in_doubt
 from asyncguard.journal.codec import plain
 from asyncguard.journal.port import AttemptState, Entry, Signal, SignalKind
 from asyncguard.journal.sql.attempts import recorded_of
-from asyncguard.journal.sql.processes import where
+from asyncguard.journal.sql.processes import uncertain_for, where
 from asyncguard.journal.sql.rows import (
     ATTEMPT,
     SIGNAL,
@@ -224,6 +225,16 @@ def resolve(
             "result resolves the doubt by itself), or end that process; then answer again. If you "
             "know that it has stopped, say so: --ended, in Python ended=True."
         )
+    for attempt in entry.attempts:
+        seconds_left = uncertain_for(store, attempt.process_id)
+        if seconds_left and not safe:
+            raise CallerError(
+                f"Call {entry.key} ({entry.label}) may still take effect: the journal lost sight "
+                f"of {where(store, attempt.process_id)} just now, which has ended, or reconnects "
+                f"and continues attempt {attempt.number}; answer again in "
+                f"{math.ceil(seconds_left)} s. If you know that it has stopped, say so: --ended, "
+                "in Python ended=True."
+            )
     number = entry.attempts[-1].number if entry.attempts else 1
     send(store, kind=kind, key=entry.key, number=number, content=content, sender=by)
     # Read again: the resolution and its signal belong to the answer.

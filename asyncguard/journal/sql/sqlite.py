@@ -45,6 +45,7 @@ class SqliteStore:
     """One connection to a journal file."""
 
     poll_interval: float | None = None
+    reconnect_time = 0.0
 
     def __init__(
         self,

@@ -34,6 +34,14 @@ class Store(Protocol):
         """Seconds between idle calls of :meth:`has_new_signals`; ``None`` if none are needed."""
         ...
 
+    @property
+    def reconnect_time(self) -> float:
+        """Seconds that a process which lives may need to lock again what it lost.
+
+        0 if only its end frees the lock.
+        """
+        ...
+
     def open(self) -> None:
         """Connect, prepare the schema, and register this process.
 
@@ -87,7 +95,10 @@ class Store(Protocol):
         ...
 
     def is_locked(self, process_id: str) -> bool:
-        """Return True if a process holds the lock of this process id, and therefore lives."""
+        """Return True if a process holds the lock of this process id, and therefore lives.
+
+        Also if all locks were lost so recently that a process may not have locked again yet.
+        """
         ...
 
     def notify(self) -> None:
