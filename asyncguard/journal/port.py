@@ -392,7 +392,8 @@ class Journal(Protocol):
             CallerError: There is no such call, or it is not in doubt: ended, resolved or delivered
                 before, or running in a process that is alive. Or an attempt that was given up may
                 still run there, ``ended`` is not given, and the call cannot be resolved as not
-                happened (a keyed one may be retried).
+                happened (a keyed one may be retried). So for seconds after a process was first
+                found gone, where it may have lost its connection alone.
             JournalError: The database cannot be written.
         """
         ...

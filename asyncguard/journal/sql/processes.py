@@ -69,7 +69,7 @@ def is_alive(store: Store, process_id: str) -> bool:
         return False
     if store.is_locked(process_id):
         return True
-    # Whoever acts on it fences it. But its tools run on if it has lost its connection alone.
+    # Fenced at once. But if it has lost its connection alone, its tools run on.
     note_end(store, process_id, store.reconnect_time)
     return False
 
