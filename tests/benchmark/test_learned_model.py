@@ -37,9 +37,15 @@ from asyncguard_benchmark.learned.results import (
 )
 from asyncguard_benchmark.learned.serialisation import Segment
 from asyncguard_benchmark.learned.speech import Speaker
-from asyncguard_benchmark.learned.store import WEIGHTS, NoModelError, Trained, load_trained
+from asyncguard_benchmark.learned.store import (
+    MODEL,
+    WEIGHTS,
+    NoModelError,
+    Trained,
+    load_trained,
+)
 from asyncguard_benchmark.learned.study import execute
-from asyncguard_benchmark.learned.training import LOG, TINY, Training
+from asyncguard_benchmark.learned.training import CARD, CURVE, LOG, TINY, Training
 from asyncguard_benchmark.learned.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.trained(["the quay of the harbour", "Lyon's quay: 12 tonnes"] * 8, 420)
@@ -269,3 +275,19 @@ def test_a_trained_model_is_what_its_file_says(model: Path) -> None:
     assert isinstance(trained, Trained)
     assert trained.record["training"]["steps"] == TINY.steps
     assert len(trained.vocabulary) == trained.decoder.shape.pieces
+
+
+def test_a_trained_model_comes_with_its_card_and_curve(model: Path) -> None:
+    """The card says size, seed, data and losses as the folder has them."""
+    card = (model / CARD).read_text("utf-8")
+    record = json.loads((model / MODEL).read_text("utf-8"))
+    last = json.loads((model / LOG).read_text("utf-8").splitlines()[-1])
+    parameters = sum(each.numel() for each in load_trained(model).decoder.parameters())
+    for text in (
+        f"{parameters:,}",
+        f"{record['pieces']:,}",
+        str(last["validation"]),
+        "results at once only",
+    ):
+        assert text in card
+    assert (model / CURVE).read_text("utf-8").startswith("<svg")

@@ -22,6 +22,18 @@ from asyncguard_benchmark.services.catalogue import tools_of
 _NOTHING = "-"
 _SEEDS = 3
 """Training seeds of the whole study."""
+_MEANING = "\n".join(
+    f"- {each}"
+    for each in (
+        "The model's mistakes were not chosen: trained on results that come at once, it has never read a placeholder, "
+        "a refusal or a late result. What an arm adds or costs is therefore not put in by the author of an agent.",
+        "How often a real model makes such mistakes cannot be read here, nor how it takes a refusal: this one follows "
+        "no instructions and has no language but that of its traces.",
+        "What it cannot do at once, guards cannot save when results are late. Where the score at once is low, a "
+        "difference near zero does not show that guards do nothing; the counts of mistakes and refusals say more.",
+        "Guards, prompts and training were not tuned on the parts that are held out.",
+    )
+)
 _Condition = tuple[str, str]
 """Regime and arm."""
 
@@ -124,6 +136,7 @@ def written_results(runs: Sequence[ModelRun]) -> str:
         parts += ["## Differences, all seeds of synchronous traces", _differences(alike)]
     for run, each in zip(runs, played, strict=True):
         parts += [f"## Model: {run.title}", *_of_model(run, each)]
+    parts += ["## What this shows about real models, and what it cannot", _MEANING]
     return "\n\n".join([*parts, "## Not done", _not_done(runs, missing)]) + "\n"
 
 

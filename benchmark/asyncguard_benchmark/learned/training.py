@@ -15,6 +15,8 @@ from typing import Any
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.learned import splits
 from asyncguard_benchmark.learned.absent import needed
+from asyncguard_benchmark.learned.card import model_card
+from asyncguard_benchmark.learned.curve import drawn_curve
 from asyncguard_benchmark.learned.network import Decoder, Shape
 from asyncguard_benchmark.learned.serialisation import Segment
 from asyncguard_benchmark.learned.store import (
@@ -31,6 +33,7 @@ with needed():
     from torch import Tensor
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+CARD, CURVE = "README.md", "curve.svg"
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _VALIDATION_SEED = 900_000
 """Added to the seed: the traces of validation are drawn from the training tasks, and no step takes them."""
@@ -296,9 +299,12 @@ def export(folder: Path, out: Path) -> None:
     decoder.load_state_dict({name: named[name] for name in decoder.state_dict()})
     out.mkdir(parents=True, exist_ok=True)
     vocabulary.save(out / VOCABULARY)
-    save_trained(
-        out, decoder, {"training": plan, "step": position["step"], "pieces": position["pieces"]}
-    )
+    record = {"training": plan, "step": position["step"], "pieces": position["pieces"]}
+    save_trained(out, decoder, record)
+    log = [json.loads(each) for each in (folder / LOG).read_text("utf-8").splitlines()]
+    parameters = sum(each.numel() for each in decoder.parameters())
+    (out / CARD).write_text(model_card(record, parameters, log), "utf-8")
+    (out / CURVE).write_text(drawn_curve(log), "utf-8")
 
 
 def exampled(segments: Sequence[Segment], vocabulary: Vocabulary) -> Example:
