@@ -96,6 +96,10 @@ class SignalKind(StrEnum):
     """An effect in doubt did not happen, and is to be attempted again under the same key."""
 
 
+DELIVERED_BY = "a delivery"
+"""Name of the sender of a delivery that ends a call which is to be repeated."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Signal:
     """One message from outside about one call."""
@@ -191,6 +195,13 @@ class Entry:
     """Signals about the call, in order."""
     resolution: SignalKind | None = None
     """Signal that ends the call or its doubt, and that its thread has not applied yet."""
+
+    @property
+    def delivered(self) -> bool:
+        """True if that is a result from outside: after a retry it counts as what happened."""
+        if self.resolution is SignalKind.HAPPENED:
+            return bool(self.signals) and self.signals[-1].by == DELIVERED_BY
+        return self.resolution is SignalKind.DELIVERY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

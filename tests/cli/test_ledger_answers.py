@@ -498,6 +498,8 @@ def test_a_delivery_after_a_retry_is_listed_as_one(
     assert "answered" not in text
     (row,) = exported(capsys, journal)
     assert row["answer"] == "delivery"
+    refused = run(capsys, "resolve", key("ask#5"), journal, *DENIED, code=1)
+    assert "its result was delivered, and waits for its thread" in refused
 
 
 # -- PostgreSQL ----------------------------------------------------------------------------------------------------

@@ -19,8 +19,6 @@ _BROKEN_OFF = frozenset({AttemptState.INTENT, AttemptState.ENDED})
 
 A started attempt is not among them: it waits for a delivery.
 """
-_DELIVERED_BY = "a delivery"
-"""Sender that the journal notes then."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,11 +38,7 @@ class Listed:
     @property
     def answer(self) -> SignalKind | None:
         """Answer of a person, a delivery or a late result, until the thread has applied it."""
-        said, signals = self.entry.resolution, self.entry.signals
-        # To a call that is to be repeated the journal stores a delivery as that it happened.
-        if said is SignalKind.HAPPENED and signals and signals[-1].by == _DELIVERED_BY:
-            return SignalKind.DELIVERY
-        return said
+        return SignalKind.DELIVERY if self.entry.delivered else self.entry.resolution
 
     @property
     def in_doubt(self) -> bool:

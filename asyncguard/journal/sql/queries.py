@@ -258,7 +258,7 @@ def _one(store: Store, key: str) -> tuple[Row, _Parts]:
 
 
 def _why(entry: Entry, resolution: str, latest: Recorded | None) -> str:
-    if entry.resolution is SignalKind.DELIVERY:
+    if entry.delivered:
         return (
             "its result was delivered, and waits for its thread; run the thread again, or send its "
             "next message"

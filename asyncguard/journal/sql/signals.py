@@ -6,7 +6,7 @@ import logging
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError, JournalError, UnknownTokenError
 from asyncguard.journal.codec import plain
-from asyncguard.journal.port import Signal, SignalKind
+from asyncguard.journal.port import DELIVERED_BY, Signal, SignalKind
 from asyncguard.journal.sql.rows import SIGNAL, signal_of
 from asyncguard.journal.sql.store import Store
 
@@ -80,7 +80,7 @@ def deliver(store: Store, token: str, content: str) -> None:
         key=key,
         number=number,
         content=content,
-        sender="a delivery" if resolution else "",
+        sender=DELIVERED_BY if resolution else "",
     )
 
 
