@@ -5,6 +5,7 @@ answers to interrupts by their order within the task. :class:`Answered` keeps th
 """
 
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,7 @@ from langgraph.types import Command, interrupt
 from asyncguard.adapters.langgraph_internals import (
     answers_in,
     channels_of,
+    drop_unplaced_answer,
     input_of,
     saver_of,
     scratchpad_of,
@@ -32,6 +34,8 @@ _NO_TASKS = (
     '"tasks" cannot be added by the update of a Command: answer or resume first, then give them as '
     'an input of their own, {"tasks": [...]}.'
 )
+_ID = re.compile("[0-9a-f]{32}")
+"""Form of the ids of LangGraph's interrupts."""
 _QUOTED = 200
 """Number of characters of an answer that the model is shown."""
 _NAMED = 10
@@ -111,6 +115,28 @@ def cancel_beside(
         _log.warning("The cancellation in a Command was not carried out: %s", error)
         return str(error) if own else ""
     return ""
+
+
+def drop_stale_answer(config: RunnableConfig, *, asked: bool = True) -> None:
+    """Drop an answer that belongs to an earlier question, so that none that comes now gets it.
+
+    Args:
+        config: Of the node, hook or wrapper that may ask next. Nested in another graph's node it
+            keeps the answer, as that graph's run decides there.
+        asked: False if its question has not been asked yet, so that no answer is for it.
+    """
+    if (notes := scratchpad_of(config)) is None or "|" in _task_of(config)[0]:
+        return
+    if not asked or not _answers_next(input_of(config)):
+        drop_unplaced_answer(notes)
+
+
+def _answers_next(given: Any) -> bool:
+    """Return True if an input answers the next question, and none by the id of its interrupt."""
+    if not isinstance(given, Command) or given.resume is None:
+        return False
+    answer = given.resume
+    return not isinstance(answer, dict) or any(not _ID.fullmatch(str(name)) for name in answer)
 
 
 class Answered:

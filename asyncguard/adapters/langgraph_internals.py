@@ -67,6 +67,7 @@ _READ = "__pregel_read"
 _RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
 _STREAM = "__pregel_stream"
+_TASK = "__pregel_task_id"
 _NEXT = "branch:to:"
 
 
@@ -165,6 +166,34 @@ def answers_in(notes: Any) -> int | None:
     if notes.get_null_resume(False) is not None:  # noqa: FBT003 - its only parameter
         return None
     return len(notes.resume)
+
+
+def has_asked(config: RunnableConfig) -> bool:
+    """Return True if the present task has stopped with a question in this super-step before.
+
+    Why: an answer without a name goes to whichever task asks first, and the public state of a graph
+    is not at hand in a node. Without the writes of the run, words about one call are taken for
+    words about another, about which none was asked.
+
+    Args:
+        config: Of a node.
+    """
+    task = config.get("configurable", {}).get(_TASK)
+    written = getattr(run_of(config), "checkpoint_pending_writes", ())
+    return any(name == task and channel == _INTERRUPT for name, channel, _ in written)
+
+
+def drop_unplaced_answer(notes: Any) -> None:
+    """Drop the answer that waits for whichever question of a super-step comes next.
+
+    Why: LangGraph stores such an answer until its super-step ends, also after a question has
+    consumed it, and gives it to the next question of a run that was resumed without one. Without
+    the function a person's words about one call are taken for words about another.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+    """
+    notes.get_null_resume(True)  # noqa: FBT003 - its only parameter
 
 
 def answers_of(notes: Any) -> list[Any]:

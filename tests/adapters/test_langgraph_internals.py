@@ -32,7 +32,9 @@ from asyncguard.adapters.langgraph_internals import (
     base_of,
     before_over,
     channels_of,
+    drop_unplaced_answer,
     goes_back,
+    has_asked,
     input_of,
     namespace_of_run,
     newest_of,
@@ -279,6 +281,28 @@ def test_what_was_written_into_a_channel_is_found(frequency: int) -> None:
     assert writes_in(asked, "numbers") == [*held, [2]]
     assert writes_in(before, "numbers")[-1] == [1]
     assert writes_in(asked, "other") == []
+
+
+@pytest.mark.parametrize("drops", [False, True], ids=["kept", "dropped"])
+def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dropped(
+    *, drops: bool
+) -> None:
+    """In a run without an answer; and a task knows that it has asked before."""
+    seen: list[bool] = []
+
+    def look(config: RunnableConfig) -> None:
+        seen.append(has_asked(config))
+        if drops and len(seen) > 2:
+            drop_unplaced_answer(scratchpad_of(config))
+        interrupt("first?")
+        interrupt("second?")
+
+    graph = graph_of(look, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    graph.invoke(Command(resume="one"), THREAD)
+    left = graph.invoke(None, THREAD).get("__interrupt__", ())
+    assert [each.value for each in left] == (["second?"] if drops else [])
+    assert seen == [False, True, True]
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:

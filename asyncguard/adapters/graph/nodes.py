@@ -18,7 +18,7 @@ from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from asyncguard.adapters.approvals import question, resumable
+from asyncguard.adapters.approvals import drop_stale_answer, question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.messages.history import put_in_place
@@ -159,6 +159,7 @@ class Nodes:
 
     async def execute(self, run: Run) -> Any:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
+        drop_stale_answer(run.config)
         if run.cancelling and run.cancel_at_question(run.asker()):
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
@@ -203,6 +204,7 @@ class Nodes:
 
     async def approve(self, run: Run) -> Any:
         """Ask a person about the calls that are held."""
+        drop_stale_answer(run.config)
         held = run.ledger.in_state(CallState.HELD)
         try:
             answer = interrupt(question(held))

@@ -75,6 +75,8 @@ class PendingHandlers:
     """State updates of tools that came with them, for the next update of a hook."""
     orphans: set[str] = field(default_factory=set)
     """Keys of calls of a lost process whose wrappers are gone: the journal knows their outcome."""
+    unasked: set[str] = field(default_factory=set)
+    """Keys of calls whose tools have a question that no person was asked."""
     late: set[str] = field(default_factory=set)
     """Keys of calls that ask a person and whose wrappers have not come in time."""
     turn_after: str = ""

@@ -10,9 +10,12 @@ The wrappers of one message share one engine session. Each of them drives it in
 so that all of them return.
 """
 
+from collections.abc import Sequence
+
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.approvals import question, resumable
+from asyncguard.adapters.approvals import drop_stale_answer, question, resumable
+from asyncguard.adapters.langgraph_internals import has_asked
 from asyncguard.adapters.messages.run_messages import parked
 from asyncguard.adapters.middleware.approval_prompt import (
     ARRIVAL,
@@ -39,14 +42,19 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
         handlers: What can be run.
         record: The wrapper's call.
     """
+    drop_stale_answer(run.config)
     # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
     if run.cancelling and record is run.asker(handlers.absent) and run.cancel_at_question(record):
         handlers.answered.discard(run.config)
+    if has_asked(run.config):
+        handlers.unasked.discard(record.key)
+    elif run.board.asks_person(record):
+        handlers.unasked.add(record.key)
     await run.ensure_stored([record])
     if record in dispatchable(run.board, handlers.absent):
-        run.issue(handlers.runner(), [record])
+        _issue(run, handlers, [record])
     run.wake()  # other wrappers of the message may wait for this one
     while True:
         with run.inside():
@@ -66,6 +74,7 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
         run: Of the hook.
         handlers: What can be run.
     """
+    drop_stale_answer(run.config)
     take_answer(run, handlers, "")
     while True:
         match await wait_for_turn(run, handlers):
@@ -141,7 +150,7 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
     """
     # Asked twice, as other wrappers may come or return during the wait.
     await run.ensure_stored(handlers.runnable(run))
-    if run.issue(handlers.runner(), handlers.runnable(run)):
+    if _issue(run, handlers, handlers.runnable(run)):
         return True
     asked = handlers.question
     if own is None or asked is None or not asked.out or asked.keys:
@@ -150,10 +159,19 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
     if own.open and own.state is not CallState.PENDING and run.board.asks_person(own):
         asked.stopped.add(own.key)
         raise GraphInterrupt  # without a value: LangGraph would show the person a second question
-    if own.state is not CallState.PENDING:
+    if own.state is not CallState.PENDING or run.board.spec(own.tool).mode is Mode.EXTERNAL:
         return False
     await run.wait_changed()
     return True
+
+
+def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
+    """Issue calls; one whose question was not asked gets no answer that was meant for another."""
+    new = handlers.unasked.intersection(record.key for record in records)
+    if new:
+        drop_stale_answer(run.config, asked=False)
+        handlers.unasked -= new
+    return run.issue(handlers.runner(), records)
 
 
 async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:

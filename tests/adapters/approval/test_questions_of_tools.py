@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from asyncguard import Ports, ToolSpec
+from asyncguard import Mode, Ports, ToolSpec
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, build, script
+from tests.adapters.processes import Machine
 
 TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Ship y."}]
+YES = True
 PAY_X, SHIP_Y = ("pay", {"q": "x", "task_id": "a"}), ("ship", {"q": "y", "task_id": "b"})
 PAY_Y = ("pay", {"q": "y", "task_id": "b"})
 
@@ -31,29 +34,31 @@ class Office:
     def __init__(self, agent_of: AgentOf, *made: Any, shared: bool = False, **options: Any) -> None:
         self.done: list[tuple[str, Any]] = []
         writes = {"pay": ("desk",), "ship": ("desk",) if shared else ("dock",)}
-        self._made, self._agent_of, self._saver = made, agent_of, InMemorySaver()
-        self._options = options
-        self._specs = [
+        self.made, self._agent_of, self._saver = made, agent_of, InMemorySaver()
+        self._options, self.extra = options, list[Any]()
+        self.specs = [
             ToolSpec(name=name, interrupts=True, reads=(), writes=written)
             for name, written in writes.items()
         ]
 
     def process(self, *, first: bool = True, **options: Any) -> Agent:
         """Return the agent in a process of its own; in the first one its model makes the calls."""
-        made = [calls(*self._made)] if first else []
+        made = [calls(*self.made)] if first else []
+        own = [
+            scripted_tool(spec.name, self.asks(spec.name), args={"q": str})
+            for spec in self.specs
+            if spec.interrupts
+        ]
         return self._agent_of(
             ScriptedChatModel(script(*made, ever="all said")),
-            [
-                scripted_tool(spec.name, self._asks(spec.name), args={"q": str})
-                for spec in self._specs
-            ],
-            specs=self._specs,
+            [*own, *self.extra],
+            specs=self.specs,
             checkpointer=self._saver,
             **self._options,
             **options,
         )
 
-    def _asks(self, name: str) -> Any:
+    def asks(self, name: str) -> Any:
         def act(arguments: Any) -> str:
             answer = interrupt(f"{name} {arguments['q']}?")
             self.done.append((arguments["q"], answer))
@@ -236,3 +241,122 @@ def test_a_wrapper_that_never_comes_holds_up_no_question() -> None:
     assert office.done == [("y", "ship it")]
     assert outcome.states("b") == {"done": 1}
     assert "paid by cheque" in outcome.text
+
+
+NO_ANSWER: Sequence[Any] = [
+    pytest.param(None, id="None"),
+    pytest.param(Command(resume={"f" * 32: "late"}), id="the id of another question"),
+]
+
+
+@pytest.mark.parametrize("given", NO_ANSWER)
+@pytest.mark.parametrize("second", [PAY_Y, SHIP_Y], ids=["same tool", "other tool"])
+def test_an_answer_is_not_taken_for_the_next_question(
+    agent_of: AgentOf, given: Any, second: Any
+) -> None:
+    """LangGraph keeps an answer until its step ends; a run without one asks the second question again."""
+    office = Office(agent_of, PAY_X, second)
+    _, asked, again, outcome = office.go(answer("one"), given, answer("two"))
+    assert asked.interrupts == again.interrupts == [f"{second[0]} y?"]
+    assert office.done == [("x", "one"), ("y", "two")]
+    assert outcome.states("b") == {"done": 1}
+
+
+@pytest.mark.parametrize("given", NO_ANSWER)
+def test_an_approval_is_not_taken_for_an_answer(agent_of: AgentOf, given: Any) -> None:
+    """A tool that a person approves, and that asks then: the yes is for the call alone."""
+    office = Office(agent_of, ("pay", {"q": "x"}))
+    office.specs[0] = replace(office.specs[0], approval=True)
+    agent = office.process()
+
+    async def main() -> list[Outcome]:
+        found = [await agent.say("Pay x.", thread="t")]
+        for each in (answer(YES), given, answer("one")):
+            found.append(await agent.go(each, "t"))  # noqa: PERF401 - one after the other
+        return found
+
+    first, asked, again, _ = run_virtual(main()).result
+    assert first.interrupts[0]["type"] == "approval"
+    assert asked.interrupts == again.interrupts == ["pay x?"]
+    assert office.done == [("x", "one")]
+
+
+def test_a_tool_that_asks_twice_is_answered_twice(agent_of: AgentOf) -> None:
+    """The first answer does not stand for the second one in a run without an answer."""
+    said: list[Any] = []
+
+    def ask(_: Any) -> str:
+        said[:] = [interrupt("first?"), interrupt("second?")]
+        return "thanks"
+
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("ask", {})), ever="all said")),
+        [scripted_tool("ask", ask, args={})],
+        specs=[ToolSpec(name="ask", interrupts=True)],
+        checkpointer=InMemorySaver(),
+    )
+
+    async def main() -> list[Outcome]:
+        found = [await agent.say("Ask.", thread="t")]
+        for each in (answer("one"), None, answer("two")):
+            found.append(await agent.go(each, "t"))  # noqa: PERF401 - one after the other
+        return found
+
+    *_, asked, again, _ = run_virtual(main()).result
+    assert asked.interrupts == again.interrupts == ["second?"]
+    assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize("given", [None, answer("one")], ids=["None", "the answer again"])
+async def test_after_a_kill_an_answer_is_not_taken_for_a_question_that_was_not_asked(
+    agent_of: AgentOf, tmp_path: Path, given: Any
+) -> None:
+    """The process dies in the first tool, after its answer: the second question is put before it is answered."""
+    office, place = Office(agent_of, PAY_X, SHIP_Y), {"configurable": {"thread_id": "t"}}
+    began = asyncio.Event()
+
+    async def dies(arguments: Any) -> str:
+        office.done.append((arguments["q"], interrupt(f"pay {arguments['q']}?")))
+        began.set()
+        return await asyncio.Future()
+
+    ship = scripted_tool("ship", office.asks("ship"), args={"q": str})
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    first = machine.process(
+        [scripted_tool("pay", dies, args={"q": str}), ship], office.specs, calls(PAY_X, SHIP_Y)
+    )
+    graph, options = first.agent.graph, {"durability": "sync"}
+    await graph.ainvoke({"messages": [], "tasks": TASKS}, place, **options)
+    first.run = asyncio.create_task(graph.ainvoke(answer("one"), place, **options))
+    await began.wait()
+    await first.die()
+    pay = scripted_tool("pay", office.asks("pay"), args={"q": str})
+    second = machine.process([pay, ship], office.specs).agent.graph
+    state = await second.ainvoke(given, place, **options)
+    assert [each for each in office.done if each[0] == "y"] == []
+    if state.get("__interrupt__"):
+        await second.ainvoke(answer("ship it"), place, **options)
+    assert [each for each in office.done if each[0] == "y"] in ([], [("y", "ship it")])
+    machine.close()
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["after it", "before it"])
+def test_work_outside_does_not_keep_a_question_back(agent_of: AgentOf, last: bool) -> None:
+    """An external call of the same message may take days; the person is asked at once."""
+    office, tokens = Office(agent_of), list[str]()
+    made = [("pay", {"q": "x"}), ("post", {})]
+    office.made = tuple(made if last else reversed(made))
+    post = scripted_tool("post", lambda given: tokens.append(given["token"]), args={"token": str})
+    office.extra = [post]
+    office.specs.append(
+        ToolSpec(name="post", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=())
+    )
+    agent = office.process()
+
+    async def main() -> list[Outcome]:
+        found = [await agent.say("Pay x, and post it.", thread="t")]
+        return [*found, await agent.go(answer("one"), "t")]
+
+    first, _ = run_virtual(main(), patience=10.0).result
+    assert first.interrupts == ["pay x?"]
+    assert office.done == [("x", "one")]
