@@ -27,7 +27,7 @@ from asyncguard_benchmark.harness.registry import AgentSpec, player_of
 from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned import speech
-from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent
+from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent, model_folder
 from asyncguard_benchmark.learned.network import Decoder, Memory, Shape
 from asyncguard_benchmark.learned.results import (
     ModelRun,
@@ -44,7 +44,7 @@ from asyncguard_benchmark.learned.store import (
     Trained,
     load_trained,
 )
-from asyncguard_benchmark.learned.study import execute
+from asyncguard_benchmark.learned.study import digest_of_model, execute
 from asyncguard_benchmark.learned.training import CARD, CURVE, LOG, TINY, Training
 from asyncguard_benchmark.learned.vocabulary import Vocabulary
 
@@ -291,3 +291,13 @@ def test_a_trained_model_comes_with_its_card_and_curve(model: Path) -> None:
     ):
         assert text in card
     assert (model / CURVE).read_text("utf-8").startswith("<svg")
+
+
+def test_the_results_are_those_of_the_model_in_the_checkout() -> None:
+    """It can be loaded, is small enough, and the page of results names its digest."""
+    folder = model_folder()
+    trained = load_trained(folder)
+    results = (folder.parents[1] / "RESULTS-learned.md").read_text("utf-8")
+    assert f"`{digest_of_model(folder)[:12]}`" in results
+    assert (folder / WEIGHTS).stat().st_size < 14e6
+    assert f"{trained.record['pieces']:,}" in (folder / CARD).read_text("utf-8")

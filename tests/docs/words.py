@@ -18,6 +18,8 @@ WRITTEN_BY_A_COMMAND = (
     "benchmark/RESULTS.md",
     "benchmark/RESULTS-missions.md",
     "benchmark/RESULTS-foreign.md",
+    "benchmark/RESULTS-learned.md",
+    "benchmark/learned/model/README.md",
 )
 DOCUMENTS = tuple(
     name

@@ -37,8 +37,8 @@ def model_card(record: Mapping[str, Any], parameters: int, log: Sequence[Mapping
         ("seed", str(plan["seed"])),
         (
             "steps",
-            f"{record['step']} of {plan['steps']} on mostly single tasks and "
-            f"{plan.get('composed_steps', 0)} on mostly compositions, {plan['traces']} traces each",
+            f"{plan['steps']} on mostly single tasks, then {plan.get('composed_steps', 0)} on mostly compositions, "
+            f"of {plan['traces']} traces each; {record['step']} were made",
         ),
         ("parameters", f"{parameters:,}, stored in half precision without pickle"),
         (
@@ -46,6 +46,10 @@ def model_card(record: Mapping[str, Any], parameters: int, log: Sequence[Mapping
             f"{last.get('validation', 'unknown')} nats a piece ({last.get('loss', 'unknown')} in training)",
         ),
     ]
+    lengths = list(dict.fromkeys(str(line["of"]) for line in log))
+    if len(lengths) > 1:
+        text = f"the plan had {', then '.join(lengths)} steps: one run of the last length gives other weights"
+        rows.append(("lengthened", text))
     table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)])
     limits = "\n".join(f"- {each}" for each in _LIMITS)
     return f"# Model card\n\n{table}\n\n## Limits\n\n{limits}\n"
