@@ -22,6 +22,7 @@ from asyncguard.adapters.langgraph_internals import (
     saver_of,
     scratchpad_of,
     update_of,
+    used_answer,
 )
 from asyncguard.adapters.run_input import read_cancelled
 from asyncguard.adapters.state import read_messages
@@ -127,7 +128,7 @@ def drop_stale_answer(config: RunnableConfig, *, asked: bool = True) -> None:
     """
     if (notes := scratchpad_of(config)) is None or "|" in _task_of(config)[0]:
         return
-    if not asked or not _answers_next(input_of(config)):
+    if not asked or (not _answers_next(input_of(config)) and used_answer(config)):
         drop_unplaced_answer(notes)
 
 

@@ -64,6 +64,7 @@ _CALL = "__pregel_call"
 _INTERRUPT = "__interrupt__"
 _NODE_FINISHED = "__pregel_node_finished"
 _READ = "__pregel_read"
+_RESUME = "__resume__"
 _RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
 _STREAM = "__pregel_stream"
@@ -181,6 +182,21 @@ def has_asked(config: RunnableConfig) -> bool:
     task = config.get("configurable", {}).get(_TASK)
     written = getattr(run_of(config), "checkpoint_pending_writes", ())
     return any(name == task and channel == _INTERRUPT for name, channel, _ in written)
+
+
+def used_answer(config: RunnableConfig) -> bool:
+    """Return True if a question of this super-step has got the answer that waits for any question.
+
+    Why: as for :func:`drop_unplaced_answer`. An answer that no question has got, because a process
+    died before, is still the one to the question that was asked.
+
+    Args:
+        config: Of a node.
+    """
+    waiting = scratchpad_of(config).get_null_resume(False)  # noqa: FBT003 - its only parameter
+    written = getattr(run_of(config), "checkpoint_pending_writes", ())
+    got = (value for _, channel, value in written if channel == _RESUME and isinstance(value, list))
+    return waiting is not None and any(each[-1:] == [waiting] for each in got)
 
 
 def drop_unplaced_answer(notes: Any) -> None:

@@ -50,6 +50,7 @@ from asyncguard.adapters.langgraph_internals import (
     storing_of,
     streams,
     update_of,
+    used_answer,
     when_over,
     when_over_with,
     writes_in,
@@ -287,11 +288,11 @@ def test_what_was_written_into_a_channel_is_found(frequency: int) -> None:
 def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dropped(
     *, drops: bool
 ) -> None:
-    """In a run without an answer; and a task knows that it has asked before."""
-    seen: list[bool] = []
+    """In a run without an answer; and a task knows that it has asked, and that a question has got the answer."""
+    seen: list[tuple[bool, bool]] = []
 
     def look(config: RunnableConfig) -> None:
-        seen.append(has_asked(config))
+        seen.append((has_asked(config), used_answer(config)))
         if drops and len(seen) > 2:
             drop_unplaced_answer(scratchpad_of(config))
         interrupt("first?")
@@ -302,7 +303,7 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     graph.invoke(Command(resume="one"), THREAD)
     left = graph.invoke(None, THREAD).get("__interrupt__", ())
     assert [each.value for each in left] == (["second?"] if drops else [])
-    assert seen == [False, True, True]
+    assert seen == [(False, False), (True, False), (True, True)]
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:
