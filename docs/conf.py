@@ -15,6 +15,7 @@ include_patterns = [
     "SECURITY.md",
     "benchmark/*.md",
     "benchmark/mission_sources/*.md",
+    "benchmark/learned/model/*.md",
 ]
 exclude_patterns = [".*", "build", "**/.*"]
 myst_heading_anchors = 3
