@@ -672,7 +672,7 @@ class Run:
         """Stop the tasks that a ``Command`` cancels while a tool's own question is open.
 
         Args:
-            asker: See :attr:`asker`.
+            asker: See :meth:`asker`.
 
         Returns:
             True if an answer beside it is not for the tool: its call was stopped, or a task is
