@@ -16,6 +16,9 @@ from langgraph.types import Command, interrupt
 
 from asyncguard.adapters.langgraph_internals import (
     answers_in,
+    answers_of,
+    asked_before,
+    asks_after,
     channels_of,
     drop_unplaced_answer,
     input_of,
@@ -140,6 +143,15 @@ def _answers_next(given: Any) -> bool:
     return not isinstance(answer, dict) or any(not _ID.fullmatch(str(name)) for name in answer)
 
 
+def waits_for_tool(config: RunnableConfig) -> bool:
+    """Return True if the question with which a task has stopped is one that a tool asks itself."""
+    asked = asked_before(config)[-1:]
+    return any(
+        not isinstance(each, Mapping) or each.get("type") not in ("approval", "parked")
+        for each in asked
+    )
+
+
 class Answered:
     """Count of the answered questions of each LangGraph task.
 
@@ -171,6 +183,18 @@ class Answered:
         for _ in range(passed, self._taken.get(place, 0)):
             interrupt(value)
         self._passed[place] = (notes, self._taken.get(place, 0))
+
+    def spend(self, config: RunnableConfig) -> RunnableConfig:
+        """Count the answers that a task has received as those to earlier questions.
+
+        Returns:
+            The configuration with which the next question is asked. An answer that waits is for it
+            if the process that asked it has ended, and it was the task's first.
+        """
+        place, notes = _task_of(config)
+        number = len(answers_of(notes))
+        self._taken[place], self._passed[place] = number, (notes, number)
+        return asks_after(config, number, asked=not number and waits_for_tool(config))
 
     def discard(self, config: RunnableConfig) -> None:
         """Consume the answers that a task has received, so that none reaches another question."""

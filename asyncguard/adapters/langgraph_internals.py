@@ -13,8 +13,10 @@ the ids of the task and of its checkpoint, and neither the checkpointer nor the 
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -169,8 +171,8 @@ def answers_in(notes: Any) -> int | None:
     return len(notes.resume)
 
 
-def has_asked(config: RunnableConfig) -> bool:
-    """Return True if the present task has stopped with a question in this super-step before.
+def asked_before(config: RunnableConfig) -> list[Any]:
+    """Return the questions with which the present task has stopped in this super-step before.
 
     Why: an answer without a name goes to whichever task asks first, and the public state of a graph
     is not at hand in a node. Without the writes of the run, words about one call are taken for
@@ -181,7 +183,12 @@ def has_asked(config: RunnableConfig) -> bool:
     """
     task = config.get("configurable", {}).get(_TASK)
     written = getattr(run_of(config), "checkpoint_pending_writes", ())
-    return any(name == task and channel == _INTERRUPT for name, channel, _ in written)
+    return [
+        question.value
+        for name, channel, questions in written
+        if name == task and channel == _INTERRUPT
+        for question in questions
+    ]
 
 
 def used_answer(config: RunnableConfig) -> bool:
@@ -210,6 +217,27 @@ def drop_unplaced_answer(notes: Any) -> None:
         notes: Result of :func:`scratchpad_of`.
     """
     notes.get_null_resume(True)  # noqa: FBT003 - its only parameter
+
+
+def asks_after(config: RunnableConfig, answers: int, *, asked: bool) -> RunnableConfig:
+    """Return the configuration of a task whose next question is the one after some answers.
+
+    Why: LangGraph counts the questions of one execution of a task and matches answers to them by
+    that number. Without a count of its own, a tool that is called once more within the execution is
+    answered with what was said to a later question of its first call.
+
+    Args:
+        config: Of a node.
+        answers: Number of answers that belong to earlier questions.
+        asked: False if the answer that waits for any question is not for the next one.
+    """
+    notes = scratchpad_of(config)
+    notes = replace(
+        notes,
+        interrupt_counter=itertools.count(answers).__next__,
+        get_null_resume=notes.get_null_resume if asked else lambda _: None,
+    )
+    return {**config, "configurable": {**config["configurable"], _SCRATCHPAD: notes}}
 
 
 def answers_of(notes: Any) -> list[Any]:

@@ -616,6 +616,10 @@ class Run:
         self.tell_asking([self.ledger.record(key)])
         return dispatcher.take_interrupt(self._session, key)
 
+    def repeat_question(self, key: str) -> None:
+        """Queue a call again whose tool has asked where the question cannot be raised."""
+        dispatcher.take_interrupt(self._session, key)
+
     def give_up_questions(self) -> None:
         """End the calls whose tools ask a person, if no wrapper is left to raise the interrupt."""
         dispatcher.give_up_interrupts(self._session)

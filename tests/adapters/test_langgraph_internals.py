@@ -29,12 +29,13 @@ from asyncguard.adapters.langgraph_internals import (
     REPLAYED,
     RESUMED,
     answers_in,
+    asked_before,
+    asks_after,
     base_of,
     before_over,
     channels_of,
     drop_unplaced_answer,
     goes_back,
-    has_asked,
     input_of,
     namespace_of_run,
     newest_of,
@@ -289,10 +290,10 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     *, drops: bool
 ) -> None:
     """In a run without an answer; and a task knows that it has asked, and that a question has got the answer."""
-    seen: list[tuple[bool, bool]] = []
+    seen: list[tuple[list[Any], bool]] = []
 
     def look(config: RunnableConfig) -> None:
-        seen.append((has_asked(config), used_answer(config)))
+        seen.append((asked_before(config), used_answer(config)))
         if drops and len(seen) > 2:
             drop_unplaced_answer(scratchpad_of(config))
         interrupt("first?")
@@ -303,7 +304,27 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     graph.invoke(Command(resume="one"), THREAD)
     left = graph.invoke(None, THREAD).get("__interrupt__", ())
     assert [each.value for each in left] == (["second?"] if drops else [])
-    assert seen == [(False, False), (True, False), (True, True)]
+    assert seen == [([], False), (["first?"], False), (["second?"], True)]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_questions_are_counted_from_where_a_node_says(*, asked: bool) -> None:
+    """The answer that the task has used is passed by; the one that waits is given, or is not."""
+    seen: list[Any] = []
+
+    def again(_: Any) -> None:
+        seen.append(interrupt("again?"))
+
+    def look(config: RunnableConfig) -> None:
+        seen.append(interrupt("first?"))
+        RunnableLambda(again).invoke(None, asks_after(config, 1, asked=asked))
+
+    graph = graph_of(look, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    graph.invoke(Command(resume="one"), THREAD)
+    left = graph.invoke(Command(resume="two"), THREAD).get("__interrupt__", ())
+    assert seen == (["one", "one", "two"] if asked else ["one", "one"])
+    assert [each.value for each in left] == ([] if asked else ["again?"])
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:

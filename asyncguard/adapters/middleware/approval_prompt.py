@@ -12,6 +12,7 @@ from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Que
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
+from asyncguard.core.scheduling import Step, next_step
 
 ARRIVAL = 1.0
 """Seconds that a wrapper waits for another one of its message.
@@ -44,6 +45,8 @@ async def leads(run: Run, handlers: PendingHandlers, record: CallRecord) -> bool
             return True
         # Some wrappers never start, because other middleware answered their calls: wait only once.
         all_here = await run.wait_changed(ARRIVAL) and all_here
+        if next_step(run.board) is not Step.APPROVE:  # an approved call runs, and may ask itself
+            return False
     return False
 
 

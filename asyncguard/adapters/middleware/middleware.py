@@ -188,6 +188,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         )
         # A new input: what an earlier run asked will not be answered any more.
         handlers.question, handlers.turn_after = None, ""
+        handlers.give_up_wrappers()
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()

@@ -1,6 +1,7 @@
 """Handlers of the calls of one thread inside ``create_agent``, kept until their turn comes."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -57,6 +58,17 @@ class PendingHandlers:
     """Prepared forms of the tools, which are called instead of them."""
     _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
     """Request and handler of each call whose wrapper has run in this process."""
+    _stopped: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
+    """The same of each call whose wrapper has stopped at a question, until it is executed again."""
+    _asked_in: dict[str, RunnableConfig] = field(default_factory=dict)
+    """Configuration of the hook in which the newest attempt of a call asks."""
+    _spent: dict[str, tuple[RunnableConfig, RunnableConfig]] = field(default_factory=dict)
+    """Where a call asks that gets none of the answers so far, and how it asks after those."""
+    hook: RunnableConfig | None = None
+    """Configuration of the hook that runs the engine, ``None`` while wrappers do.
+
+    No wrapper is left then, so that the hook asks the questions of all tools.
+    """
     state: Any = None
     """Newest state; a deferred call runs with it instead of the one in its request."""
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
@@ -88,13 +100,63 @@ class PendingHandlers:
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep the request and handler of a call."""
+        self.drop(key)
         self._held[key] = (request, handler)
-        self.orphans.discard(key)
 
     def drop(self, key: str) -> None:
         """Forget a call that ended."""
-        self._held.pop(key, None)
+        for known in (self._held, self._stopped, self._asked_in, self._spent):
+            known.pop(key, None)
         self.orphans.discard(key)
+
+    def stop(self, key: str) -> None:
+        """Leave a call alone until its wrapper is executed again, or a new input comes instead."""
+        if key in self._held:
+            self._stopped[key] = self._held.pop(key)
+
+    def give_up_wrappers(self) -> None:
+        """Note that a new input has come: no wrapper that stopped at a question comes again."""
+        self._held |= self._stopped
+        self._stopped.clear()
+
+    @contextmanager
+    def asking_in(self, hook: RunnableConfig) -> Iterator[None]:
+        """Have the questions of tools asked by a hook inside the block.
+
+        Args:
+            hook: Its configuration.
+        """
+        self.hook = hook
+        try:
+            yield
+        finally:
+            self.hook = None
+
+    def asks_here(self, key: str) -> bool:
+        """Return True if a call's tool has asked within the present execution of the hook."""
+        return self.hook is not None and self._asked_in.get(key) is self.hook
+
+    def spend_answers(self, key: str) -> None:
+        """Count the answers that have come as spent: the next attempt of a call asks for others."""
+        if (config := self._asker_of(key)) is not None:
+            self._spent[key] = config, self.answered.spend(config)
+
+    def _asker_of(self, key: str) -> RunnableConfig | None:
+        """Return the configuration of the task that asks for a call, ``None`` if there is none."""
+        if self.hook is not None or key not in self._held:
+            return self.hook
+        config: RunnableConfig = self._held[key][0].runtime.config
+        return config
+
+    def _place_for(self, attempt: Attempt) -> RunnableConfig | None:
+        """Return the configuration that replaces the one of a call's wrapper, if one does."""
+        asker = self._asker_of(attempt.key) if attempt.spec.interrupts else None
+        if asker is None:
+            return None
+        own, after = self._spent.get(attempt.key, (None, None))
+        if self.hook is not None:
+            self._asked_in[attempt.key] = asker
+        return after if own is asker else self.hook
 
     def joined_by(self, own: CallRecord | None) -> None:
         """Clear the mark of a due turn if a wrapper with a call to issue begins to wait.
@@ -184,7 +246,7 @@ class PendingHandlers:
             if attempt.key not in self._held:
                 return self._orphan(attempt)
             request, handler = self._held[attempt.key]
-            watch = watch_of(attempt)
+            watch = watch_of(attempt, self._place_for(attempt))
             runtime = request.runtime  # LangChain injects the state from here
             if self.state is not request.state:
                 runtime = replace(runtime, state=self.state)
@@ -226,8 +288,9 @@ class PendingHandlers:
                         error=ErrorCode.NOT_RUN, message=text, transient=False, started=False
                     )
                 )
-            watch = watch_of(attempt)
-            invoke = partial(called_alone, watch, tool, call_of(attempt), self.config)
-            return await run_attempt(attempt, watch, invoke, foreground=False)
+            place = self._place_for(attempt)
+            watch = watch_of(attempt, place)
+            invoke = partial(called_alone, watch, tool, call_of(attempt), place or self.config)
+            return await run_attempt(attempt, watch, invoke, foreground=attempt.foreground)
 
         return run

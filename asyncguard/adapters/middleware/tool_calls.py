@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.approvals import drop_stale_answer, question, resumable
-from asyncguard.adapters.langgraph_internals import has_asked
+from asyncguard.adapters.langgraph_internals import asked_before
 from asyncguard.adapters.messages.run_messages import parked
 from asyncguard.adapters.middleware.approval_prompt import (
     ARRIVAL,
@@ -28,6 +28,7 @@ from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Que
 from asyncguard.adapters.run import Run
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step, dispatchable
@@ -46,9 +47,9 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
-    if run.cancelling and record is run.asker(handlers.absent) and run.cancel_at_question(record):
-        handlers.answered.discard(run.config)
-    if has_asked(run.config):
+    if record is run.asker(handlers.absent):
+        _cancel_at_question(run, handlers, record)
+    if asked_before(run.config):
         handlers.unasked.discard(record.key)
     elif run.board.asks_person(record):
         handlers.unasked.add(record.key)
@@ -67,6 +68,12 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
+def _cancel_at_question(run: Run, handlers: PendingHandlers, asker: CallRecord | None) -> None:
+    """Stop the tasks that a ``Command`` cancels while a tool's own question is open."""
+    if run.cancelling and asker is not None and run.cancel_at_question(asker):
+        handlers.answered.discard(run.config)
+
+
 async def rest(run: Run, handlers: PendingHandlers) -> None:
     """Wait until the model is due a turn; ask a person or park the run if one of them is needed.
 
@@ -74,8 +81,15 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
         run: Of the hook.
         handlers: What can be run.
     """
+    with handlers.asking_in(run.config):
+        await _rest(run, handlers)
+
+
+async def _rest(run: Run, handlers: PendingHandlers) -> None:
     drop_stale_answer(run.config)
+    handlers.answered.pass_over(run.config, None)
     take_answer(run, handlers, "")
+    _cancel_at_question(run, handlers, run.asker(handlers.absent))
     while True:
         match await wait_for_turn(run, handlers):
             case Step.APPROVE:
@@ -167,6 +181,11 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
 
 def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
     """Issue calls; one whose question was not asked gets no answer that was meant for another."""
+    for record in records:
+        # A retry asks for an answer of its own; a hook asks for several tools.
+        others = record.answer_attempts or handlers.hook is not None
+        if others and record.error != ErrorCode.INTERRUPT and run.board.asks_person(record):
+            handlers.spend_answers(record.key)
     new = handlers.unasked.intersection(record.key for record in records)
     if new:
         drop_stale_answer(run.config, asked=False)
@@ -181,18 +200,33 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         True to continue to wait for the turn.
     """
     if own is not None and own.key in run.questions:
-        handlers.drop(own.key)  # the answer comes with the handler of the wrapper's next execution
+        handlers.stop(own.key)  # the answer comes with the handler of the wrapper's next execution
         handlers.question = Question(asker=own.key, keys=(), out=True)
         stopping = run.take_question(own.key)
         run.wake()  # so that the wrappers whose tools would ask next stop, too
         raise stopping
     if own is None:
-        run.give_up_questions()
+        _ask_in_hook(run, handlers)
         return True
     if own.state is not CallState.PENDING and not run.board.asks_person(own):
         return False
     await run.wait_changed()
     return True
+
+
+def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
+    """Raise the question of a tool whose wrapper is gone; have it asked here if it was not.
+
+    Raises:
+        GraphInterrupt: The person has not answered.
+    """
+    for key in tuple(run.questions) if resumable(run.config) else ():
+        if handlers.asks_here(key):
+            handlers.question = Question(asker="", keys=(), out=True)
+            raise run.take_question(key)
+        if handlers.holds(key) and run.board.asks_person(run.ledger.record(key)):
+            run.repeat_question(key)
+    run.give_up_questions()
 
 
 async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from langgraph.errors import GraphBubbleUp
 
@@ -66,6 +67,8 @@ class Watch:
     """Arguments that the runtime fills in; restored if middleware has dropped or changed them."""
     specs: Mapping[str, ToolSpec] = field(default_factory=dict)
     """Declarations of other tools, by name: middleware may replace the tool of the call."""
+    place: RunnableConfig | None = None
+    """Configuration of the node that asks the tool's questions, if it is not the caller's."""
     early: Exception | None = None
     """Exception that the tool raised before its body began."""
     answer: Any = None
@@ -82,6 +85,18 @@ class Watch:
     """True after the end of the attempt."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """Guard of the private fields: the tool may run on OS threads, and several times at once."""
+
+    def placed(self, config: RunnableConfig | None) -> RunnableConfig | None:
+        """Return the configuration for the tool: the caller's, with the node that asks in it.
+
+        Args:
+            config: The caller's.
+        """
+        if self.place is None:
+            return config
+        given = config or {}
+        asks = {**given.get("configurable", {}), **self.place.get("configurable", {})}
+        return {**given, "configurable": asks}
 
     @property
     def begun(self) -> bool:

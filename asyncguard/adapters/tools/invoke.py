@@ -49,8 +49,13 @@ def call_of(attempt: Attempt) -> ToolCall:
     return ToolCall(name=attempt.tool, args=arguments, id=attempt.call_id, type="tool_call")
 
 
-def watch_of(attempt: Attempt) -> Watch:
-    """Make the watch over an attempt's tool; each attempt has one."""
+def watch_of(attempt: Attempt, place: RunnableConfig | None = None) -> Watch:
+    """Make the watch over an attempt's tool; each attempt has one.
+
+    Args:
+        attempt: The attempt.
+        place: Configuration of the node that asks the tool's questions, if it is not the caller's.
+    """
     config = attempt.config
 
     def recovers(symptom: Symptom) -> bool:
@@ -64,6 +69,7 @@ def watch_of(attempt: Attempt) -> Watch:
         recovers=recovers,
         injected=attempt.injected,
         specs=attempt.specs,
+        place=place,
     )
 
 

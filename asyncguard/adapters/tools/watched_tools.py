@@ -98,7 +98,8 @@ def _invoke(kind: type[BaseTool]) -> Callable[..., Any]:
     ) -> Any:
         entrance = _entrance(self)
         try:
-            answer = kind.invoke(self, entrance.completed(input), config, **kwargs)
+            placed = entrance.watch.placed(config)
+            answer = kind.invoke(self, entrance.completed(input), placed, **kwargs)
         except Exception as error:
             entrance.watch.raised(error)
             raise
@@ -117,8 +118,9 @@ def _ainvoke(kind: type[BaseTool]) -> Callable[..., Any]:
     ) -> Any:
         entrance = _entrance(self)
         try:
+            placed = entrance.watch.placed(config)
             entrance.watch.answer = answer = await kind.ainvoke(
-                self, entrance.completed(input), config, **kwargs
+                self, entrance.completed(input), placed, **kwargs
             )
         except Exception as error:
             entrance.watch.early = error
@@ -164,11 +166,12 @@ def _abody(code: Callable[..., Any]) -> Callable[..., Any]:
     return _arun
 
 
-def _whole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+def _whole(self: BaseTool, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002
     entrance = _entrance(self)
     tool = entrance.tool
+    given = input, entrance.watch.placed(config)
     try:
-        answer = entrance.watch.run_body(tool, tool.invoke, args, kwargs)
+        answer = entrance.watch.run_body(tool, tool.invoke, given, kwargs)
     except Exception as error:
         entrance.watch.raised(error)
         raise
@@ -176,10 +179,11 @@ def _whole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
     return answer
 
 
-async def _awhole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+async def _awhole(self: BaseTool, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002
     entrance = _entrance(self)
     tool = entrance.tool
-    answer = await entrance.watch.arun_body(tool, tool.ainvoke, args, kwargs)
+    given = input, entrance.watch.placed(config)
+    answer = await entrance.watch.arun_body(tool, tool.ainvoke, given, kwargs)
     entrance.watch.answer = answer
     return answer
 
