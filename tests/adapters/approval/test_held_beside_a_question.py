@@ -19,6 +19,7 @@ from tests.adapters.harness import AgentOf, Frontend, Outcome, pure, script
 from tests.adapters.processes import Machine
 
 TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Ship y."}]
+CLOSED = {"a": "closed", "b": "closed"}
 BOTH = {"id": "c", "goal": "Pay x and ship y."}
 PAY, SHIP = ("pay", {"q": "x", "task_id": "a"}), ("ship", {"q": "y", "task_id": "b"})
 SPECS = [
@@ -111,6 +112,32 @@ async def test_both_are_asked(
         assert outcome.report["in_doubt"] == []
     assert outcome.last == "all said"
     assert "shipped" in outcome.text
+
+
+WRONG = {"cancel": ["nosuch", "b"]}
+
+
+@JOURNALED
+@pytest.mark.parametrize("apart", [False, True], ids=["one process", "three processes"])
+@pytest.mark.parametrize(
+    "refused",
+    [Command(resume="yes", update=WRONG), Command(update=WRONG)],
+    ids=["beside an answer", "alone"],
+)
+async def test_a_refused_cancellation_takes_no_effect_later(
+    agent_of: AgentOf, tmp_path: Path, refused: Any, apart: bool, journaled: bool
+) -> None:
+    """It was refused as a whole for a wrong name; the next answer cancels nothing."""
+    office = Office(agent_of, PAY, SHIP)
+    begin: Any = {"messages": [], "tasks": TASKS}
+    rest: list[Any] = [Command(resume="then yes"), Command(resume=True)]
+    path = tmp_path / "effects.db" if journaled else None
+    processes: list[list[Any]] = [[begin], [refused], rest] if apart else [[begin, refused, *rest]]
+    _, again, asked, outcome = await office.run(path, *processes)
+    assert again.interrupts == ["pay x?"]
+    assert [each["type"] for each in asked.interrupts] == ["approval"]
+    assert [name for name, _ in office.done] == ["pay", "ship"]
+    assert {each["id"]: each["state"] for each in outcome.report["tasks"]} == CLOSED
 
 
 async def test_a_question_that_no_wrapper_can_ask_holds_nothing_up(
