@@ -90,7 +90,11 @@ def check_command(given: Any) -> None:
 
 
 def cancel_beside(
-    config: RunnableConfig, known: Collection[str], cancel: Callable[[Sequence[str]], None]
+    config: RunnableConfig,
+    known: Collection[str],
+    cancel: Callable[[Sequence[str]], None],
+    *,
+    approving: bool = False,
 ) -> str:
     """Stop the tasks that ``Command(resume=..., update={"cancel": [...]})`` cancels with an answer.
 
@@ -98,6 +102,8 @@ def cancel_beside(
         config: Of the node, hook or wrapper that asked; its state was read before the answer came.
         known: Ids of the thread's tasks.
         cancel: Stops tasks by their ids; raises ``CallerError`` for an unknown one.
+        approving: True if the answer is about held calls: no effect follows for a task that the
+            user wanted to stop, though the cancellation was refused for another name in it.
 
     Returns:
         The error of the cancellation, empty if it was carried out. Raised here it would leave the
@@ -109,12 +115,14 @@ def cancel_beside(
     if read is not None and read("tasks"):
         _log.warning(_NO_TASKS)
     given = input_of(config)
-    # LangGraph keeps the update of an earlier Command that answered nothing. Its mistake was
-    # logged then, and must not refuse what a later answer approves.
+    # LangGraph keeps the update of an earlier Command until the step ends. Its mistake was logged
+    # then, and must not refuse what a later answer approves.
     own = isinstance(given, Command) and "cancel" in update_of(given)
     try:
         names = read_cancelled(read("cancel")) if read is not None else []
-        cancel(names if own else [name for name in names if name in known])
+        left = [name for name in names if name in known]
+        if own or approving or left == names:  # else it was refused as a whole, and stays so
+            cancel(names if own else left)
     except CallerError as error:
         _log.warning("The cancellation in a Command was not carried out: %s", error)
         return str(error) if own else ""

@@ -639,16 +639,21 @@ class Run:
             records: The calls that the question named.
         """
         # First: a call of a cancelled task must not be issued by the approval beside it.
-        wrong = self.cancel_beside()
+        wrong = self.cancel_beside(approving=True)
         decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
         for record, (approved, reason) in zip(records, decided, strict=True):
             if record.state is CallState.HELD:  # a cancellation may have ended it
                 proposals.answer_approval(self._session, record, approved=approved, message=reason)
 
-    def cancel_beside(self) -> str:
-        """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""
+    def cancel_beside(self, *, approving: bool = False) -> str:
+        """Stop the tasks that were cancelled with an answer; return the error, or an empty text.
+
+        Args:
+            approving: True if the answer is about held calls.
+        """
         known = [task.task.id for task in self.ledger.tasks()]
-        wrong = cancel_beside(self.config, known, partial(cancel_tasks, self._session))
+        cancel = partial(cancel_tasks, self._session)
+        wrong = cancel_beside(self.config, known, cancel, approving=approving)
         read = channels_of(self.config)
         said: Sequence[AnyMessage] = (read("messages") if read is not None else None) or []
         if heard_user(said) and not self.ledger.open_tasks():

@@ -6,6 +6,7 @@ from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, Call, CallState
 from asyncguard.core.events import Aim, CallEvent, RecoveryAction
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.lifecycle import Task, TaskState
 
 
@@ -101,6 +102,11 @@ class CallRecord:
     def open(self) -> bool:
         """Return True if the call has not ended."""
         return self.state in OPEN_STATES
+
+    @property
+    def wanted_again(self) -> bool:
+        """Return True if an operator found that the open call did not happen and wants it made."""
+        return self.error == ErrorCode.NOT_HAPPENED
 
     @property
     def succeeded(self) -> bool:

@@ -134,6 +134,8 @@ def collect(session: Session) -> None:
     if session.board.starting:
         session.board.still_pending(session.engine.executor.pending())
     arrived = deque(session.drain_completions())
+    if not arrived:
+        return
     while arrived:
         before = session.ledger.n
         try:
@@ -147,6 +149,8 @@ def collect(session: Session) -> None:
             session.put_back(arrived)
             raise
         arrived.popleft()
+    # Again: an operator's word may have come before the report that puts its call in doubt.
+    apply_signals(session)
 
 
 def _handle(session: Session, completion: Completion) -> None:

@@ -30,7 +30,7 @@ from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.resume import Circumstances, resolve
 from asyncguard.runtime.session.session import Session
-from asyncguard.runtime.signals import has_outcome, replays
+from asyncguard.runtime.signals import has_outcome, repeat_for_operator, replays
 
 
 def handle_completion(session: Session, record: CallRecord, completion: Completion) -> None:
@@ -75,6 +75,11 @@ def _handle_failed_attempt(session: Session, record: CallRecord, symptom: Sympto
         )
     elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
+    elif symptom.error == ErrorCode.NOT_HAPPENED and symptom.transient:
+        # The word of an operator, who knew the call before this thread met the loss. The recovery
+        # policy is not asked: its limits and switches are about failures of tools.
+        session.live.attempt_over(record.key)
+        repeat_for_operator(session, record, by="an operator")
     else:
         handle_failure(session, record, symptom)
 
@@ -142,9 +147,10 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
         replayed = replays(session, record)
         message = session.live.barred.get(key)
         # An attempt that a process which has ended may have begun is made again after a new
-        # message, with its idempotency key: only that shows its outcome. After a cancellation,
-        # which bars the call, it is not made again.
-        if message is None and key in session.live.no_further_attempts and not replayed:
+        # message, with its idempotency key: only that shows its outcome. So is one that an operator
+        # wants. After a cancellation, which bars the call, it is not made again.
+        spoken = key in session.live.no_further_attempts
+        if message is None and spoken and not (replayed or record.wanted_again):
             again = " was tried again" if record.answer_attempts > 1 else " began"
             message = f"The user sent a new message before it{again}."
         if message is not None:

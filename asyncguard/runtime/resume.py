@@ -226,7 +226,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         helped=bool(called.asks or called.fallbacks),
         effectful=any(spec.effect is not EffectClass.PURE for spec in tools),
         side_query=record.aim is not ev.Aim.ANSWER,
-        wanted_again=record.error == ErrorCode.NOT_HAPPENED,
+        wanted_again=record.wanted_again,
         journal=_journal(session, record, why),
         outside=_outside(session, record, why),
         here=_here(session, record, given),

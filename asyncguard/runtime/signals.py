@@ -166,11 +166,13 @@ def apply_signals(session: Session) -> None:
         record = session.ledger.find(signal.key)
         if record is None:
             continue  # a call of another branch of the thread
-        if record.open and record.attempts < signal.attempt:
-            # The state lags behind; the call is issued again, and the signal fits once it is
-            # pending.
+        delivery = signal.kind is SignalKind.DELIVERY
+        if record.open and record.attempts < signal.attempt + (not delivery):
+            # The state lags behind; the call is issued again, and a delivery fits once it is
+            # pending. An operator's word fits once the report of the loss, which may be under way,
+            # has put the call in doubt; if the journal has answered with the word, it is void then.
             session.defer_signal(signal)
-        elif signal.kind is SignalKind.DELIVERY:
+        elif delivery:
             doubtful = record.state is CallState.IN_DOUBT
             if (doubtful or record.state is CallState.PENDING) and record.aim is ev.Aim.ANSWER:
                 # As the end of the current attempt, whatever the signal's number: the work may have
@@ -196,14 +198,25 @@ def _apply_resolution(session: Session, record: CallRecord, signal: Signal) -> N
                 )
             )
         case SignalKind.RETRY:
-            session.record.requeued(
-                record.key,
-                error=ErrorCode.NOT_HAPPENED,
-                reason=f"{by} found that it did not happen, and wants it made again",
-                arguments=record.answer_arguments,
-            )
+            repeat_for_operator(session, record, by=by)
         case _:
             text = f"It did not happen, as {by} found. Call it again if it is still wanted."
             session.record.retired(
                 record.key, outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.NOT_HAPPENED
             )
+
+
+def repeat_for_operator(session: Session, record: CallRecord, *, by: str) -> None:
+    """Queue a call for another attempt, which is made even if the user has spoken meanwhile.
+
+    Args:
+        session: The thread.
+        record: A call in doubt, or a pending one whose attempt the journal answered so.
+        by: Name of the operator.
+    """
+    session.record.requeued(
+        record.key,
+        error=ErrorCode.NOT_HAPPENED,
+        reason=f"{by} found that it did not happen, and wants it made again",
+        arguments=record.answer_arguments,
+    )

@@ -159,8 +159,8 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
         True to continue to wait for the turn.
 
     Raises:
-        GraphInterrupt: Another tool's question is out, and the own one may ask next: its wrapper is
-            executed again with the answer.
+        GraphInterrupt: Another tool's question is out, and the own one may ask next, or a person
+            has to approve the own call: its wrapper is executed again with the answer.
     """
     # Asked twice, as other wrappers may come or return during the wait.
     await run.ensure_stored(handlers.runnable(run))
@@ -169,8 +169,11 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
     asked = handlers.question
     if own is None or asked is None or not asked.out or asked.keys:
         return await _arrival(run, handlers, own)
-    # A tool's question is out: its call has no wrapper until it is executed again.
-    if own.open and own.state is not CallState.PENDING and run.board.asks_person(own):
+    # A tool's question is out: its call has no wrapper until it is executed again. A held call's
+    # wrapper stops, too: were it to return, a yes in another process would find none.
+    if own.state is CallState.HELD or (
+        own.open and own.state is not CallState.PENDING and run.board.asks_person(own)
+    ):
         asked.stopped.add(own.key)
         raise GraphInterrupt  # without a value: LangGraph would show the person a second question
     if own.state is not CallState.PENDING or run.board.spec(own.tool).mode is Mode.EXTERNAL:
@@ -208,7 +211,9 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
     if own is None:
         _ask_in_hook(run, handlers)
         return True
-    if own.state is not CallState.PENDING and not run.board.asks_person(own):
+    comes = any(not run.ledger.record(key).placeholder for key in run.questions)
+    held = own.state is CallState.HELD and comes
+    if own.state is not CallState.PENDING and not (held or run.board.asks_person(own)):
         return False
     await run.wait_changed()
     return True
