@@ -15,6 +15,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
 
 from asyncguard.adapters.langgraph_internals import (
+    VOID,
     answers_in,
     answers_of,
     asked_before,
@@ -26,6 +27,7 @@ from asyncguard.adapters.langgraph_internals import (
     scratchpad_of,
     update_of,
     used_answer,
+    void_answers,
 )
 from asyncguard.adapters.run_input import read_cancelled
 from asyncguard.adapters.state import read_messages
@@ -192,8 +194,12 @@ class Answered:
             interrupt(value)
         self._passed[place] = (notes, self._taken.get(place, 0))
 
-    def spend(self, config: RunnableConfig) -> RunnableConfig:
+    def spend(self, config: RunnableConfig, *, void: bool) -> RunnableConfig:
         """Count the answers that a task has received as those to earlier questions.
+
+        Args:
+            config: Of the task.
+            void: True if no question gets them again, in another process either.
 
         Returns:
             The configuration with which the next question is asked. An answer that waits is for it
@@ -201,14 +207,25 @@ class Answered:
         """
         place, notes = _task_of(config)
         number = len(answers_of(notes))
+        if void:
+            void_answers(notes, self._taken.get(place, 0))
         self._taken[place], self._passed[place] = number, (notes, number)
         return asks_after(config, number, asked=not number and waits_for_tool(config))
 
+    def after_void(self, config: RunnableConfig) -> RunnableConfig | None:
+        """Return the configuration for the question after the void answers, ``None`` if none is."""
+        answers = answers_of(_task_of(config)[1])
+        number = next((at for at in range(len(answers), 0, -1) if answers[at - 1] == VOID), 0)
+        return asks_after(config, number, asked=True) if number else None
+
     def discard(self, config: RunnableConfig) -> None:
         """Consume the answers that a task has received, so that none reaches another question."""
+        place, notes = _task_of(config)
+        first = self._taken.get(place, 0)
         with suppress(GraphInterrupt):
             while True:
                 self.ask(config, None)
+        void_answers(notes, first)
 
     def ask(self, config: RunnableConfig, value: Any) -> Any:
         """Ask a question that was not answered before.

@@ -62,6 +62,8 @@ RESUMED = "__pregel_resuming"
 Why: no public value tells. Without the key a resumed run looks for an input of its own among the
 newest checkpoints, and may be compared with the wrong one.
 """
+VOID = {"asyncguard": "void"}
+"""Stands for an answer that no question may get."""
 _CALL = "__pregel_call"
 _INTERRUPT = "__interrupt__"
 _NODE_FINISHED = "__pregel_node_finished"
@@ -238,6 +240,19 @@ def asks_after(config: RunnableConfig, answers: int, *, asked: bool) -> Runnable
         get_null_resume=notes.get_null_resume if asked else lambda _: None,
     )
     return {**config, "configurable": {**config["configurable"], _SCRATCHPAD: notes}}
+
+
+def void_answers(notes: Any, first: int) -> None:
+    """Make void the answers that a task has received from one on, also for a later process.
+
+    Why: LangGraph gives each execution all the answers again, and stores their list with the next
+    question. Without the function a process that has not seen why an answer is void uses it.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+        first: Number of the first one.
+    """
+    notes.resume[first:] = [VOID] * len(notes.resume[first:])
 
 
 def answers_of(notes: Any) -> list[Any]:

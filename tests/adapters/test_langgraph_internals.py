@@ -28,6 +28,7 @@ from asyncguard.adapters.langgraph_internals import (
     INJECTION,
     REPLAYED,
     RESUMED,
+    VOID,
     answers_in,
     asked_before,
     asks_after,
@@ -52,6 +53,7 @@ from asyncguard.adapters.langgraph_internals import (
     streams,
     update_of,
     used_answer,
+    void_answers,
     when_over,
     when_over_with,
     writes_in,
@@ -305,6 +307,23 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     left = graph.invoke(None, THREAD).get("__interrupt__", ())
     assert [each.value for each in left] == (["second?"] if drops else [])
     assert seen == [([], False), (["first?"], False), (["second?"], True)]
+
+
+def test_a_void_answer_is_stored_as_one() -> None:
+    """The next execution of the task is given the mark in its place."""
+    seen: list[Any] = []
+
+    def look(config: RunnableConfig) -> None:
+        seen.append(interrupt("first?"))
+        if len(seen) == 1:
+            void_answers(scratchpad_of(config), 0)
+        seen.append(interrupt("second?"))
+
+    graph = graph_of(look, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    graph.invoke(Command(resume="one"), THREAD)
+    graph.invoke(Command(resume="two"), THREAD)
+    assert seen == ["one", VOID, "two"]
 
 
 @pytest.mark.parametrize("asked", [False, True])

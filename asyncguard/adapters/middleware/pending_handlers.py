@@ -136,10 +136,18 @@ class PendingHandlers:
         """Return True if a call's tool has asked within the present execution of the hook."""
         return self.hook is not None and self._asked_in.get(key) is self.hook
 
-    def spend_answers(self, key: str) -> None:
-        """Count the answers that have come as spent: the next attempt of a call asks for others."""
-        if (config := self._asker_of(key)) is not None:
-            self._spent[key] = config, self.answered.spend(config)
+    def pass_over_answers(self, record: CallRecord) -> None:
+        """Let the question that a call asks next get no answer that was meant for another one."""
+        if (config := self._asker_of(record.key)) is None:
+            return
+        after = None
+        # A retry asks for an answer of its own; a hook asks for several tools.
+        if record.error != ErrorCode.INTERRUPT and (record.answer_attempts or self.hook):
+            after = self.answered.spend(config, void=self.hook is None)
+        elif self.hook is None:
+            after = self.answered.after_void(config)
+        if after is not None:
+            self._spent[record.key] = config, after
 
     def _asker_of(self, key: str) -> RunnableConfig | None:
         """Return the configuration of the task that asks for a call, ``None`` if there is none."""

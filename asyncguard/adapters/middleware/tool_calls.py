@@ -28,7 +28,6 @@ from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Que
 from asyncguard.adapters.run import Run
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step, dispatchable
@@ -185,10 +184,8 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
 def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
     """Issue calls; one whose question was not asked gets no answer that was meant for another."""
     for record in records:
-        # A retry asks for an answer of its own; a hook asks for several tools.
-        others = record.answer_attempts or handlers.hook is not None
-        if others and record.error != ErrorCode.INTERRUPT and run.board.asks_person(record):
-            handlers.spend_answers(record.key)
+        if run.board.asks_person(record):
+            handlers.pass_over_answers(record)
     new = handlers.unasked.intersection(record.key for record in records)
     if new:
         drop_stale_answer(run.config, asked=False)

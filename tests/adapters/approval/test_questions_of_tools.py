@@ -459,8 +459,11 @@ async def test_each_yes_and_each_answer_finds_its_own(
     assert found[-1].report["in_doubt"] == []
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["one process", "other processes"])
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_tool_that_failed_after_its_answer_asks_again(agent_of: AgentOf, times: int) -> None:
+async def test_a_tool_that_failed_after_its_answer_asks_again(
+    agent_of: AgentOf, times: int, *, apart: bool
+) -> None:
     """A retry is another attempt: its question gets an answer of its own."""
     said: list[Any] = []
 
@@ -470,20 +473,34 @@ def test_a_tool_that_failed_after_its_answer_asks_again(agent_of: AgentOf, times
             raise ConnectionError("the line is dead")
         return "thanks"
 
-    agent = agent_of(
-        ScriptedChatModel(script(calls(("ask", {})), ever="all said")),
-        [scripted_tool("ask", ask, args={})],
-        specs=[ToolSpec(name="ask", interrupts=True, effect=EffectClass.PURE)],
-        checkpointer=InMemorySaver(),
-    )
+    saver = InMemorySaver()
 
-    async def main() -> list[Outcome]:
-        found = [await agent.say("Ask.", thread="t")]
-        for number in range(2 * times):
-            assert found[-1].interrupts == [f"question {number % times}?"]
-            found.append(await agent.go(answer(number), "t"))
-        return found
+    def process(*made: Any) -> Agent:
+        return agent_of(
+            ScriptedChatModel(script(*made, ever="all said")),
+            [scripted_tool("ask", ask, args={})],
+            specs=[ToolSpec(name="ask", interrupts=True, effect=EffectClass.PURE)],
+            checkpointer=saver,
+        )
 
-    *_, outcome = run_virtual(main()).result
+    agent = process(calls(("ask", {})))
+    outcome = await agent.say("Ask.", thread="t")
+    for number in range(2 * times):
+        assert outcome.interrupts == [f"question {number % times}?"]
+        agent = process() if apart else agent
+        outcome = await agent.go(answer(number), "t")
     assert said == [tuple(range(times)), tuple(range(times, 2 * times))]
     assert not outcome.interrupts
+
+
+@JOURNALED
+async def test_a_void_answer_stays_void_in_another_process(
+    agent_of: AgentOf, tmp_path: Path, journaled: bool
+) -> None:
+    """It came beside a wrong cancellation; the tool gets the answer to the question that came again."""
+    office = Office(agent_of, PAY_X)
+    path = tmp_path / "effects.db" if journaled else None
+    _, again, *_ = await office.go_on(path, answer("yes", "nosuch"), answer("NO"))
+    assert again.interrupts == ["pay x?"]
+    assert office.done in ([], [("x", "NO")])
+    assert office.done or not journaled
