@@ -45,7 +45,7 @@ def harmless(session: Session, record: CallRecord) -> bool:
     """Return True if no attempt of a call can have had an effect that the model must know of."""
     if session.board.spec(record.answer_tool or record.tool).effect.renewable:
         return True
-    if not record.answer_attempts:
+    if not record.answer_attempts or record.wanted_again:  # then the last attempt did not happen
         return record.key not in session.live.replays
     ended = any(
         found.aim is ev.Aim.ANSWER and found.tries == record.answer_attempts

@@ -20,10 +20,11 @@ SPECS = [ToolSpec(name="pay")]
 
 
 class Shop:
-    """A payment service that processes come to; the first payment never ends."""
+    """A payment service that processes come to; some payments never end."""
 
     def __init__(self) -> None:
         self.entered = 0
+        self.stuck = {1}
         self.reached = asyncio.Event()
 
     def tools(self) -> list[Any]:
@@ -31,7 +32,7 @@ class Shop:
 
         async def pay(arguments: Any) -> str:
             self.entered += 1
-            if self.entered == 1:
+            if self.entered in self.stuck:
                 self.reached.set()
                 await asyncio.Event().wait()
             return f"paid {arguments['item']}"
@@ -211,16 +212,41 @@ async def test_a_word_while_the_run_learns_of_the_loss(machine: Machine, said: s
 
 
 @MET
-async def test_a_task_that_the_user_cancels_is_not_paid_for(machine: Machine, met: bool) -> None:
-    """The user's cancellation stands above the operator's word, and the model is told so."""
+@pytest.mark.parametrize("known", [False, True], ids=["doubt unmet", "doubt met"])
+async def test_a_task_that_the_user_cancels_is_not_paid_for(
+    machine: Machine, met: bool, known: bool
+) -> None:
+    """The user's cancellation stands above the operator's word; nothing happened, and nothing is in doubt."""
     shop = Shop()
     await killed(machine, shop)
     new = machine.process(shop.tools(), SPECS, tools_met=met)
+    if known:
+        assert (await go(new, None)).report["in_doubt"] == ["pay#1"]
     await wanted_again(new)
     outcome = await new.agent.go({"messages": [], "cancel": ["main"]}, "t", durability="sync")
     assert shop.entered == 1
-    assert "The user cancelled the task before it was tried again" in outcome.text
     assert outcome.report["in_doubt"] == []
+    assert "he user cancelled the task" in outcome.text
+
+
+@MET
+async def test_a_retry_that_was_begun_is_in_doubt_if_it_is_cancelled(
+    machine: Machine, met: bool
+) -> None:
+    """The second process dies while it pays again: what the operator found was about the first attempt."""
+    shop = Shop()
+    await killed(machine, shop)
+    second = machine.process(shop.tools(), SPECS, tools_met=met)
+    await wanted_again(second)
+    shop.reached.clear()
+    shop.stuck.add(2)
+    second.run = asyncio.create_task(go(second, "Did it work?"))
+    await asyncio.wait_for(shop.reached.wait(), 10)
+    await second.die()
+    third = machine.process(shop.tools(), SPECS, tools_met=met)
+    outcome = await third.agent.go({"messages": [], "cancel": ["main"]}, "t", durability="sync")
+    assert shop.entered == 2
+    assert outcome.report["in_doubt"] == ["pay#1"]
 
 
 def check(process: Process, shop: Shop, outcome: Outcome) -> None:
