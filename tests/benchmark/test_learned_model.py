@@ -195,6 +195,28 @@ def test_a_speaker_goes_on_from_where_a_conversation_differs(
     assert speaker.say(segments) == Speaker(trained).say(segments)
 
 
+def test_what_was_said_once_is_not_computed_again(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Speakers with a common store say the same to the same conversation, and the store stays small."""
+    monkeypatch.setattr(speech, "LONGEST_SPEECH", 6)
+    monkeypatch.setattr(speech, "MOST_KNOWN", 2)
+    trained = load_trained(model)
+    asked = [
+        [Segment(marks=("<task>", "<A>"), text=f"Which quay is number {number}?")]
+        for number in range(4)
+    ]
+    known: dict[bytes, list[int]] = {}
+    first = [Speaker(trained, known).say(each) for each in asked]
+    assert len(known) == 2
+    assert [Speaker(trained).say(each) for each in asked] == first
+    with monkeypatch.context() as patch:
+        patch.setattr(Reading, "add", None)
+        assert Speaker(trained, known).say(asked[-1]) == first[-1]
+        with pytest.raises(TypeError):
+            Speaker(trained, known).say(asked[0])
+
+
 @pytest.mark.usefixtures("_brief")
 @pytest.mark.parametrize("surface", [Surface.TEXT, Surface.NATIVE])
 @pytest.mark.parametrize(
