@@ -217,6 +217,21 @@ def test_what_was_said_once_is_not_computed_again(
             Speaker(trained, known).say(asked[0])
 
 
+def test_a_long_conversation_is_shown_by_its_ends() -> None:
+    """Of a conversation over the limit the beginning and the end are shown, and seldom other pieces left out."""
+    longest = speech.LONGEST_CONTEXT
+    assert speech.shown([*range(longest)]) == [*range(longest)]
+    beginnings = set()
+    for length in range(longest + 1, longest + 3 * speech.LEFT_OUT + 1, 64):
+        part = speech.shown([*range(length)])
+        half = longest // 2
+        assert part[:half] == [*range(half)]
+        assert longest - speech.LEFT_OUT < len(part) <= longest
+        assert part[half:] == [*range(length - len(part) + half, length)]
+        beginnings.add(part[half])
+    assert len(beginnings) == 3
+
+
 @pytest.mark.usefixtures("_brief")
 @pytest.mark.parametrize("surface", [Surface.TEXT, Surface.NATIVE])
 @pytest.mark.parametrize(

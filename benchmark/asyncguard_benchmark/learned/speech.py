@@ -21,7 +21,9 @@ with needed():
 LONGEST_SPEECH = 400
 """Pieces after which a statement is cut off."""
 LONGEST_CONTEXT = 4096
-"""Pieces of a conversation that the model is shown; of a longer one the tasks and the end are."""
+"""Pieces of a conversation that the model is shown; of a longer one the tasks and the end are, see `shown`."""
+LEFT_OUT = 1024
+"""Pieces that are left out at a time, so that what was read stays the beginning of what is shown for many turns."""
 SHORTEST_GUESS = 4
 LONGEST_GUESS = 16
 """Pieces of a guess: so many more than were right the last time, and at most as many as this."""
@@ -49,9 +51,7 @@ class Speaker:
     def say(self, segments: Sequence[Segment]) -> tuple[list[str], str]:
         """Return the marks and the text of the model's next statement."""
         context = [number for each in segments for number in self._numbers_of(each)]
-        if len(context) > LONGEST_CONTEXT:
-            half = LONGEST_CONTEXT // 2
-            context = context[:half] + context[-half:]
+        context = shown(context)
         digest = sha256(array("i", context)).digest()
         said = self._known.get(digest)
         if said is None:
@@ -103,3 +103,16 @@ class Speaker:
         kept = min(same, len(context) - 1)  # the state of the last piece is needed, so one is read
         self._reading.cut(kept)
         self._reading.add(context[kept:])
+
+
+def shown(context: list[int]) -> list[int]:
+    """Return the part of a conversation that the model is shown.
+
+    Of one longer than `LONGEST_CONTEXT` the first half of this length stays, and a multiple of `LEFT_OUT` pieces after
+    it is left out. If the part were always as long as it may be, it would differ in the middle at every turn, and all
+    pieces after that would be read again.
+    """
+    over = max(len(context) - LONGEST_CONTEXT, 0)
+    half = LONGEST_CONTEXT // 2
+    left_out = -(-over // LEFT_OUT) * LEFT_OUT
+    return context[:half] + context[half + left_out :]
