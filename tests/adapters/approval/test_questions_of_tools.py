@@ -504,3 +504,19 @@ async def test_a_void_answer_stays_void_in_another_process(
     assert again.interrupts == ["pay x?"]
     assert office.done in ([], [("x", "NO")])
     assert office.done or not journaled
+
+
+def test_a_sync_run_asks_from_the_hook(agent_of: AgentOf) -> None:
+    """The other task's result gave the model a turn, so that no wrapper of the approved call is left."""
+    office = Office(agent_of, PAY_X, SHIP_Y)
+    pay, ship = office.specs
+    office.specs = [replace(pay, approval=True), replace(ship, interrupts=False)]
+    office.extra = [scripted_tool("ship", office.notes("ship"), args={"q": str})]
+    graph, place = office.process().graph, {"configurable": {"thread_id": "t"}}
+    state = graph.invoke({"messages": [], "tasks": TASKS}, place)
+    assert [each.value["type"] for each in state["__interrupt__"]] == ["approval"]
+    state = graph.invoke(answer(YES), place)
+    assert [each.value for each in state["__interrupt__"]] == ["pay x?"]
+    state = graph.invoke(answer("one"), place)
+    assert "__interrupt__" not in state
+    assert office.done == [("y", "noted"), ("x", "one")]
