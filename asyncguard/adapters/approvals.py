@@ -15,7 +15,6 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
 
 from asyncguard.adapters.langgraph_internals import (
-    VOID,
     answers_in,
     answers_of,
     asked_before,
@@ -23,6 +22,7 @@ from asyncguard.adapters.langgraph_internals import (
     channels_of,
     drop_unplaced_answer,
     input_of,
+    is_void,
     saver_of,
     scratchpad_of,
     update_of,
@@ -215,7 +215,7 @@ class Answered:
     def after_void(self, config: RunnableConfig) -> RunnableConfig | None:
         """Return the configuration for the question after the void answers, ``None`` if none is."""
         answers = answers_of(_task_of(config)[1])
-        number = next((at for at in range(len(answers), 0, -1) if answers[at - 1] == VOID), 0)
+        number = next((at for at in range(len(answers), 0, -1) if is_void(answers[at - 1])), 0)
         return asks_after(config, number, asked=True) if number else None
 
     def discard(self, config: RunnableConfig) -> None:

@@ -62,8 +62,6 @@ RESUMED = "__pregel_resuming"
 Why: no public value tells. Without the key a resumed run looks for an input of its own among the
 newest checkpoints, and may be compared with the wrong one.
 """
-VOID = {"asyncguard": "void"}
-"""Stands for an answer that no question may get."""
 _CALL = "__pregel_call"
 _INTERRUPT = "__interrupt__"
 _NODE_FINISHED = "__pregel_node_finished"
@@ -73,6 +71,8 @@ _RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
 _STREAM = "__pregel_stream"
 _TASK = "__pregel_task_id"
+_VOID = "asyncguard_void"
+"""Key of the mapping that holds an answer which no question may get."""
 _NEXT = "branch:to:"
 
 
@@ -205,7 +205,7 @@ def used_answer(config: RunnableConfig) -> bool:
     waiting = scratchpad_of(config).get_null_resume(False)  # noqa: FBT003 - its only parameter
     written = getattr(run_of(config), "checkpoint_pending_writes", ())
     got = (value for _, channel, value in written if channel == _RESUME and isinstance(value, list))
-    return waiting is not None and any(each[-1:] == [waiting] for each in got)
+    return waiting is not None and any(waiting in map(_said, each) for each in got)
 
 
 def drop_unplaced_answer(notes: Any) -> None:
@@ -252,7 +252,16 @@ def void_answers(notes: Any, first: int) -> None:
         notes: Result of :func:`scratchpad_of`.
         first: Number of the first one.
     """
-    notes.resume[first:] = [VOID] * len(notes.resume[first:])
+    notes.resume[first:] = [{_VOID: _said(each)} for each in notes.resume[first:]]
+
+
+def is_void(answer: Any) -> bool:
+    """Return True if an answer that LangGraph has stored may be given to no question."""
+    return isinstance(answer, dict) and answer.keys() == {_VOID}
+
+
+def _said(answer: Any) -> Any:
+    return answer[_VOID] if is_void(answer) else answer
 
 
 def answers_of(notes: Any) -> list[Any]:

@@ -611,13 +611,26 @@ class Run:
         """Carry out the decisions of recovery for one action."""
         recover(self._session, action)
 
+    def asked_here(self, key: str) -> bool:
+        """Return True if a call's tool has asked within the present execution of the node or hook.
+
+        LangGraph gives the answers to the task that asked, and to the questions in their order.
+        """
+        return self._session.live.interrupts[key].asked_in is self.config
+
     def take_question(self, key: str) -> BaseException:
         """Return the interrupt that a call's tool has raised; the call is queued again."""
         self.tell_asking([self.ledger.record(key)])
         return dispatcher.take_interrupt(self._session, key)
 
-    def repeat_question(self, key: str) -> None:
-        """Queue a call again whose tool has asked where the question cannot be raised."""
+    def raise_question(self, key: str) -> None:
+        """Raise the question of a call's tool if it was asked here; else have it asked again.
+
+        Raises:
+            GraphInterrupt: The person has not answered.
+        """
+        if self.asked_here(key):
+            raise self.take_question(key)
         dispatcher.take_interrupt(self._session, key)
 
     def give_up_questions(self) -> None:

@@ -73,8 +73,8 @@ def next_step(board: Scoreboard) -> Step:
 def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRecord]:
     """Return the admitted calls that may be issued now.
 
-    Calls that ask a person go one at a time, the one that has asked already first: answers are
-    matched to questions by their order within a node.
+    Calls that ask a person go one at a time, the one that has asked already first, then one that is
+    tried again: answers are matched to questions by their order within a node.
 
     Args:
         board: State of the run.
@@ -88,8 +88,12 @@ def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRe
     busy = any(board.asks_person(record) for record in board.ledger.in_state(CallState.PENDING))
     if busy:
         return others
-    first = min(asking, key=lambda item: (item.error != ErrorCode.INTERRUPT, item.call.sequence))
-    return [*others, first]
+    return [*others, min(asking, key=_order_of_questions)]
+
+
+def _order_of_questions(record: CallRecord) -> tuple[bool, bool, int]:
+    asked = record.error == ErrorCode.INTERRUPT
+    return not asked, not record.answer_attempts, record.call.sequence
 
 
 def has_news(board: Scoreboard) -> bool:

@@ -165,7 +165,7 @@ def _handle(session: Session, completion: Completion) -> None:
 
 def take_interrupt(session: Session, key: str) -> BaseException:
     """Return the interrupt that a call raised, and queue the call to run again with the answer."""
-    error = session.live.take_interrupt(key)
+    error = session.live.take_interrupt(key).error
     ask_again(session, session.ledger.record(key))
     return error
 

@@ -49,8 +49,8 @@ def handle_completion(session: Session, record: CallRecord, completion: Completi
             decide_recovery(session, record)
         case Failure(symptom=symptom):
             _handle_failed_attempt(session, record, symptom)
-        case Interrupted(error=error):
-            session.live.interrupted(record.key, error)
+        case Interrupted() as interrupt:
+            session.live.interrupted(record.key, interrupt)
         case Started():
             session.live.runs_outside(record.key)  # a process that has ended started it
 

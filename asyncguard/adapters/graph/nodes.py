@@ -181,7 +181,7 @@ class Nodes:
             case Step.RECOVER:
                 return _go(run, run.recovery_due.value)
             case Step.INTERRUPT:
-                raise run.take_question(next(iter(run.questions)))
+                run.raise_question(next(iter(run.questions)))
             case Step.PARK:
                 run.park()
                 return _go(run, "park")

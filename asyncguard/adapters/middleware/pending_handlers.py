@@ -60,8 +60,6 @@ class PendingHandlers:
     """Request and handler of each call whose wrapper has run in this process."""
     _stopped: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
     """The same of each call whose wrapper has stopped at a question, until it is executed again."""
-    _asked_in: dict[str, RunnableConfig] = field(default_factory=dict)
-    """Configuration of the hook in which the newest attempt of a call asks."""
     _spent: dict[str, tuple[RunnableConfig, RunnableConfig]] = field(default_factory=dict)
     """Where a call asks that gets none of the answers so far, and how it asks after those."""
     hook: RunnableConfig | None = None
@@ -105,7 +103,7 @@ class PendingHandlers:
 
     def drop(self, key: str) -> None:
         """Forget a call that ended."""
-        for known in (self._held, self._stopped, self._asked_in, self._spent):
+        for known in (self._held, self._stopped, self._spent):
             known.pop(key, None)
         self.orphans.discard(key)
 
@@ -131,10 +129,6 @@ class PendingHandlers:
             yield
         finally:
             self.hook = None
-
-    def asks_here(self, key: str) -> bool:
-        """Return True if a call's tool has asked within the present execution of the hook."""
-        return self.hook is not None and self._asked_in.get(key) is self.hook
 
     def pass_over_answers(self, record: CallRecord) -> None:
         """Let the question that a call asks next get no answer that was meant for another one."""
@@ -162,8 +156,6 @@ class PendingHandlers:
         if asker is None:
             return None
         own, after = self._spent.get(attempt.key, (None, None))
-        if self.hook is not None:
-            self._asked_in[attempt.key] = asker
         return after if own is asker else self.hook
 
     def joined_by(self, own: CallRecord | None) -> None:
@@ -221,7 +213,7 @@ class PendingHandlers:
 
     def runnable(self, run: Run) -> list[CallRecord]:
         """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""
-        queued = dispatchable(run.board, self.absent)
+        queued = dispatchable(run.board, self.absent(run.board))
         # A call that a person has released for another attempt has no wrapper any more, nor has a
         # side query. They can run as soon as the tools are known.
         asked = {
@@ -238,10 +230,14 @@ class PendingHandlers:
         """Return True if the call can run, or the journal knows its outcome."""
         return key in self._held or key in self.orphans
 
-    @property
-    def absent(self) -> Collection[str]:
-        """Keys of calls that ask a person, cannot run for now, and hold up no other one."""
-        return {key for key in self.late if not self.holds(key)}
+    def absent(self, board: Scoreboard) -> Collection[str]:
+        """Return the keys of calls that ask a person, cannot run for now, and hold up no other."""
+        late = {key for key in self.late if not self.holds(key)}
+        if self.hook is not None:
+            return late
+        # A wrapper would lend them its own answers.
+        alone = self.orphans - self._held.keys()
+        return late | {key for key in alone if board.asks_person(board.ledger.record(key))}
 
     def run_alone(self, key: str) -> None:
         """Run a call without its wrapper from now on; the journal is asked first."""
@@ -270,7 +266,14 @@ class PendingHandlers:
                 watch=watch,
             )
             invoke = partial(handler, watched)
-            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
+            return partial(
+                run_attempt,
+                attempt,
+                watch,
+                invoke,
+                foreground=attempt.foreground,
+                asks_in=self.hook,
+            )
 
         return for_attempt
 
@@ -299,6 +302,8 @@ class PendingHandlers:
             place = self._place_for(attempt)
             watch = watch_of(attempt, place)
             invoke = partial(called_alone, watch, tool, call_of(attempt), place or self.config)
-            return await run_attempt(attempt, watch, invoke, foreground=attempt.foreground)
+            return await run_attempt(
+                attempt, watch, invoke, foreground=attempt.foreground, asks_in=self.hook
+            )
 
         return run

@@ -46,14 +46,14 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
-    if record is run.asker(handlers.absent):
+    if record is run.asker(handlers.absent(run.board)):
         _cancel_at_question(run, handlers, record)
     if asked_before(run.config):
         handlers.unasked.discard(record.key)
     elif run.board.asks_person(record):
         handlers.unasked.add(record.key)
     await run.ensure_stored([record])
-    if record in dispatchable(run.board, handlers.absent):
+    if record in dispatchable(run.board, handlers.absent(run.board)):
         _issue(run, handlers, [record])
     run.wake()  # other wrappers of the message may wait for this one
     while True:
@@ -88,7 +88,7 @@ async def _rest(run: Run, handlers: PendingHandlers) -> None:
     drop_stale_answer(run.config)
     handlers.answered.pass_over(run.config, None)
     take_answer(run, handlers, "")
-    _cancel_at_question(run, handlers, run.asker(handlers.absent))
+    _cancel_at_question(run, handlers, run.asker(handlers.absent(run.board)))
     while True:
         match await wait_for_turn(run, handlers):
             case Step.APPROVE:
@@ -223,11 +223,11 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
         GraphInterrupt: The person has not answered.
     """
     for key in tuple(run.questions) if resumable(run.config) else ():
-        if handlers.asks_here(key):
+        here = run.asked_here(key)
+        if here:
             handlers.question = Question(asker="", keys=(), out=True)
-            raise run.take_question(key)
-        if handlers.holds(key) and run.board.asks_person(run.ledger.record(key)):
-            run.repeat_question(key)
+        if here or (handlers.holds(key) and run.board.asks_person(run.ledger.record(key))):
+            run.raise_question(key)
     run.give_up_questions()
 
 
@@ -256,7 +256,7 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
         if left:
             return True
-    first = run.asker(handlers.absent)
+    first = run.asker(handlers.absent(run.board))
     if first is not None and first is not own and not handlers.holds(first.key):
         handlers.late.add(first.key)  # the tool that would ask next does not wait for it
         return True

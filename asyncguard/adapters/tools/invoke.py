@@ -74,7 +74,12 @@ def watch_of(attempt: Attempt, place: RunnableConfig | None = None) -> Watch:
 
 
 async def run_attempt(
-    attempt: Attempt, watch: Watch, invoke: Callable[[], Awaitable[Any]], *, foreground: bool
+    attempt: Attempt,
+    watch: Watch,
+    invoke: Callable[[], Awaitable[Any]],
+    *,
+    foreground: bool,
+    asks_in: object = None,
 ) -> Result:
     """Run an attempt, once.
 
@@ -83,6 +88,7 @@ async def run_attempt(
         watch: Made for it.
         invoke: Calls the tool.
         foreground: True if the graph waits for it, so that an interrupt can be raised there.
+        asks_in: Execution of a node within which the tool asks.
 
     Returns:
         The result within the limit of what is stored; ``Started`` for external work.
@@ -100,6 +106,8 @@ async def run_attempt(
 
         watch.give_up(late)
         raise
+    if isinstance(result, Interrupted):
+        return replace(result, asked_in=asks_in)
     if not isinstance(result, Success):
         return result
     if attempt.external:
@@ -151,7 +159,14 @@ class ToolRunner:
         def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
             watch = watch_of(attempt)
             invoke = partial(self._invoke, watch, call_of(attempt), config)
-            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
+            return partial(
+                run_attempt,
+                attempt,
+                watch,
+                invoke,
+                foreground=attempt.foreground,
+                asks_in=config,
+            )
 
         return for_attempt
 

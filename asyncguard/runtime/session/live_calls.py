@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from asyncguard.core.faults import HazardKind
+from asyncguard.core.results import Interrupted
 from asyncguard.recovery.decisions import Recovery
 from asyncguard.recovery.failure_case import CallObservation
 
@@ -21,7 +22,7 @@ class LiveCalls:
         self._observations: dict[str, CallObservation] = {}
         self._hazards: dict[str, HazardKind] = {}
         self._recoveries: dict[str, Recovery] = {}
-        self._interrupts: dict[str, BaseException] = {}
+        self._interrupts: dict[str, Interrupted] = {}
         self._delivery_tokens: dict[str, str] = {}
         self._to_replay: set[str] = set()
         self._replays: dict[str, int] = {}
@@ -98,15 +99,15 @@ class LiveCalls:
     # -- questions to a person ---------------------------------------------------------------------
 
     @property
-    def interrupts(self) -> Mapping[str, BaseException]:
+    def interrupts(self) -> Mapping[str, Interrupted]:
         """Interrupts that tools raised and the adapter has not raised to the graph yet."""
         return self._interrupts
 
-    def interrupted(self, key: str, error: BaseException) -> None:
+    def interrupted(self, key: str, interrupt: Interrupted) -> None:
         """Keep the interrupt that a tool raised."""
-        self._interrupts[key] = error
+        self._interrupts[key] = interrupt
 
-    def take_interrupt(self, key: str) -> BaseException:
+    def take_interrupt(self, key: str) -> Interrupted:
         """Take the interrupt that a tool raised."""
         return self._interrupts.pop(key)
 
