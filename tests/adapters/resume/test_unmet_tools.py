@@ -104,7 +104,7 @@ async def test_a_call_of_each_effect_class(machine: Machine, effect: EffectClass
     new = successor(machine, [bank.pay(**declared), bank.look(), bank.check()])
     outcome = await new.go_on(durability="sync")
     if effect is EffectClass.AT_MOST_ONCE:
-        assert outcome.report["in_doubt"] == ["pay#1"]
+        assert outcome.report["in_doubt"] == ["a/pay#1"]
         assert len(bank.keys) == 1
         return
     assert outcome.report["in_doubt"] == []
@@ -138,7 +138,7 @@ async def test_a_tool_that_is_declared_otherwise_now(
     )  # another journal knows nothing of what was begun
     new = successor(machine, [bank.pay(**DECLARED[now]), bank.look(), bank.check()], journal=other)
     outcome = await new.go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert len(bank.keys) == 1
     machine.close()
 
@@ -149,7 +149,7 @@ async def test_the_next_call_goes_by_the_present_declaration(machine: Machine) -
     await killed(machine, bank, [bank.pay(), bank.look()])
     tools = [bank.pay(effect="idempotent"), bank.look()]
     new = successor(machine, tools, "Unknown.", calls(("pay", {"q": "z", "task_id": "a"})))
-    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["pay#1"]
+    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["a/pay#1"]
     await new.say("Pay z, too.", durability="sync")
     told = [entry.effect for entry in new.journal.entries() if entry.label == "pay#2"]
     assert told == [EffectClass.IDEMPOTENT]
@@ -160,7 +160,7 @@ async def test_a_tool_that_is_gone(machine: Machine) -> None:
     bank = Bank()
     await killed(machine, bank, [bank.pay(**DECLARED[EffectClass.KEYED]), bank.look()])
     outcome = await successor(machine, [bank.look()]).go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert len(bank.keys) == 1
 
 
