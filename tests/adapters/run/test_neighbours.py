@@ -1,5 +1,6 @@
 """The guard among other middleware of ``create_agent``."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -132,6 +133,40 @@ def test_a_call_changed_outside_of_the_guard_is_refused_and_inside_it_is_run(
     assert "x" not in caplog.text.split("call of book")[0]
     ran(AsyncGuardMiddleware(config=CONFIG), Cap())
     assert [call.args for call in tool.calls] == [{"q": "capped"}]
+
+
+class Cheat(AgentMiddleware[Any, Any, Any]):
+    """Changes an argument of every call in place, deep in its value."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Call on with the same request."""
+        arguments = request.tool_call["args"]
+        (arguments.get("where") or arguments)["q"] = "changed"
+        return await handler(request)
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_call_changed_in_place_outside_of_the_guard_is_refused(
+    tasks: bool, nested: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is refused as a changed copy is, and the history shows the call that was judged."""
+    kind = {"where": dict} if nested else {"q": str}
+    tool = scripted_tool("book", lambda a: "booked", args=kind)
+    own = {"where": {"q": "x"}} if nested else {"q": "x"}
+    given = own | ({"task_id": "a"} if tasks else {})
+    model = ScriptedChatModel(script(calls(("book", deepcopy(given)))))
+    guard = AsyncGuardMiddleware(config=CONFIG)
+    agent = create_agent(model, [tool], middleware=[Cheat(), guard])
+    said = {"messages": [("user", "Book x.")]}
+    asked = {"messages": [], "tasks": TASKS} if tasks else said
+    state = run_virtual(agent.ainvoke(asked)).result
+    assert not tool.calls
+    assert "Nothing was executed" in text(state)
+    assert "changed" in text(state)
+    assert "list middleware that changes calls after AsyncGuardMiddleware" in caplog.text
+    (made,) = [m.tool_calls for m in state["messages"] if isinstance(m, AIMessage) and m.tool_calls]
+    assert made[0]["args"] == given
 
 
 def test_nobody_is_asked_about_a_rejected_call() -> None:
