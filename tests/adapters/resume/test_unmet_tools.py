@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import EffectClass, guarded
+from asyncguard import EffectClass, SignalKind, guarded
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, build, script
@@ -141,6 +141,28 @@ async def test_a_tool_that_is_declared_otherwise_now(
     assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert len(bank.keys) == 1
     machine.close()
+
+
+async def test_the_log_says_that_another_journal_knows_the_call(
+    machine: Machine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No command ends the doubt in this journal; an answer in the first one does, in a run with that."""
+    bank = Bank()
+    await killed(machine, bank, [bank.pay(), bank.look()])
+    other = successor(machine, [bank.pay(), bank.look()], journal=tmp_path / "another.db")
+    await other.go_on(durability="sync")
+    (said,) = [each.getMessage() for each in caplog.records if "journal" in each.getMessage()]
+    ids = [each.journal.id for each in (machine.made[0], other)]
+    assert said.startswith("pay#1 of thread")
+    assert all(name in said for name in ids)
+    caplog.clear()
+    first = successor(machine, [bank.pay(), bank.look()])
+    (entry,) = first.journal.entries()
+    first.journal.resolve(entry.key, SignalKind.HAPPENED, "paid, says the bank")
+    outcome = await first.say("And?", durability="sync")
+    assert outcome.report["in_doubt"] == []
+    assert "paid, says the bank" in outcome.text
+    assert not caplog.records
 
 
 async def test_the_next_call_goes_by_the_present_declaration(machine: Machine) -> None:
