@@ -53,6 +53,7 @@ from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHand
 from asyncguard.adapters.middleware.placement import GuardName, report_early_place
 from asyncguard.adapters.middleware.reconcile import (
     WITHOUT_WRAPPERS,
+    as_changed,
     changed_outside,
     drop_answered,
     ends_with,
@@ -465,6 +466,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         task_argument = self._tools.task_argument
         if record.state in WITHOUT_WRAPPERS and changed_outside(request, record, task_argument):
             if not written_by_reviewer(request, run.config):
+                if run.board.config.shadow and record.state is CallState.QUEUED:
+                    # As without the guard; for the ledger it is a call that others have answered.
+                    answer: ToolMessage | Command[Any] = await handler(
+                        as_changed(request, task_argument)
+                    )
+                    return answer
                 refusal = ToolMessage(
                     content=refusal_of_change(request),
                     tool_call_id=call_id,

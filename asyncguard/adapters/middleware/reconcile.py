@@ -211,6 +211,23 @@ def changed_outside(request: ToolCallRequest, record: CallRecord, task_argument:
     return not record.edited and not _is_judged(now, record, task_argument)
 
 
+def as_changed(request: ToolCallRequest, task_argument: str) -> ToolCallRequest:
+    """Return the request for a call that shadow mode runs as other middleware has changed it.
+
+    Args:
+        request: Of the wrapper.
+        task_argument: Name of the task argument, which tools do not know.
+    """
+    now = request.tool_call
+    _log.warning(
+        "Other middleware changed a call of %s after the guard had judged it, and outside of shadow "
+        "mode it is not run; list middleware that changes calls after AsyncGuardMiddleware.",
+        now["name"],
+    )
+    kept = {name: value for name, value in now["args"].items() if name != task_argument}
+    return request.override(tool_call={**now, "args": kept})
+
+
 def restore_judged(request: ToolCallRequest, record: CallRecord, task_argument: str) -> None:
     """Undo the change of a call in place: the history shows the call that was judged.
 

@@ -1,6 +1,7 @@
 """The guard among other middleware of ``create_agent``."""
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -167,6 +168,25 @@ def test_a_call_changed_in_place_outside_of_the_guard_is_refused(
     assert "list middleware that changes calls after AsyncGuardMiddleware" in caplog.text
     (made,) = [m.tool_calls for m in state["messages"] if isinstance(m, AIMessage) and m.tool_calls]
     assert made[0]["args"] == given
+
+
+@pytest.mark.parametrize(("outside", "q"), [(Cap(), "capped"), (Cheat(), "changed")])
+def test_in_shadow_mode_a_call_changed_outside_of_the_guard_is_run_as_changed(
+    outside: Any, q: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The guard changes nothing of what the agent does, and warns of what it would refuse."""
+    tools = [book(), look(1.0)]
+    both = calls(("book", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel(script(both))
+    guard = AsyncGuardMiddleware(config=replace(CONFIG, shadow=True))
+    agent = create_agent(model, tools, middleware=[outside, guard])
+    ran = run_virtual(agent.ainvoke({"messages": [], "tasks": TASKS}))
+    assert [call.args for tool in tools for call in tool.calls] == [{"q": q}] * 2
+    assert (f"booked {q}" in text(ran.result), f"found {q}" in text(ran.result)) == (True, True)
+    assert (ran.result["report"]["reason"], ran.elapsed) == ("complete", pytest.approx(1.0))
+    assert "outside of shadow mode it is not run" in caplog.text
+    for request in model.requests:
+        check_history_all(request.messages)
 
 
 def test_nobody_is_asked_about_a_rejected_call() -> None:
