@@ -6,7 +6,7 @@ answers to interrupts by their order within the task. :class:`Answered` keeps th
 
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -263,6 +263,19 @@ def question(records: Sequence[CallRecord]) -> dict[str, Any]:
         for record in records
     ]
     return {"type": "approval", "calls": calls}
+
+
+def named_in(asked: Any, records: Iterable[CallRecord]) -> list[CallRecord]:
+    """Return the calls that a question names, none if it is not one about held calls.
+
+    Args:
+        asked: Value of an interrupt.
+        records: Calls that it may name.
+    """
+    if not isinstance(asked, Mapping) or asked.get("type") != "approval":
+        return []
+    named = {call["key"] for call in asked["calls"]}
+    return [record for record in records if _answer_key(record) in named]
 
 
 def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, str]]:

@@ -28,7 +28,8 @@ from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned import speech
 from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent, model_folder
-from asyncguard_benchmark.learned.network import Decoder, Memory, Shape
+from asyncguard_benchmark.learned.decoding import Reading
+from asyncguard_benchmark.learned.network import Decoder, Shape
 from asyncguard_benchmark.learned.results import (
     ModelRun,
     ValueOrigin,
@@ -127,25 +128,47 @@ def test_training_lowers_the_loss(tmp_path: Path) -> None:
 
 
 def test_speech_is_the_likeliest_of_what_training_judges() -> None:
-    """Piece by piece, with a kept state, the model gives each next piece the probability that training gives it."""
+    """A kept state gives each next piece the probability that training gives it, however the pieces were read."""
     torch.manual_seed(1)
     decoder = Decoder(Shape(pieces=len(VOCABULARY), width=16, layers=2, heads=2)).eval()
-    pieces = torch.tensor([VOCABULARY.numbers("the quay of the harbour of the quay, 12 tonnes")])
+    numbers = VOCABULARY.numbers("the quay of the harbour of the quay, 12 tonnes") * 14
+    pieces = torch.tensor([numbers])
+    assert len(numbers) > 153
     with torch.inference_mode():
-        judged = decoder(pieces, torch.ones(1, pieces.shape[1] - 1, dtype=torch.bool))
-        memories = [Memory(decoder.shape) for _ in decoder.layers]
-        states = decoder.hidden(pieces[:, :3], 0, memories)
-        later = decoder.hidden(pieces[:, 3:5], 3, memories)
-        states = torch.cat((states, later), 1)
-        for at in range(5, pieces.shape[1]):
-            keys = decoder.point_to(states[0])
-            shares = decoder.next_shares(states[0, -1], keys, pieces[0, :at])
-            assert float(shares.sum()) == pytest.approx(1, abs=1e-4)
-            assert float(-shares[pieces[0, at]].log()) == pytest.approx(
-                float(judged[at - 1]), abs=1e-3
-            )
-            state = decoder.hidden(pieces[:, at : at + 1], at, memories)
-            states = torch.cat((states, state), 1)
+        judged = decoder(pieces, torch.ones(1, pieces.shape[1] - 1, dtype=torch.bool)).tolist()
+        reading = Reading(decoder, len(numbers))
+        reading.add(numbers[:140])
+        for begin, end in ((140, 141), (141, 149), (149, 150), (150, 153)):
+            reading.add([0] * 5)  # forgotten before more is read
+            reading.cut(begin)
+            reading.add(numbers[begin:end])
+            shares, _ = reading.next_shares(end - begin)
+            for at, each in enumerate(shares, begin + 1):
+                assert float(each.sum()) == pytest.approx(1, abs=1e-4)
+                assert float(-each[numbers[at]].log()) == pytest.approx(judged[at - 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("shipped", [True, False], ids=["shipped", "tiny"])
+def test_a_guess_changes_no_word(
+    model: Path, shipped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model says the same with guesses and one piece at a time, and guesses do not lengthen a statement."""
+    trained = load_trained(model_folder() if shipped else model)
+    tasks = shipped_compositions(Suite.LITE)[40].sub_tasks
+    segments = [
+        Segment(marks=("<task>", letter), text=task.query)
+        for letter, task in zip(("<A>", "<B>"), tasks, strict=False)
+    ]
+    segments.append(Segment(marks=("<note>", "<A>"), text="The call waits for its turn."))
+
+    def said() -> list[tuple[list[str], str]]:
+        speaker = Speaker(trained)
+        return [speaker.say(segments[: 1 + n]) for n in range(len(segments))]
+
+    guessed = said()
+    with monkeypatch.context() as patch:
+        patch.setattr(speech, "LONGEST_GUESS", 0)
+        assert said() == guessed
 
 
 @pytest.mark.parametrize(
@@ -170,6 +193,43 @@ def test_a_speaker_goes_on_from_where_a_conversation_differs(
     speaker.say(begun)
     segments = [Segment(marks=(mark, "<A>"), text=text) for mark, text in later]
     assert speaker.say(segments) == Speaker(trained).say(segments)
+
+
+def test_what_was_said_once_is_not_computed_again(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Speakers with a common store say the same to the same conversation, and the store stays small."""
+    monkeypatch.setattr(speech, "LONGEST_SPEECH", 6)
+    monkeypatch.setattr(speech, "MOST_KNOWN", 2)
+    trained = load_trained(model)
+    asked = [
+        [Segment(marks=("<task>", "<A>"), text=f"Which quay is number {number}?")]
+        for number in range(4)
+    ]
+    known: dict[bytes, list[int]] = {}
+    first = [Speaker(trained, known).say(each) for each in asked]
+    assert len(known) == 2
+    assert [Speaker(trained).say(each) for each in asked] == first
+    with monkeypatch.context() as patch:
+        patch.setattr(Reading, "add", None)
+        assert Speaker(trained, known).say(asked[-1]) == first[-1]
+        with pytest.raises(TypeError):
+            Speaker(trained, known).say(asked[0])
+
+
+def test_a_long_conversation_is_shown_by_its_ends() -> None:
+    """Of a conversation over the limit the beginning and the end are shown, and seldom other pieces left out."""
+    longest = speech.LONGEST_CONTEXT
+    assert speech.shown([*range(longest)]) == [*range(longest)]
+    beginnings = set()
+    for length in range(longest + 1, longest + 3 * speech.LEFT_OUT + 1, 64):
+        part = speech.shown([*range(length)])
+        half = longest // 2
+        assert part[:half] == [*range(half)]
+        assert longest - speech.LEFT_OUT < len(part) <= longest
+        assert part[half:] == [*range(length - len(part) + half, length)]
+        beginnings.add(part[half])
+    assert len(beginnings) == 3
 
 
 @pytest.mark.usefixtures("_brief")

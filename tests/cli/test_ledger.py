@@ -105,10 +105,13 @@ def test_a_call_of_a_process_that_is_alive_needs_nobody(desk: Path, capsys: Capt
 def test_an_empty_list_is_a_sentence(tmp_path: Path, capsys: Capture) -> None:
     """An empty list is printed as a sentence and is not a failure."""
     open_journal(tmp_path / "new.db").close()
-    assert run(capsys, "list", tmp_path / "new.db") == "No call waits for a person.\n"
+    assert (
+        run(capsys, "list", tmp_path / "new.db")
+        == "No begun call waits for a person; a held one has not begun.\n"
+    )
     assert (
         run(capsys, "list", tmp_path / "new.db", "--thread", "t")
-        == "No call of thread t waits for a person.\n"
+        == "No begun call of thread t waits for a person; a held one has not begun.\n"
     )
     assert run(capsys, "list", tmp_path / "new.db", "--all") == "There is no such call.\n"
     assert run(capsys, "list", tmp_path / "new.db", "--json") == "[]\n"

@@ -88,7 +88,7 @@ async def result_of(executor: Executor, job: Job, within: float = 30.0) -> Resul
         return await begin(executor, job)
 
 
-async def eventually(true: Callable[[], bool], within: float = 20.0) -> None:
+async def eventually(true: Callable[[], bool], within: float = 60.0) -> None:
     """Wait until something is true that another thread or process makes true."""
     async with asyncio.timeout(within):
         while not true():  # noqa: ASYNC110 - there is no event to wait for

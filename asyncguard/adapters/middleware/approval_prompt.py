@@ -7,7 +7,8 @@ answer.
 
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.approvals import question, resumable
+from asyncguard.adapters.approvals import named_in, question, resumable
+from asyncguard.adapters.langgraph_internals import asked_before
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
@@ -77,7 +78,7 @@ def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:
         handlers: Holds the question.
         asker: Key of the call whose wrapper this is, empty for a hook.
     """
-    asked = handlers.question
+    asked = handlers.question or _asked_elsewhere(run, asker)
     if asked is None or not (asker == asked.asker or asker in asked.stopped):
         return
     asked.out = False  # the graph is executed again
@@ -87,6 +88,15 @@ def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:
     ]
     if held and asker == asked.asker and handlers.answered.waits(run.config):
         ask_person(run, handlers, held, asker=asker)
+
+
+def _asked_elsewhere(run: Run, asker: str) -> Question | None:
+    """Return the question that a wrapper has asked in a process that has ended, if it has one."""
+    asked = asked_before(run.config)
+    if not asker or not asked:
+        return None
+    keys = tuple(record.key for record in named_in(asked[-1], run.ledger.in_state(CallState.HELD)))
+    return Question(asker=asker, keys=keys) if keys else None
 
 
 def ask_person(

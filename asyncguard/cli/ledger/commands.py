@@ -83,7 +83,7 @@ def _list(options: argparse.Namespace) -> int:
         if chosen:
             show(clean(f"There is no such call{where}."))
         else:
-            show(clean(f"No call{where} waits for a person."))
+            show(clean(f"No begun call{where} waits for a person; a held one has not begun."))
     if answered and not options.json:
         many = (
             "1 call was answered and waits"

@@ -32,6 +32,11 @@ def _trained(folder: Path) -> Trained:
     return load_trained(folder)
 
 
+@cache
+def _known(_folder: Path) -> dict[bytes, list[int]]:
+    return {}
+
+
 class LearnedAgent(SpeakingAgent):
     """Says what a small model says that was trained on synchronous traces; it has no plan and no rules."""
 
@@ -43,7 +48,8 @@ class LearnedAgent(SpeakingAgent):
     def model_post_init(self, context: Any) -> None:
         """Read the model, so that one that is not there is told before an episode begins."""
         super().model_post_init(context)
-        self._speaker = Speaker(_trained(self.folder or model_folder()))
+        folder = self.folder or model_folder()
+        self._speaker = Speaker(_trained(folder), _known(folder))
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:

@@ -9,6 +9,7 @@ _LIMITS = (
     "Knows the bundled tools and their notation and no other language: of no use outside this benchmark.",
     "Was trained on one oracle's way of working, which brings a task to its end before it begins the next.",
     "Is small: what it gets wrong at once, it gets wrong late, too. Read its scores with that.",
+    "Is shown at most 4,096 pieces of a conversation: of a longer one its first 2,048 and 1,025 to 2,048 at its end.",
     "Its data is synthetic. It holds no person's data, and no text of another model.",
 )
 

@@ -6,7 +6,6 @@ how well what stood before it fits what stands before now. The second part lets 
 never saw: what is learnt is where to point.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from typing_extensions import override
@@ -18,9 +17,10 @@ with needed():
     from torch import Tensor, nn
     from torch.nn import functional
 
-_REACH = 4
+REACH = 4
 """Pieces that a convolution sees, the present one among them."""
-_POINTER = 64
+POINTER = 64
+"""Width of the pointer's keys."""
 _TINY = 1e-8
 
 
@@ -38,33 +38,13 @@ class Shape:
         return asdict(self)
 
 
-class Memory:
-    """State of a layer at each piece so far: a text that begins alike goes on from where it differs."""
-
-    def __init__(self, shape: Shape) -> None:
-        head = shape.width // shape.heads
-        self.inputs = torch.zeros(1, _REACH - 1, shape.width)
-        """Inputs of the convolution, shape (1, pieces, width), after zeros where the text has not begun."""
-        self.keys = torch.zeros(1, shape.heads, 0, head)
-        self.values = torch.zeros(1, shape.heads, 0, head)
-
-    def make_room(self, end: int) -> None:
-        """Bring the buffers to hold a number of pieces; they double, so that a piece costs the same at any length."""
-        missing = end - self.keys.shape[2]
-        if missing > 0:
-            more = max(missing, self.keys.shape[2])
-            self.inputs = functional.pad(self.inputs, (0, 0, 0, more))
-            self.keys = functional.pad(self.keys, (0, 0, 0, more))
-            self.values = functional.pad(self.values, (0, 0, 0, more))
-
-
 class _Layer(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         width = shape.width
         self._heads = shape.heads
         self.mix_norm = nn.RMSNorm(width)
-        self.mix = nn.Conv1d(width, width, _REACH, groups=width)
+        self.mix = nn.Conv1d(width, width, REACH, groups=width)
         self.attention_norm = nn.RMSNorm(width)
         self.into = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
@@ -73,32 +53,15 @@ class _Layer(nn.Module):
             nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
         )
 
-    def forward(
-        self, x: Tensor, turn: tuple[Tensor, Tensor], start: int, memory: Memory | None
-    ) -> Tensor:
-        """Return the outputs; a memory is read before `start`, and written from there on."""
+    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+        """Return the outputs."""
         batch, length, width = x.shape
-        end = start + length
-        normed = self.mix_norm(x)
-        if memory is None:
-            mixed = functional.pad(normed, (0, 0, _REACH - 1, 0))
-        else:
-            memory.make_room(end)
-            memory.inputs[:, start + _REACH - 1 : end + _REACH - 1] = normed
-            mixed = memory.inputs[:, start : end + _REACH - 1]
+        mixed = functional.pad(self.mix_norm(x), (0, 0, REACH - 1, 0))
         x = x + self.mix(mixed.transpose(1, 2)).transpose(1, 2)
         parts = self.into(self.attention_norm(x)).view(batch, length, 3, self._heads, -1)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         query, key = _turned(query, turn), _turned(key, turn)
-        if memory is not None:
-            memory.keys[:, :, start:end], memory.values[:, :, start:end] = key, value
-            key, value = memory.keys[:, :, :end], memory.values[:, :, :end]
-        seen = None
-        if start and length > 1:
-            seen = torch.ones(length, end, dtype=torch.bool).tril(start)
-        attended = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=seen, is_causal=not start
-        )
+        attended = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
         return x + self.inner(self.inner_norm(x))
 
@@ -112,27 +75,21 @@ class Decoder(nn.Module):
         self.embedding = nn.Embedding(shape.pieces, shape.width)
         self.layers = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
         self.norm = nn.RMSNorm(shape.width)
-        self.point_from = nn.Linear(shape.width, _POINTER, bias=False)
-        self.point_to = nn.Linear(shape.width, _POINTER, bias=False)
+        self.point_from = nn.Linear(shape.width, POINTER, bias=False)
+        self.point_to = nn.Linear(shape.width, POINTER, bias=False)
         self.gate = nn.Linear(shape.width, 1)
         nn.init.normal_(self.embedding.weight, std=0.05)
 
-    def hidden(
-        self, pieces: Tensor, start: int = 0, memories: Sequence[Memory] | None = None
-    ) -> Tensor:
+    def hidden(self, pieces: Tensor) -> Tensor:
         """Return the last hidden states, shape (texts, length, width).
 
         Args:
             pieces: Numbers of the pieces, shape (texts, length).
-            start: Position of the first one.
-            memories: One of each layer, if what comes next is to be asked piece by piece; they hold the pieces
-                before `start` of one text. Later ones are overwritten.
         """
-        head = self.shape.width // self.shape.heads
-        turn = _turns(start, pieces.shape[1], head)
+        turn = turns(pieces.shape[1], self.shape.width // self.shape.heads)
         x = self.embedding(pieces)
-        for number, layer in enumerate(self.layers):
-            x = layer(x, turn, start, None if memories is None else memories[number])
+        for layer in self.layers:
+            x = layer(x, turn)
         states: Tensor = self.norm(x)
         return states
 
@@ -153,7 +110,7 @@ class Decoder(nn.Module):
         # All pairs at once: keys gathered for each wanted piece took a fifth of a step.
         scores = (self.point_from(states) @ self.point_to(states).mT)[rows, columns]
         places = torch.arange(states.shape[1])[None, :]
-        scores = (scores / _POINTER**0.5).masked_fill(places >= columns[:, None], float("-inf"))
+        scores = (scores / POINTER**0.5).masked_fill(places >= columns[:, None], float("-inf"))
         weights = functional.softmax(scores, -1).nan_to_num()
         copied = (weights * (pieces[rows, 1:] == target[:, None])).sum(-1)
         gate = self.gate(now)[:, 0]
@@ -162,25 +119,11 @@ class Decoder(nn.Module):
             functional.logsigmoid(gate) + (copied + _TINY).log(),
         )
 
-    def next_shares(self, now: Tensor, keys: Tensor, pieces: Tensor) -> Tensor:
-        """Return the probability of every piece to come next, shape (pieces of the vocabulary,).
 
-        Args:
-            now: Last hidden state of one text, shape (width,).
-            keys: `point_to` of all its hidden states, shape (length, pointer).
-            pieces: Its pieces, shape (length,).
-        """
-        chosen = functional.softmax(self.embedding.weight @ now, -1)
-        scores = keys[:-1] @ self.point_from(now) / _POINTER**0.5
-        copied = torch.zeros_like(chosen).index_add(0, pieces[1:], functional.softmax(scores, -1))
-        gate = torch.sigmoid(self.gate(now))
-        return (1 - gate) * chosen + gate * copied
-
-
-def _turns(start: int, length: int, head: int) -> tuple[Tensor, Tensor]:
+def turns(length: int, head: int) -> tuple[Tensor, Tensor]:
     """Return cosines and sines of rotary positions, shape (length, head / 2)."""
     speeds = 10000.0 ** (-torch.arange(0, head, 2) / head)
-    angles = torch.arange(start, start + length)[:, None] * speeds[None, :]
+    angles = torch.arange(length)[:, None] * speeds[None, :]
     return angles.cos(), angles.sin()
 
 

@@ -46,7 +46,7 @@ WHOLE = (
     *((Regime.FIXED1, arm) for arm in LEAVE_ONE_OUT),
 )
 """Further conditions of the whole study."""
-_SECONDS = 3.0
+_SECONDS = 2.0
 """CPU time of an episode, about; a sham is three."""
 _AGENT = "learned"
 

@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import Ports, ToolSpec
+from asyncguard import Mode, Ports, ToolSpec
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -173,4 +173,54 @@ async def test_a_question_that_no_wrapper_can_ask_holds_nothing_up(
             found = await process.agent.go(Command(resume=said), "t", durability="sync")
     assert ("ship", None) in office.done
     assert found.report["in_doubt"] == []
+    machine.close()
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["answered later", "killed in the call"])
+async def test_news_does_not_take_the_answer_to_an_approval(
+    agent_of: AgentOf, tmp_path: Path, killed: bool
+) -> None:
+    """A result from outside is there when the answer comes in another process, or when its call is taken up."""
+    machine, tokens, paid = (
+        Machine(agent_of=agent_of, path=tmp_path / "effects.db"),
+        [""],
+        list[Any](),
+    )
+    began, dies = asyncio.Event(), [killed]
+
+    async def pay(given: Any) -> str:
+        paid.append(given["q"])
+        began.set()
+        return await asyncio.Future() if dies.pop() else "paid"
+
+    def post(given: Any) -> str:
+        tokens[0] = given["token"]
+        return "sent"
+
+    tools = [
+        scripted_tool("pay", pay, args={"q": str}),
+        scripted_tool("post", post, args={"token": str}),
+    ]
+    specs = [
+        ToolSpec(name="pay", approval=True, reads=(), writes=("desk",), takes_from=()),
+        ToolSpec(name="post", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=()),
+    ]
+    begin = {"messages": [], "tasks": TASKS}
+    place, options = {"configurable": {"thread_id": "t"}}, {"durability": "sync"}
+    first = machine.process(tools, specs, calls(PAY, ("post", {"task_id": "b"})))
+    await first.agent.graph.ainvoke(begin, place, **options)
+    yes = Command(resume={"a/pay#1": True})
+    if killed:
+        first.run = asyncio.create_task(first.agent.graph.ainvoke(yes, place, **options))
+        await began.wait()
+    await first.die()
+    dies.append(False)
+    second = machine.process(tools, specs)
+    await asyncio.to_thread(second.journal.deliver, tokens[0], "no. 815")
+    state = await second.agent.graph.ainvoke(None if killed else yes, place, **options)
+    assert paid == ["x"]
+    assert "__interrupt__" not in state
+    text = str([message.content for message in state["messages"]])
+    assert "no. 815" in text
+    assert ("not known whether pay#1" if killed else "paid") in text
     machine.close()

@@ -519,3 +519,19 @@ def test_the_log_says_once_that_a_tool_asks_in_the_background(
     (said,) = [each.getMessage() for each in caplog.records if name in each.getMessage()]
     assert "declare it with @guarded(interrupts=True)" in said
     assert "secret" not in said
+
+
+def test_a_sync_run_asks_from_the_hook(agent_of: AgentOf) -> None:
+    """The other task's result gave the model a turn, so that no wrapper of the approved call is left."""
+    office = Office(agent_of, PAY_X, SHIP_Y)
+    pay, ship = office.specs
+    office.specs = [replace(pay, approval=True), replace(ship, interrupts=False)]
+    office.extra = [scripted_tool("ship", office.notes("ship"), args={"q": str})]
+    graph, place = office.process().graph, {"configurable": {"thread_id": "t"}}
+    state = graph.invoke({"messages": [], "tasks": TASKS}, place)
+    assert [each.value["type"] for each in state["__interrupt__"]] == ["approval"]
+    state = graph.invoke(answer(YES), place)
+    assert [each.value for each in state["__interrupt__"]] == ["pay x?"]
+    state = graph.invoke(answer("one"), place)
+    assert "__interrupt__" not in state
+    assert office.done == [("y", "noted"), ("x", "one")]
