@@ -61,7 +61,7 @@ class Ledger(LedgerQueries):
     def _start_run(self, event: ev.RunStarted) -> None:
         self.run, self.epoch = event.run, event.epoch
         self.said += event.said
-        # Limits on turns, retries and rejections count per run; `issued` counts over all runs.
+        # Limits on turns, retries and rejections count per run; `issued` counts over runs.
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
             record.rejections, record.retries = 0, 0
@@ -75,6 +75,9 @@ class Ledger(LedgerQueries):
             return
         if known.state is not TaskState.OPEN:
             known.state = advance_task(known.state, TaskState.OPEN)
+        if event.goal != known.task.goal:
+            # What was called for the former goal says nothing about this one.
+            known.issued, known.last_call = 0, None
         known.task = Task(id=event.task, goal=event.goal)
         # The user asks for it again, so the model may act on it again.
         known.skipped_by_model = False

@@ -133,7 +133,7 @@ class TaskRecord:
     state: TaskState = TaskState.OPEN
     """State of the task."""
     issued: int = 0
-    """Calls that were issued for it in all runs."""
+    """Calls that were issued for its goal, in all runs."""
     rejections: int = 0
     """Calls rejected in this run; early ones count once for each message that they await."""
     awaited: set[str] = field(default_factory=set)
@@ -145,4 +145,4 @@ class TaskRecord:
     nudged: bool = False
     """True if the model was shown in this run that the task is unfinished."""
     last_call: str | None = None
-    """Key of the latest call proposed for it."""
+    """Key of the latest call proposed for its goal."""

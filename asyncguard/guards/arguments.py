@@ -14,9 +14,9 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.call_names import labels
-from asyncguard.guards.clarification import missing_names
+from asyncguard.guards.clarification import misnamed, missing_names
 from asyncguard.guards.live_contract import fits_live
-from asyncguard.schema.arguments import ROOT, missing_sentence
+from asyncguard.schema.arguments import ROOT, missing_sentence, unknown_sentence
 from asyncguard.schema.excerpts import MAX_VALUE, clipped, listed, short
 
 _MAX_PROBLEMS = 5
@@ -52,6 +52,10 @@ def _problems(call: Call, spec: ToolSpec, board: Scoreboard) -> list[str]:
     # A tool that has changed since it was declared accepts what its live contract accepts.
     if problems and fits_live(call, spec, board):
         return []
+    if problems and (strange := misnamed(spec, call)):
+        # What is missing is most probably there under a wrong name, so both are told.
+        known = (spec.parameters or {}).get("properties", ())
+        return list(dict.fromkeys((unknown_sentence(ROOT, strange, known), *problems)))
     if problems and board.config.clarification:
         # The clarification guard judges missing values, with better advice.
         left = {missing_sentence(ROOT, name) for name in missing_names(spec, call)}

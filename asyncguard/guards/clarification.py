@@ -5,11 +5,15 @@ The guard rejects a call that lacks a required argument, or has an argument that
 that the schema offers or that the user or a result really said. While earlier calls of the task are
 open the value may come from them, and the advice is to wait.
 
+A call that lacks an argument and gives one that the schema does not have has misnamed it: that is
+left to the guard ``arguments``, if it is switched on, because the model has the value.
+
 The guard judges the arguments as the model wrote them: an operand counts as present, and the value
 that replaces it at release does not come from the model.
 """
 
 import re
+from collections.abc import Mapping
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
@@ -40,6 +44,10 @@ _FILLERS = re.compile(
     r"|of|to|be|for|given|provided|determined|unknown|missing|tbd|todo|placeholder"
 )
 _SPACE = re.compile(r"\s+")
+_DECLARES_ELSEWHERE = frozenset(
+    {"$ref", "allOf", "anyOf", "dependentSchemas", "if", "oneOf", "patternProperties"}
+)
+"""Keywords of a schema beside which ``properties`` does not name all arguments."""
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
@@ -50,6 +58,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     call = as_proposed(proposal, board)
     missing = missing_names(spec, call)
     stand_ins = {} if missing else _stand_ins(call, spec, board)
+    if missing and board.config.arguments and misnamed(spec, call):
+        return ADMIT
     if missing and fits_live(call, spec, board):
         return ADMIT
     if not missing and not stand_ins:
@@ -75,6 +85,20 @@ def missing_names(spec: ToolSpec, call: Call) -> list[str]:
     """Return the required arguments that the call does not give."""
     required = (spec.parameters or {}).get("required", ())
     return [name for name in required if name not in call.arguments]
+
+
+def misnamed(spec: ToolSpec, call: Call) -> list[str]:
+    """Return the arguments that the schema does not have, if the call lacks a required one.
+
+    LangChain's schemas leave open whether there may be more arguments than they declare.
+    """
+    schema = spec.parameters or {}
+    if _DECLARES_ELSEWHERE & schema.keys() or schema.get("additionalProperties"):
+        return []
+    declared = schema.get("properties")
+    if not isinstance(declared, Mapping) or not missing_names(spec, call):
+        return []
+    return [name for name in call.arguments if name not in declared]
 
 
 def _stand_ins(call: Call, spec: ToolSpec, board: Scoreboard) -> dict[str, str]:

@@ -9,6 +9,7 @@ changes nothing. *Fates*: one function per fate, listed in :data:`CARRIED_OUT`. 
 made*: the fates that continue with an attempt which is already under way or has ended.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -43,9 +44,11 @@ from asyncguard.runtime.attempt_outcomes import (
     harmless,
 )
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.session.session import Session
+from asyncguard.runtime.session.session import Session, journal_of
 from asyncguard.runtime.signals import journaled, was_begun
 from asyncguard.schema.excerpts import clipped
+
+_log = logging.getLogger("asyncguard")
 
 _QUOTED = 500
 """Characters of another writer's answer that the reason of a call's end quotes."""
@@ -391,6 +394,7 @@ def _interrupt(case: Case) -> None:
 
 def _put_in_doubt(case: Case) -> None:
     session, record = case.session, case.record
+    _warn_of_another_journal(session, record)
     # As in _accept_answer: only a started call can be in doubt.
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
@@ -405,6 +409,24 @@ def _put_in_doubt(case: Case) -> None:
         session,
         record,
         End(outcome=ev.Outcome.IN_DOUBT, content=_LOST, error=ErrorCode.PROCESS_LOST),
+    )
+
+
+def _warn_of_another_journal(session: Session, record: CallRecord) -> None:
+    """Log that only another journal can tell about a call, if it was begun under one."""
+    journal = session.engine.journal
+    process = record.begun_by if record.state is CallState.PENDING else session.ledger.epoch
+    first, own = journal_of(process), "" if journal is None else journal.id
+    if first in ("", own):
+        return
+    _log.warning(
+        "%s of thread %r was begun under the journal %s, and this process has %s, in which nothing "
+        "can end its doubt. Answer it in the first one: asyncguard ledger resolve KEY --journal "
+        "PATH; then run the thread with that journal.",
+        record.call.label,
+        session.thread_id or session.thread,
+        first,
+        f"the journal {own}" if own else "no journal",
     )
 
 

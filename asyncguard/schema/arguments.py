@@ -123,6 +123,12 @@ def missing_sentence(where: str, name: str) -> str:
     return f"{where}: {clipped(name)!r} is required and missing"
 
 
+def unknown_sentence(where: str, strange: Iterable[str], known: Iterable[str]) -> str:
+    """Return the sentence that an object has fields which its schema does not declare."""
+    names = listed(repr(clipped(name)) for name in strange)
+    return f"{where}: {names} is not known; known are {listed(known) or 'none'}"
+
+
 def _plain_types(violation: Violation) -> str:
     """Return the types that would fit; a number or bool in quotes counts as one without.
 
@@ -146,9 +152,7 @@ def _sentences(violation: Violation) -> Iterator[str]:
         case "required":
             yield from (missing_sentence(where, name) for name in missing_names(violation))
         case "additionalProperties" | "unevaluatedProperties":
-            strange = listed(repr(clipped(name)) for name in unknown_names(violation))
-            known = listed(declared_names(violation)) or "none"
-            yield f"{where}: {strange} is not known; known are {known}"
+            yield unknown_sentence(where, unknown_names(violation), declared_names(violation))
         case "type" | "anyOf" | "oneOf" if types := _plain_types(violation):
             yield f"{where}: {short(violation.instance)} is not of type {types}"
         case "anyOf" | "oneOf" if violation.context:

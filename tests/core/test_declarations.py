@@ -188,15 +188,19 @@ def test_the_view_of_a_busy_task_is_short() -> None:
     assert "and more" in task_view(scene.board)
 
 
-def test_a_task_opened_again_keeps_its_history() -> None:
-    """A new message of the user changes the goal and opens the task; its calls are not forgotten."""
+@pytest.mark.parametrize(("goal", "issued"), [("Do t1.", 1), ("Do more.", 0)])
+def test_a_task_opened_again_keeps_its_calls_and_counts_those_of_its_goal(
+    goal: str, issued: int
+) -> None:
+    """A new message opens it as it was; with another goal it has not been touched."""
     scene = Scene(ToolSpec(name="x"))
     scene.finished("x")
     scene.stop_task("t1")
-    scene.apply(ev.TaskOpened, task="t1", goal="Do more.")
+    scene.apply(ev.TaskOpened, task="t1", goal=goal)
     record = scene.ledger.task("t1")
-    assert record.task.goal == "Do more."
-    assert record.issued == 1
+    assert (record.task.goal, record.issued) == (goal, issued)
+    assert (record.last_call is not None) == bool(issued)
+    assert scene.ledger.labelled("t1", "x#1") is not None
     assert scene.ledger.task_count == 2
 
 

@@ -57,7 +57,7 @@ def test_a_call_of_a_dead_process_is_in_doubt_and_not_repeated() -> None:
 
     result = run_virtual(main()).result
     assert bank.paid == 1
-    assert result["report"]["in_doubt"] == ["pay#1"]
+    assert result["report"]["in_doubt"] == ["main/pay#1"]
     assert "It is not known whether pay#1 took effect" in said(result)
 
 
@@ -85,7 +85,7 @@ def test_external_calls_do_not_survive_a_restart() -> None:
             inbox.deliver(tokens[0], "certified")
         return await second.ainvoke(Command(resume=True), THREAD)
 
-    assert run_virtual(main()).result["report"]["in_doubt"] == ["ask#1"]
+    assert run_virtual(main()).result["report"]["in_doubt"] == ["main/ask#1"]
 
 
 def test_references_to_results_of_an_earlier_process_are_refused() -> None:

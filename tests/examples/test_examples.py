@@ -87,7 +87,7 @@ def test_failures_are_repeated_replaced_or_in_doubt(run: Run) -> None:
         "read_rates#1: done",
     ]
     assert "read_live#1: fallback\n" in printed
-    assert "in doubt: ['pay#1']" in printed
+    assert "in doubt: ['main/pay#1']" in printed
     assert "turns of the model: 2" in printed
 
 
@@ -153,7 +153,7 @@ def test_the_log_says_how_faults_were_diagnosed_and_recovered(run: Run) -> None:
 def test_a_killed_process_repeats_nothing() -> None:
     """Each effect happened once; the payment is in doubt until a person resolves it."""
     printed = process_run("13_survive_a_crash").stdout
-    assert printed.startswith("killed: True\nin doubt: ['pay#1']\ntold: <result-")
+    assert printed.startswith("killed: True\nin doubt: ['main/pay#1']\ntold: <result-")
     assert 'call="pay#1" tool="pay" status="resolved">\npaid 268, receipt 815\n' in printed
     assert printed.splitlines()[-1] == "effects: ['booked TP-713', 'paid 268']"
 

@@ -68,7 +68,7 @@ def test_the_unguarded_agent_books_what_it_guessed(effects: Path) -> None:
     assert {entry["offer"] for entry in effects_in(effects)} == {"LIS-100-STD", "VIE-100-STD"}
     assert {entry["price"] for entry in effects_in(effects)} == {640}
     assert state["messages"][-1].content.count("to be confirmed") == 2
-    assert "book_flight#1" in state["report"]["open_calls"]
+    assert "task-1/book_flight#1" in state["report"]["open_calls"]
 
 
 def test_the_guarded_agent_rejects_the_guess_of_the_eager_model(effects: Path) -> None:

@@ -77,6 +77,38 @@ def test_missing_values_belong_to_clarification() -> None:
     assert "item" not in both.reason
 
 
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("clarifies", [True, False])
+def test_a_misnamed_argument_is_told_by_its_name(closed: bool, clarifies: bool) -> None:
+    """The user is not asked for a value that the model gave under another name."""
+    schema = object_schema("city", "day", city="string", day="string", note="string")
+    if not closed:
+        del schema["additionalProperties"]
+    scene = Scene(
+        ToolSpec(name="search", parameters=schema), config=GuardConfig(clarification=clarifies)
+    )
+    proposal = scene.propose("search", {"town": "Lisbon", "day": "Monday"})
+    verdict = rejection(scene.admit(proposal, enabled(scene.board.config)), "arguments")
+    assert (
+        "arguments: 'town' is not known; known are city, day, note; "
+        "arguments: 'city' is required and missing. Correct them" in verdict.reason
+    )
+
+
+@pytest.mark.parametrize(
+    "opened", [{"additionalProperties": {"type": "string"}}, {"patternProperties": {"^t": {}}}]
+)
+def test_an_argument_that_the_schema_lets_pass_is_not_misnamed(opened: dict[str, Any]) -> None:
+    """A schema may take more arguments than it names; then a missing one is asked for."""
+    schema = object_schema("city", city="string")
+    del schema["additionalProperties"]
+    schema |= opened
+    scene = Scene(ToolSpec(name="search", parameters=schema))
+    proposal = scene.propose("search", {"town": "Lisbon"})
+    verdict = rejection(scene.admit(proposal, enabled(scene.board.config)), "clarification")
+    assert "Ask the user for city" in verdict.reason
+
+
 def test_five_problems_are_told() -> None:
     """At five all are listed; of more the rest is counted."""
     tool = pure("many", **{f"a{n}": "integer" for n in range(8)})

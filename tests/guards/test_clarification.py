@@ -51,6 +51,14 @@ def test_without_the_ledger_nobody_knows_of_pending_calls() -> None:
     assert rejection(scene.judge(clarification.judge, "crm", {}), "clarification").on == ()
 
 
+def test_a_misnamed_argument_is_asked_for_if_no_other_guard_says_so() -> None:
+    """The guard ``arguments`` says more of it; with that guard switched off the call is refused here."""
+    given = {"town": "Lisbon"}
+    assert Scene(CRM).judge(clarification.judge, "crm", given) == ADMIT
+    scene = Scene(CRM, config=GuardConfig(arguments=False))
+    rejection(scene.judge(clarification.judge, "crm", given), "clarification")
+
+
 STAND_INS = (
     "unknown",
     "TBD",

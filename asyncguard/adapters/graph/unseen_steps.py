@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Command
 
@@ -55,7 +55,9 @@ class UnseenRun:
 def marked(config: RunnableConfig | None) -> RunnableConfig:
     """Return a configuration for a run of which the caller sees the last state alone."""
     given: Any = dict(config or {})
-    given["configurable"] = {**given.get("configurable", {}), _KEY: UnseenRun()}
+    # Without values of its own, a graph that a tool calls is given those of the graph around it.
+    around = given.get("configurable") or ensure_config()["configurable"]
+    given["configurable"] = {**around, _KEY: UnseenRun()}
     return given  # type: ignore[no-any-return]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -243,7 +244,9 @@ def _parse_call(call: ToolCall, board: Scoreboard, task_argument: str, task: str
             known = ", ".join(record.task.id for record in board.ledger.open_tasks())
             problem = f"Say in {task_argument} which task the call is for: {known}."
     tool, call_id = call["name"], str(call["id"])
-    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
+    # Copied, because middleware may change a call of a message in place after it was judged.
+    own = deepcopy(arguments)
+    return ParsedCall(tool=tool, arguments=own, call_id=call_id, task=task, problem=problem)
 
 
 def parse_edit(

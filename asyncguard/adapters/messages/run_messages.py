@@ -10,6 +10,7 @@ from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.memory import memory_view
 from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.lifecycle import TaskState
+from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard, task_view
 
 ANSWER_NOT_ALONE = (
@@ -82,10 +83,15 @@ def report(board: Scoreboard, reason: str) -> dict[str, Any]:
             for task in board.ledger.tasks()
         ],
         "open_calls": [
-            record.call.label for record in board.ledger.calls() if record.state in OPEN_STATES
+            _name(record) for record in board.ledger.calls() if record.state in OPEN_STATES
         ],
-        "in_doubt": [record.call.label for record in board.ledger.in_state(CallState.IN_DOUBT)],
+        "in_doubt": [_name(record) for record in board.ledger.in_state(CallState.IN_DOUBT)],
     }
+
+
+def _name(record: CallRecord) -> str:
+    # As a question to a person and the events name a call: labels are counted by task.
+    return f"{record.call.task}/{record.call.label}"
 
 
 def closing_message(board: Scoreboard, reason: str) -> AIMessage:

@@ -53,6 +53,7 @@ from asyncguard.adapters.middleware.pending_handlers import Handler, PendingHand
 from asyncguard.adapters.middleware.placement import GuardName, report_early_place
 from asyncguard.adapters.middleware.reconcile import (
     WITHOUT_WRAPPERS,
+    as_changed,
     changed_outside,
     drop_answered,
     ends_with,
@@ -64,6 +65,7 @@ from asyncguard.adapters.middleware.reconcile import (
     open_among,
     refusal_of_change,
     refuse_early_answer,
+    restore_judged,
     stopped_outside,
     take_answers,
     undone,
@@ -461,17 +463,26 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ToolMessage(
                 content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
             )
-        if record.state in WITHOUT_WRAPPERS and changed_outside(request):
+        task_argument = self._tools.task_argument
+        if record.state in WITHOUT_WRAPPERS and changed_outside(request, record, task_argument):
             if not written_by_reviewer(request, run.config):
-                return ToolMessage(
+                if run.board.config.shadow and record.state is CallState.QUEUED:
+                    # As without the guard; for the ledger it is a call that others have answered.
+                    answer: ToolMessage | Command[Any] = await handler(
+                        as_changed(request, task_argument)
+                    )
+                    return answer
+                refusal = ToolMessage(
                     content=refusal_of_change(request),
                     tool_call_id=call_id,
                     name=request.tool_call["name"],
                     status="error",
                     additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
                 )
+                restore_judged(request, record, task_argument)
+                return refusal
             now = request.tool_call
-            run.edit(record, now["name"], now["args"], self._tools.task_argument)
+            run.edit(record, now["name"], now["args"], task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
         with run.leaving_on_error():

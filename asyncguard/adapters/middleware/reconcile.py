@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, cast
 
 from langchain.agents.middleware import ModelResponse
@@ -193,19 +194,74 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     }
 
 
-def changed_outside(request: ToolCallRequest) -> bool:
-    """Return True if a call is not the one that the model made: middleware has changed it."""
+def changed_outside(request: ToolCallRequest, record: CallRecord, task_argument: str) -> bool:
+    """Return True if a call is not the one that was judged: middleware has changed it.
+
+    It may have changed the call in place, and thereby the one in the history.
+
+    Args:
+        request: Of the wrapper.
+        record: The call.
+        task_argument: Name of the task argument, which the judged call may lack.
+    """
+    now, made = request.tool_call, _made(request)
+    if made is not None and (made["name"], made["args"]) != (now["name"], now["args"]):
+        return True
+    # The call that a reviewer wrote differs from the model's.
+    return not record.edited and not _is_judged(now, record, task_argument)
+
+
+def as_changed(request: ToolCallRequest, task_argument: str) -> ToolCallRequest:
+    """Return the request for a call that shadow mode runs as other middleware has changed it.
+
+    Args:
+        request: Of the wrapper.
+        task_argument: Name of the task argument, which tools do not know.
+    """
     now = request.tool_call
-    made = next(
+    _log.warning(
+        "Other middleware changed a call of %s after the guard had judged it, and outside of shadow "
+        "mode it is not run; list middleware that changes calls after AsyncGuardMiddleware.",
+        now["name"],
+    )
+    kept = {name: value for name, value in now["args"].items() if name != task_argument}
+    return request.override(tool_call={**now, "args": kept})
+
+
+def restore_judged(request: ToolCallRequest, record: CallRecord, task_argument: str) -> None:
+    """Undo the change of a call in place: the history shows the call that was judged.
+
+    Args:
+        request: Of the wrapper.
+        record: The call.
+        task_argument: Name of the task argument.
+    """
+    made = _made(request)
+    if made is None or record.edited or _is_judged(made, record, task_argument):
+        return
+    task = {name: value for name, value in made["args"].items() if name == task_argument}
+    made["name"], made["args"] = record.call.tool, {**deepcopy(record.call.arguments), **task}
+
+
+def _made(request: ToolCallRequest) -> dict[str, Any] | None:
+    """Return the call as the history holds it, ``None`` if it does not."""
+    return next(
         (
-            call
+            cast(dict[str, Any], call)
             for message in reversed(request.state["messages"])
             for call in _calls(message)
-            if call["id"] == now["id"]
+            if call["id"] == request.tool_call["id"]
         ),
         None,
     )
-    return made is not None and (made["name"], made["args"]) != (now["name"], now["args"])
+
+
+def _is_judged(call: Mapping[str, Any], record: CallRecord, task_argument: str) -> bool:
+    given, judged = (
+        {name: value for name, value in arguments.items() if name != task_argument}
+        for arguments in (call["args"], record.call.arguments)
+    )
+    return (call["name"], given) == (record.call.tool, judged)
 
 
 def written_by_reviewer(request: ToolCallRequest, config: RunnableConfig) -> bool:

@@ -2,12 +2,13 @@
 
 import asyncio
 import hashlib
+import logging
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
@@ -38,6 +39,8 @@ from asyncguard.recovery.symptoms import is_transient, refused
 from asyncguard.runtime.attempts import Attempt
 from asyncguard.runtime.dispatcher import Runner
 from asyncguard.runtime.portal import in_context, off_portal, sync_entry
+
+_log = logging.getLogger("asyncguard")
 
 _WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
 """Watch of the attempt for which LangGraph's ToolNode runs a tool."""
@@ -252,6 +255,7 @@ async def run_capturing_errors(
     except GraphBubbleUp as error:
         if foreground:
             return Interrupted(error=error)
+        _warn_of_interrupt(watch.spec.name)
         text = (
             "The tool asked a person in the background. Declare it with interrupts=True to run it "
             "in the foreground."
@@ -267,6 +271,16 @@ async def run_capturing_errors(
     finally:
         watch.close()
     return _concealed(watch.judged(result), watch.injected.values())
+
+
+@lru_cache(maxsize=1024)
+def _warn_of_interrupt(tool: str) -> None:
+    """Tell the developer, once a tool, that its question reaches no person."""
+    _log.warning(
+        "%s called interrupt() in the background, where no person can be asked, so the call has "
+        "failed or is in doubt; declare it with @guarded(interrupts=True).",
+        tool,
+    )
 
 
 def _concealed(result: Result, secrets: Collection[str]) -> Result:

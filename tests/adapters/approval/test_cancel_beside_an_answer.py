@@ -85,7 +85,7 @@ def test_a_parked_run_takes_it_with_the_word_that_wakes(agent_of: AgentOf) -> No
         return await office.agent.resume("look", "t")
 
     outcome = run_virtual(main()).result
-    assert outcome.report["in_doubt"] == ["bank#1"]
+    assert outcome.report["in_doubt"] == ["a/bank#1"]
     assert outcome.states("b") == {"done": 1}
 
 
@@ -174,7 +174,7 @@ def test_alone_it_leaves_a_parked_run_with_the_other_task(agent_of: AgentOf) -> 
         return await office.cancel("b")
 
     outcome = run_virtual(main()).result
-    assert outcome.report["in_doubt"] == ["bank#1", "bank#1"]
+    assert outcome.report["in_doubt"] == ["a/bank#1", "b/bank#1"]
 
 
 @pytest.mark.parametrize("step", [PAY, POST], ids=["asked", "parked"])

@@ -506,6 +506,21 @@ async def test_a_void_answer_stays_void_in_another_process(
     assert office.done or not journaled
 
 
+def test_the_log_says_once_that_a_tool_asks_in_the_background(
+    agent_of: AgentOf, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    """The developer has to declare it; what it did before it asked is not known."""
+    name = f"asks_{request.node.callspec.id}"
+    ask = scripted_tool(name, lambda a: interrupt(f"secret {a['q']}?"), args={"q": str})
+    both = calls((name, {"q": "x", "task_id": "a"}), (name, {"q": "y", "task_id": "b"}))
+    agent = agent_of(ScriptedChatModel(script(both, ever="all said")), [ask])
+    outcome = agent.run(tasks=TASKS)
+    assert sorted(outcome.report["in_doubt"]) == [f"a/{name}#1", f"b/{name}#1"]
+    (said,) = [each.getMessage() for each in caplog.records if name in each.getMessage()]
+    assert "declare it with @guarded(interrupts=True)" in said
+    assert "secret" not in said
+
+
 def test_a_sync_run_asks_from_the_hook(agent_of: AgentOf) -> None:
     """The other task's result gave the model a turn, so that no wrapper of the approved call is left."""
     office = Office(agent_of, PAY_X, SHIP_Y)

@@ -95,6 +95,17 @@ def test_the_report_counts_calls_and_turns(agent_of: AgentOf) -> None:
     }
 
 
+def test_the_report_names_a_call_by_its_task_and_label(agent_of: AgentOf) -> None:
+    """Both tasks have a look#1; questions to a person name a call in this way, too."""
+
+    def look(q: str) -> str:
+        """Break off."""
+        raise ConnectionError(q)
+
+    outcome = agent_of(ScriptedChatModel(script(BOTH)), [look]).run(tasks=TASKS)
+    assert sorted(outcome.report["in_doubt"]) == ["a/look#1", "b/look#1"]
+
+
 STUBBORN: dict[str, Any] = {
     "rejected for ever": calls(("nothing", {"task_id": "a"})),
     "rejected for ever, without a task": calls(("nothing", {})),
@@ -150,7 +161,7 @@ def test_the_limit_on_turns_ends_the_run_with_a_report(agent_of: AgentOf) -> Non
     outcome = agent.run(tasks=TASKS)
     assert len(model.requests) == 3
     assert outcome.report["reason"] == "max_model_turns"
-    assert outcome.report["open_calls"] == ["look#1"]
+    assert outcome.report["open_calls"] == ["a/look#1"]
     assert "look#1" in outcome.last
     assert is_ours(outcome.messages[-1])
     marker = {"kind": "ended", "reason": "max_model_turns"}

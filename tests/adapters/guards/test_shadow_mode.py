@@ -218,7 +218,7 @@ def test_without_waiting_calls_stay_in_the_background(agent_of: AgentOf) -> None
     assert {("grounding", "reject"), ("dependency", "defer")} <= set(stage.objections())
     judged = [event for event in stage.events if isinstance(event, ev.CompletionJudged)]
     assert [(event.verdict.value, event.enforced) for event in judged] == [("wait", False)]
-    assert outcome.report["open_calls"] == ["find#1", "book#1"]
+    assert outcome.report["open_calls"] == ["a/find#1", "a/book#1"]
 
 
 def test_nobody_is_asked(agent_of: AgentOf) -> None:

@@ -160,7 +160,7 @@ def test_an_effect_that_may_have_begun_is_in_doubt_and_not_repeated(agent_of: Ag
     assert len(tool.calls) == 1
     assert "It is not known whether pay#1 took effect" in outcome.answer("call_1_1")
     assert "outcome is unknown" in outcome.answer("call_2_1")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 def test_a_tool_can_say_that_its_effect_did_not_begin(agent_of: AgentOf) -> None:
@@ -176,7 +176,7 @@ def test_a_refused_connection_does_not_say_that_the_effect_did_not_begin(agent_o
     tool = look(ConnectionRefusedError("down"), "paid twice", name="pay")
     outcome = one_call(agent_of, [tool])
     assert len(tool.calls) == 1
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 def test_a_timeout_of_a_pure_tool_is_tried_again(agent_of: AgentOf) -> None:

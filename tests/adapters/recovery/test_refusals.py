@@ -72,7 +72,7 @@ def test_no_error_of_the_tools_own_says_that_nothing_began(
     first = bank("a", error)
     outcome, second = paying(agent_of, first, ATOMIC)
     assert (len(first.calls), second.calls) == (1, [])
-    assert outcome.report["in_doubt"] == ["a#1"]
+    assert outcome.report["in_doubt"] == ["main/a#1"]
 
 
 def test_a_validation_error_inside_an_atomic_tool_is_no_refusal(agent_of: AgentOf) -> None:
@@ -83,7 +83,7 @@ def test_a_validation_error_inside_an_atomic_tool_is_no_refusal(agent_of: AgentO
 
     outcome, second = paying(agent_of, scripted_tool("a", act, args={"q": str}), ATOMIC)
     assert second.calls == []
-    assert outcome.report["in_doubt"] == ["a#1"]
+    assert outcome.report["in_doubt"] == ["main/a#1"]
 
 
 REFUSED = [400, 401, 402, 403, 404, 410, 412, 415, 422, 423, 425, 429, 451]

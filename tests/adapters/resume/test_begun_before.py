@@ -136,7 +136,7 @@ async def test_a_new_message_finds_what_a_dead_process_began(
     payload = new.agent.input("Never mind.", None) | ({"cancel": ["main"]} if cancel else {})
     place: Any = {"configurable": {"thread_id": "t"}}
     state = await new.agent.graph.ainvoke(payload, place, durability="sync")
-    assert state["report"]["in_doubt"] == ["book#1"]
+    assert state["report"]["in_doubt"] == ["main/book#1"]
     assert len(tool.calls) == 1
 
 

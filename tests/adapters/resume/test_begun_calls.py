@@ -205,7 +205,7 @@ async def test_a_no_that_comes_after_the_effect_does_not_undo_it(
     outcome = await third._go(Command(resume=answer), {"durability": "sync"})
     assert bank.effects == 1
     assert "charge#1 was not run" not in outcome.text
-    assert outcome.report["in_doubt"] == ["charge#1"] or "charged x" in outcome.text
+    assert outcome.report["in_doubt"] == ["main/charge#1"] or "charged x" in outcome.text
 
 
 @pytest.mark.parametrize("effect", [KEYED, IDEMPOTENT], ids=lambda each: each.value)
@@ -286,7 +286,7 @@ def test_a_keyed_call_that_the_user_stops_between_two_attempts_is_in_doubt(
 
     outcome = run_virtual(main()).result
     assert len(bank.keys) == 1
-    assert outcome.interrupts or outcome.report["in_doubt"] == ["charge#1"]
+    assert outcome.interrupts or outcome.report["in_doubt"] == ["main/charge#1"]
     assert "It is not known whether charge#1 took effect" in outcome.text
 
 
@@ -343,7 +343,7 @@ def test_a_reader_that_stands_in_and_fails_leaves_the_doubt(agent_of: AgentOf) -
     model = ScriptedChatModel(script(CHARGE, "I cannot tell."))
     it = agent_of(model, [bank.tool(KEYED), look], specs=specs, config=BRISK)
     outcome = run_virtual(it.say("Charge x.")).result
-    assert outcome.report["in_doubt"] == ["charge#1"]
+    assert outcome.report["in_doubt"] == ["main/charge#1"]
 
 
 def test_a_keyed_call_with_a_strange_answer_is_done(agent_of: AgentOf) -> None:
@@ -390,7 +390,7 @@ def test_a_late_answer_settles_a_keyed_call_in_doubt(agent_of: AgentOf) -> None:
 
     async def main() -> Outcome:
         first = await it.say("Charge x.", thread="t")
-        assert first.report["in_doubt"] == ["charge#1"]
+        assert first.report["in_doubt"] == ["main/charge#1"]
         late.set()
         await asyncio.sleep(1)
         return await it.say("And now?", thread="t")

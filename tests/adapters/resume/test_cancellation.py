@@ -147,7 +147,7 @@ def test_after_a_restart_reads_are_repeated_and_effects_are_in_doubt(
     outcome = run_virtual(new.go(None if said is None else new.input(said, None), "t")).result
     assert later[0].calls == []
     assert "not known whether pay#1 took effect" in outcome.text
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert outcome.last == "all done"
     # In create_agent a call's handler dies with its process, so a new message leaves the lookup to the model.
     if old.frontend.value == "build_agent" or said is None:
@@ -192,7 +192,7 @@ def test_after_a_restart_an_effect_that_was_released_meanwhile_is_in_doubt(
     outcome = run_virtual(new.say("Go on.", thread="t")).result
     assert again.calls == []
     assert "pay#1 was not run" not in outcome.text
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["a/pay#1"]
 
 
 def test_a_fork_after_the_message_does_not_pay_again(agent_of: AgentOf) -> None:

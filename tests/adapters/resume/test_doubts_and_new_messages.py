@@ -63,7 +63,7 @@ def made(
 async def in_doubt(agent: Agent) -> Outcome:
     """Return the outcome of a first run: the tool raises, and an equal call is refused."""
     outcome = await agent.say("Pay x.", thread="t")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert outcome.interrupts == []
     return outcome
 
@@ -210,5 +210,5 @@ async def test_a_lost_attempt_is_told_before_the_model_answers_a_message(
     (asked,) = second.agent.model.requests
     assert "It is not known whether pay#1 took effect" in str(asked.messages)
     assert outcome.report["turns"] == 1
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     machine.close()

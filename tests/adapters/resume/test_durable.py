@@ -90,7 +90,7 @@ async def test_a_call_that_was_begun_by_a_dead_process(
     new = machine.process(shop.tools(), specs(effect))
     outcome = await new.go_on(durability="sync")
     if effect is EffectClass.AT_MOST_ONCE:
-        assert outcome.report["in_doubt"] == ["pay#1"]
+        assert outcome.report["in_doubt"] == ["main/pay#1"]
         assert len(shop.paid) == (stuck == "after")
         assert shop.entered == 1
         (entry,) = new.journal.entries(states=[CallState.IN_DOUBT])
@@ -193,7 +193,7 @@ async def test_an_approved_call_that_was_begun_is_not_run_again(machine: Machine
     outcome = await new.go_on(durability="sync")
     if outcome.interrupts:
         outcome = await new.go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert shop.paid == ["x"]
 
 
@@ -211,7 +211,7 @@ async def test_a_journal_that_knows_nothing_of_the_thread_is_not_believed(
         shop.tools(), specs(EffectClass.AT_MOST_ONCE), journal=tmp_path / "another.db"
     )
     outcome = await new.go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert shop.paid == ["x"]
 
 
@@ -226,7 +226,7 @@ async def in_doubt(machine: Machine, shop: Shop) -> str:
     await shop.reached.wait()
     await old.die()
     new = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE))
-    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["pay#1"]
+    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["main/pay#1"]
     (entry,) = new.journal.entries(states=[CallState.IN_DOUBT])
     return entry.key
 
@@ -412,7 +412,7 @@ async def test_a_thread_that_another_live_process_works_on_is_refused(machine: M
         await second.say("Pay y.", durability="sync")
     await first.die()
     outcome = await second.go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:

@@ -128,7 +128,7 @@ async def test_an_effect_behind_an_answered_question_is_not_made_again(machine: 
     new = machine.process([till.tool("pay", asks=True)], declared)
     outcome = await finish(new)
     assert till.made == ["pay x"]
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 class StuckSaver(InMemorySaver):
@@ -244,7 +244,7 @@ async def test_what_another_policy_would_have_done_does_not_end_a_doubt(machine:
     await old.die()
     new = machine.process(tools, declared, config=replace(CONFIG, retry=False))
     outcome = await finish(new)
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert till.made == []
     assert attempts == ["pay", "pay"]
 

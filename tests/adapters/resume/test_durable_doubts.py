@@ -85,7 +85,7 @@ async def test_an_answer_that_says_nobody_knows_is_not_taken_for_a_failure(
     new = machine.process(tools, declared, PAY, "done")
     outcome = await new.go_on(durability="sync")
     assert made == ["x"]
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 async def test_a_doubt_of_a_dead_predecessor_is_not_taken_for_a_failure(machine: Machine) -> None:
@@ -112,7 +112,7 @@ async def test_a_doubt_of_a_dead_predecessor_is_not_taken_for_a_failure(machine:
     await saver.lose(second.die())
     third = machine.process(tools, declared)
     outcome = await third.go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert [e.state for e in third.journal.entries()] == [CallState.IN_DOUBT]
 
 
@@ -272,7 +272,7 @@ async def test_what_may_still_run_is_neither_denied_nor_made_again(machine: Mach
     """It timed out and runs on: both answers are refused, its own result resolves the doubt."""
     till = Till("paid x")
     process = machine.process([till.tool()], [ToolSpec(name="pay", timeout=0.1)], PAY)
-    assert (await process.say("Pay x.", durability="sync")).report["in_doubt"] == ["pay#1"]
+    assert (await process.say("Pay x.", durability="sync")).report["in_doubt"] == ["main/pay#1"]
     other = MortalJournal(machine.path)
     (entry,) = other.entries(states=[CallState.IN_DOUBT])
     await refuses(other, entry.key, rf"attempt 1 was given up, and may .* in process {os.getpid()}")
@@ -341,7 +341,7 @@ async def test_a_delivery_and_a_persons_word_do_not_overrule_each_other(
     await until(lambda: bool(tokens))
     await old.die()
     new = machine.process([bank], [BANK])
-    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["bank#1"]
+    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["main/bank#1"]
     (entry,) = new.journal.entries(states=[CallState.IN_DOUBT])
     other = machine.process([bank], [BANK])
     deliver = partial(asyncio.to_thread, other.inbox.deliver, tokens[0], "certified")

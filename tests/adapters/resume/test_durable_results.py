@@ -324,7 +324,7 @@ def test_a_tool_that_ends_its_interpreter_had_begun(
             {"messages": [("user", "Write.")]}, {"configurable": {"thread_id": "t"}}
         )
     assert made == ["x"]
-    assert state["report"]["in_doubt"] == ["write#1"]
+    assert state["report"]["in_doubt"] == ["main/write#1"]
 
 
 class SlowSaver(InMemorySaver):

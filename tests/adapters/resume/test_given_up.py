@@ -116,7 +116,7 @@ async def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(
         ScriptedChatModel(script(PAY)), tools, specs=[spec, pure("look")], config=config
     )
     outcome = await stay(agent, after=1.0)
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert (bank.paid, bank.asked, other.calls) == (["x"], 2, [])
 
 
@@ -315,7 +315,7 @@ def test_a_cancelled_task_does_not_wait_for_a_tool_that_ignores_it(
 
     stopped, at, later = run_virtual(main()).result
     assert at < 6
-    doubt = [] if effect is EffectClass.PURE else ["act#1"]
+    doubt = [] if effect is EffectClass.PURE else ["a/act#1"]
     assert stopped.report["in_doubt"] == doubt
     assert later.report["in_doubt"] == []
     assert ("late" in "\n".join(later.news())) is (effect is not EffectClass.PURE)
@@ -339,7 +339,7 @@ def test_the_sync_entry_is_bounded_as_well(agent_of: AgentOf) -> None:
     took = time.monotonic() - began
     hold.set()
     assert took < 3
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert made == ["x"]
 
 
@@ -363,7 +363,7 @@ async def test_what_a_thread_answers_after_its_task_was_cancelled_settles_the_do
     run.cancel()
     await asyncio.wait([run])
     stopped = await agent.go(agent.input(said, None) | {"cancel": ["main"]}, "t")
-    assert stopped.report["in_doubt"] == ["pay#1"]
+    assert stopped.report["in_doubt"] == ["main/pay#1"]
     await asyncio.sleep(1.0)
     outcome = await agent.say("And?", thread="t")
     assert outcome.report["in_doubt"] == []

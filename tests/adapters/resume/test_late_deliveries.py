@@ -53,7 +53,7 @@ def test_a_late_delivery_is_told_in_the_next_run(agent_of: AgentOf, said: str | 
     async def main() -> Outcome:
         await bank.agent.say("Ask for x.", thread="t")
         doubtful = await bank.cancel("main", said=said)
-        assert doubtful.report["in_doubt"] == ["bank#1"]
+        assert doubtful.report["in_doubt"] == ["main/bank#1"]
         bank.inbox.deliver(bank.tokens["x"], "granted all the same")
         return await bank.agent.say("And?", thread="t")
 
@@ -162,7 +162,7 @@ async def test_what_a_thread_answers_after_its_run_ended_is_told() -> None:
     run.cancel()
     await asyncio.gather(run, return_exceptions=True)
     doubtful = await agent.go(agent.input("Never mind.", None) | {"cancel": ["main"]}, "t")
-    assert doubtful.report["in_doubt"] == ["pay#1"]
+    assert doubtful.report["in_doubt"] == ["main/pay#1"]
     await asyncio.sleep(0.5)
     assert "paid after all" in (await agent.say("And?", thread="t")).text
     agent.check_histories()

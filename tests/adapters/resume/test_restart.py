@@ -68,7 +68,7 @@ def test_a_restart_while_parked_puts_the_external_call_in_doubt(agent_of: AgentO
         inbox.deliver(tokens[0], "approved")
     outcome = run_virtual(new.resume("", "t")).result
     assert bank.calls == []
-    assert outcome.report["in_doubt"] == ["bank#1"]
+    assert outcome.report["in_doubt"] == ["main/bank#1"]
     assert "not known whether bank#1 took effect" in outcome.text
 
 
@@ -151,7 +151,7 @@ def test_a_restart_while_a_sibling_answers_does_not_run_it_again(agent_of: Agent
     run_virtual(_killed(old, old.input(None, tasks), 1.0))
     outcome = run_virtual(process("new").go(None, "t")).result
     assert effects == ["x"]
-    assert sorted(outcome.report["in_doubt"]) == ["pay#1", "read#1"]
+    assert sorted(outcome.report["in_doubt"]) == ["a/read#1", "b/pay#1"]
 
 
 @pytest.mark.parametrize("said", [None, "Hello?"], ids=["resumed", "new message"])
@@ -177,7 +177,7 @@ def test_a_restart_after_a_deferred_effect_was_released_does_not_run_it_again(
     new = process("new")
     outcome = run_virtual(new.go(None if said is None else new.input(said, None), "t")).result
     assert effects == ["x"]
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert "pay#1 was not run" not in outcome.text
 
 
@@ -198,7 +198,7 @@ def test_a_message_after_a_restart_does_not_deny_an_effect_that_was_approved(
     assert run_virtual(old.say("Pay x.", thread="t")).result.interrupts
     run_virtual(_killed(old, Command(resume=True), 3.0))
     outcome = run_virtual(process("new").say("Hello?", thread="t")).result
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert "pay#1 was not run" not in outcome.text
 
 

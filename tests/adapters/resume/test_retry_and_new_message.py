@@ -103,7 +103,7 @@ async def test_after_a_run_has_met_the_doubt(
     shop = Shop()
     await killed(machine, shop)
     new = machine.process(shop.tools(), SPECS, tools_met=met)
-    assert (await go(new, first)).report["in_doubt"] == ["pay#1"]
+    assert (await go(new, first)).report["in_doubt"] == ["main/pay#1"]
     await wanted_again(new)
     new = new if same else machine.process(shop.tools(), SPECS, tools_met=met)
     if said is None:
@@ -221,7 +221,7 @@ async def test_a_task_that_the_user_cancels_is_not_paid_for(
     await killed(machine, shop)
     new = machine.process(shop.tools(), SPECS, tools_met=met)
     if known:
-        assert (await go(new, None)).report["in_doubt"] == ["pay#1"]
+        assert (await go(new, None)).report["in_doubt"] == ["main/pay#1"]
     await wanted_again(new)
     outcome = await new.agent.go({"messages": [], "cancel": ["main"]}, "t", durability="sync")
     assert shop.entered == 1
@@ -246,7 +246,7 @@ async def test_a_retry_that_was_begun_is_in_doubt_if_it_is_cancelled(
     third = machine.process(shop.tools(), SPECS, tools_met=met)
     outcome = await third.agent.go({"messages": [], "cancel": ["main"]}, "t", durability="sync")
     assert shop.entered == 2
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 def check(process: Process, shop: Shop, outcome: Outcome) -> None:

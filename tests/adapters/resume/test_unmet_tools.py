@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import EffectClass, guarded
+from asyncguard import EffectClass, SignalKind, guarded
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, build, script
@@ -104,7 +104,7 @@ async def test_a_call_of_each_effect_class(machine: Machine, effect: EffectClass
     new = successor(machine, [bank.pay(**declared), bank.look(), bank.check()])
     outcome = await new.go_on(durability="sync")
     if effect is EffectClass.AT_MOST_ONCE:
-        assert outcome.report["in_doubt"] == ["pay#1"]
+        assert outcome.report["in_doubt"] == ["a/pay#1"]
         assert len(bank.keys) == 1
         return
     assert outcome.report["in_doubt"] == []
@@ -138,9 +138,31 @@ async def test_a_tool_that_is_declared_otherwise_now(
     )  # another journal knows nothing of what was begun
     new = successor(machine, [bank.pay(**DECLARED[now]), bank.look(), bank.check()], journal=other)
     outcome = await new.go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert len(bank.keys) == 1
     machine.close()
+
+
+async def test_the_log_says_that_another_journal_knows_the_call(
+    machine: Machine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No command ends the doubt in this journal; an answer in the first one does, in a run with that."""
+    bank = Bank()
+    await killed(machine, bank, [bank.pay(), bank.look()])
+    other = successor(machine, [bank.pay(), bank.look()], journal=tmp_path / "another.db")
+    await other.go_on(durability="sync")
+    (said,) = [each.getMessage() for each in caplog.records if "journal" in each.getMessage()]
+    ids = [each.journal.id for each in (machine.made[0], other)]
+    assert said.startswith("pay#1 of thread")
+    assert all(name in said for name in ids)
+    caplog.clear()
+    first = successor(machine, [bank.pay(), bank.look()])
+    (entry,) = first.journal.entries()
+    first.journal.resolve(entry.key, SignalKind.HAPPENED, "paid, says the bank")
+    outcome = await first.say("And?", durability="sync")
+    assert outcome.report["in_doubt"] == []
+    assert "paid, says the bank" in outcome.text
+    assert not caplog.records
 
 
 async def test_the_next_call_goes_by_the_present_declaration(machine: Machine) -> None:
@@ -149,7 +171,7 @@ async def test_the_next_call_goes_by_the_present_declaration(machine: Machine) -
     await killed(machine, bank, [bank.pay(), bank.look()])
     tools = [bank.pay(effect="idempotent"), bank.look()]
     new = successor(machine, tools, "Unknown.", calls(("pay", {"q": "z", "task_id": "a"})))
-    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["pay#1"]
+    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["a/pay#1"]
     await new.say("Pay z, too.", durability="sync")
     told = [entry.effect for entry in new.journal.entries() if entry.label == "pay#2"]
     assert told == [EffectClass.IDEMPOTENT]
@@ -160,7 +182,7 @@ async def test_a_tool_that_is_gone(machine: Machine) -> None:
     bank = Bank()
     await killed(machine, bank, [bank.pay(**DECLARED[EffectClass.KEYED]), bank.look()])
     outcome = await successor(machine, [bank.look()]).go_on(durability="sync")
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["a/pay#1"]
     assert len(bank.keys) == 1
 
 

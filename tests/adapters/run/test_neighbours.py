@@ -1,5 +1,7 @@
 """The guard among other middleware of ``create_agent``."""
 
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -132,6 +134,59 @@ def test_a_call_changed_outside_of_the_guard_is_refused_and_inside_it_is_run(
     assert "x" not in caplog.text.split("call of book")[0]
     ran(AsyncGuardMiddleware(config=CONFIG), Cap())
     assert [call.args for call in tool.calls] == [{"q": "capped"}]
+
+
+class Cheat(AgentMiddleware[Any, Any, Any]):
+    """Changes an argument of every call in place, deep in its value."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Call on with the same request."""
+        arguments = request.tool_call["args"]
+        (arguments.get("where") or arguments)["q"] = "changed"
+        return await handler(request)
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_call_changed_in_place_outside_of_the_guard_is_refused(
+    tasks: bool, nested: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is refused as a changed copy is, and the history shows the call that was judged."""
+    kind = {"where": dict} if nested else {"q": str}
+    tool = scripted_tool("book", lambda a: "booked", args=kind)
+    own = {"where": {"q": "x"}} if nested else {"q": "x"}
+    given = own | ({"task_id": "a"} if tasks else {})
+    model = ScriptedChatModel(script(calls(("book", deepcopy(given)))))
+    guard = AsyncGuardMiddleware(config=CONFIG)
+    agent = create_agent(model, [tool], middleware=[Cheat(), guard])
+    said = {"messages": [("user", "Book x.")]}
+    asked = {"messages": [], "tasks": TASKS} if tasks else said
+    state = run_virtual(agent.ainvoke(asked)).result
+    assert not tool.calls
+    assert "Nothing was executed" in text(state)
+    assert "changed" in text(state)
+    assert "list middleware that changes calls after AsyncGuardMiddleware" in caplog.text
+    (made,) = [m.tool_calls for m in state["messages"] if isinstance(m, AIMessage) and m.tool_calls]
+    assert made[0]["args"] == given
+
+
+@pytest.mark.parametrize(("outside", "q"), [(Cap(), "capped"), (Cheat(), "changed")])
+def test_in_shadow_mode_a_call_changed_outside_of_the_guard_is_run_as_changed(
+    outside: Any, q: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The guard changes nothing of what the agent does, and warns of what it would refuse."""
+    tools = [book(), look(1.0)]
+    both = calls(("book", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel(script(both))
+    guard = AsyncGuardMiddleware(config=replace(CONFIG, shadow=True))
+    agent = create_agent(model, tools, middleware=[outside, guard])
+    ran = run_virtual(agent.ainvoke({"messages": [], "tasks": TASKS}))
+    assert [call.args for tool in tools for call in tool.calls] == [{"q": q}] * 2
+    assert (f"booked {q}" in text(ran.result), f"found {q}" in text(ran.result)) == (True, True)
+    assert (ran.result["report"]["reason"], ran.elapsed) == ("complete", pytest.approx(1.0))
+    assert "outside of shadow mode it is not run" in caplog.text
+    for request in model.requests:
+        check_history_all(request.messages)
 
 
 def test_nobody_is_asked_about_a_rejected_call() -> None:

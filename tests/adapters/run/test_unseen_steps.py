@@ -244,6 +244,41 @@ def _busy(told: list[Any]) -> Any:
     )
 
 
+@ENTRIES
+def test_an_agent_in_a_tool_finds_its_thread_without_being_given_the_config(enter: Any) -> None:
+    """As LangGraph's own graphs do; so its approval reaches the person, and the answer the tool."""
+    paid = list[int]()
+
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return f"paid {amount}"
+
+    cashier = build_agent(
+        model_of(calls(("pay", {"amount": 40})), "Paid 40."),
+        [pay],
+        specs=[ToolSpec(name="pay", approval=True)],
+        checkpointer=True,
+    )
+
+    def ask(question: str) -> str:
+        """Ask the cashier."""
+        state = cashier.invoke({"messages": [("user", question)]})
+        return str(state["messages"][-1].content)
+
+    agent = build_agent(
+        model_of(calls(("ask", {"question": "Pay 40."})), "all done"),
+        [ask],
+        specs=[ToolSpec(name="ask", interrupts=True)],
+        checkpointer=InMemorySaver(),
+    )
+    thread = {"configurable": {"thread_id": "t"}}
+    asked = enter(agent, ASKED, thread)
+    assert [each.value["calls"][0]["tool"] for each in asked["__interrupt__"]] == ["pay"]
+    state = enter(agent, Command(resume=True), thread)
+    assert ("Paid 40." in [message.content for message in state["messages"]], paid) == (True, [40])
+
+
 def test_a_run_in_one_super_step_makes_the_same_events_and_messages() -> None:
     """Retry, lateness and completion are as in a run that is streamed node by node."""
     given = {"tasks": [{"id": "one", "goal": "x and y"}, {"id": "two", "goal": "z"}]}

@@ -55,3 +55,35 @@ def test_tasks_without_ids_are_numbered_on(agent_of: AgentOf) -> None:
     outcome = _two_runs(agent, ["Look up x."], ["Look up y."])
     assert [task["id"] for task in outcome.report["tasks"]] == ["task-1", "task-2"]
     assert outcome.states("task-2") == {"done": 1}
+
+
+def test_an_id_given_again_with_another_goal_is_an_untouched_task(agent_of: AgentOf) -> None:
+    """What was called for the former goal does not count, so the model is told to act on this one."""
+    agent = _agent(
+        agent_of,
+        calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"})),
+        "both are done",
+        "both are done",
+        calls(("look", {"q": "z", "task_id": "a"})),
+        "now it is done",
+    )
+    first = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
+    outcome = _two_runs(agent, first, [{"id": "a", "goal": "Look up z."}])
+    nudge = str(agent.model.requests[3].messages)
+    assert "a: no tool was called for it" in nudge
+    assert "b: no tool was called for it" not in nudge
+    assert (outcome.states("a"), outcome.last) == ({"done": 2}, "now it is done")
+
+
+def test_tasks_given_again_as_they_were_go_on(agent_of: AgentOf) -> None:
+    """A caller may repeat an input; what was found for the same goals still answers them."""
+    agent = _agent(
+        agent_of,
+        calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"})),
+        "both are done",
+        "both are done, as I said",
+    )
+    tasks = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
+    outcome = _two_runs(agent, tasks, tasks)
+    assert outcome.last == "both are done, as I said"
+    assert len(agent.model.requests) == 3

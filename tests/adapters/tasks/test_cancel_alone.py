@@ -366,7 +366,7 @@ def test_a_task_with_a_call_in_doubt_is_cancelled(desk: Desk) -> None:
         return await desk.agent.resume(YES, "t")
 
     outcome = run_virtual(main()).result
-    assert outcome.report["in_doubt"] == ["notary#1"]
+    assert outcome.report["in_doubt"] == ["a/notary#1"]
     assert desk.done == ["paid y"]
 
 

@@ -118,7 +118,7 @@ async def test_the_acceptance_of_a_cancelled_start_is_no_result(machine: Machine
     payload = {"messages": [("user", "Never mind.")], "cancel": ["main"]}
     place: Any = {"configurable": {"thread_id": "t"}}
     state = await process.agent.graph.ainvoke(payload, place, durability="sync")
-    assert state["report"]["in_doubt"] == ["bank#1"]
+    assert state["report"]["in_doubt"] == ["main/bank#1"]
     await asyncio.sleep(0.4)
     await asyncio.to_thread(process.inbox.deliver, tokens[0], "approved all the same")
     outcome = await process.say("And?")
@@ -162,7 +162,7 @@ async def test_a_cancelled_external_call_is_in_doubt_until_its_delivery(machine:
     assert (await process.say("Have x approved.")).interrupts
     payload = {"messages": [("user", "Never mind.")], "cancel": ["main"]}
     state = await process.agent.graph.ainvoke(payload, {"configurable": {"thread_id": "t"}})
-    assert state["report"]["in_doubt"] == ["bank#1"]
+    assert state["report"]["in_doubt"] == ["main/bank#1"]
     await asyncio.to_thread(process.inbox.deliver, bank.tokens[0], "approved all the same")
     outcome = await process.say("And?")
     assert "approved all the same" in outcome.text

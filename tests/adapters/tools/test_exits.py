@@ -99,7 +99,7 @@ def test_a_tool_that_exits_has_failed(
     )
     outcome = agent.run_sync("Go.") if entry == "sync" else asyncio.run(agent.say("Go."))
     assert error.__name__ in outcome.answer("call_1_1")
-    assert outcome.report["in_doubt"] == ["leave#1"]
+    assert outcome.report["in_doubt"] == ["main/leave#1"]
     assert outcome.last == "all done"
 
 

@@ -77,4 +77,4 @@ async def test_a_thread_is_not_parked_for_nothing(agent_of: AgentOf) -> None:
     await process(1, ASK).say("Have x surveyed.", thread="t")
     outcome = await process(2).go(None, "t")
     assert outcome.interrupts == []
-    assert outcome.report["in_doubt"] == ["survey#1"]
+    assert outcome.report["in_doubt"] == ["main/survey#1"]

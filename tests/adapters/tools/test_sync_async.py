@@ -393,7 +393,7 @@ def test_an_async_effect_of_a_sync_entry_happens_once(frontend: Frontend) -> Non
     model = ScriptedChatModel([calls(("pay", {"q": "x"})), calls(("pay", {"q": "x"})), "done"])
     outcome = build(frontend, model, [pay]).run_sync("Pay.")
     assert paid == ["x"]
-    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
 
 
 def test_an_async_tool_has_the_callers_context(frontend: Frontend) -> None:
