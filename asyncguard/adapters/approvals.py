@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import set_config_context
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
 
@@ -153,15 +154,6 @@ def _answers_next(given: Any) -> bool:
     return not isinstance(answer, dict) or any(not _ID.fullmatch(str(name)) for name in answer)
 
 
-def waits_for_tool(config: RunnableConfig) -> bool:
-    """Return True if the question with which a task has stopped is one that a tool asks itself."""
-    asked = asked_before(config)[-1:]
-    return any(
-        not isinstance(each, Mapping) or each.get("type") not in ("approval", "parked")
-        for each in asked
-    )
-
-
 class Answered:
     """Count of the answered questions of each LangGraph task.
 
@@ -194,23 +186,43 @@ class Answered:
             interrupt(value)
         self._passed[place] = (notes, self._taken.get(place, 0))
 
-    def spend(self, config: RunnableConfig, *, void: bool) -> RunnableConfig:
+    def spend(
+        self, config: RunnableConfig, *, void: bool = False, asked: bool = False
+    ) -> RunnableConfig:
         """Count the answers that a task has received as those to earlier questions.
 
         Args:
             config: Of the task.
             void: True if no question gets them again, in another process either.
+            asked: True if the answer that waits for any question is for the next one.
 
         Returns:
-            The configuration with which the next question is asked. An answer that waits is for it
-            if the process that asked it has ended, and it was the task's first.
+            The configuration with which the next question is asked.
         """
         place, notes = _task_of(config)
         number = len(answers_of(notes))
         if void:
             void_answers(notes, self._taken.get(place, 0))
         self._taken[place], self._passed[place] = number, (notes, number)
-        return asks_after(config, number, asked=not number and waits_for_tool(config))
+        return asks_after(config, number, asked=asked)
+
+    def place_answer(self, config: RunnableConfig, number: int, value: Any) -> RunnableConfig:
+        """Give the answer that a run was resumed with to a question, if it is the one that was out.
+
+        Args:
+            config: Of the task.
+            number: Of the answer.
+            value: The question. The process that put the one that was out may have ended.
+
+        Returns:
+            The configuration with which the question is asked.
+        """
+        if [value] == [question.value for question in asked_before(config)]:
+            return asks_after(config, number, asked=True)
+        with set_config_context(asks_after(config, number, asked=True)) as context:
+            context.run(interrupt, value)
+        void_answers(_task_of(config)[1], number)
+        return self.spend(config)
 
     def after_void(self, config: RunnableConfig) -> RunnableConfig | None:
         """Return the configuration for the question after the void answers, ``None`` if none is."""

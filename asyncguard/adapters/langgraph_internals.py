@@ -23,7 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel._loop import PregelLoop
-from langgraph.types import Command
+from langgraph.types import Command, Interrupt
 
 from asyncguard.runtime.clock import running_loop
 
@@ -173,7 +173,7 @@ def answers_in(notes: Any) -> int | None:
     return len(notes.resume)
 
 
-def asked_before(config: RunnableConfig) -> list[Any]:
+def asked_before(config: RunnableConfig) -> list[Interrupt]:
     """Return the questions with which the present task has stopped in this super-step before.
 
     Why: an answer without a name goes to whichever task asks first, and the public state of a graph
@@ -186,11 +186,31 @@ def asked_before(config: RunnableConfig) -> list[Any]:
     task = config.get("configurable", {}).get(_TASK)
     written = getattr(run_of(config), "checkpoint_pending_writes", ())
     return [
-        question.value
+        question
         for name, channel, questions in written
         if name == task and channel == _INTERRUPT
         for question in questions
     ]
+
+
+def answer_waits(config: RunnableConfig) -> int | None:
+    """Return the number of the answer that a run was resumed with for a task's question.
+
+    Why: as for :func:`answers_in`; which of them came last, no public value tells.
+
+    Args:
+        config: Of a node.
+
+    Returns:
+        ``None`` if there is none, or a question has got it.
+    """
+    notes, given = scratchpad_of(config), input_of(config)
+    named = given.resume if isinstance(given, Command) and isinstance(given.resume, dict) else {}
+    if any(question.id in named for question in asked_before(config)):
+        return len(notes.resume) - 1
+    waiting = notes.get_null_resume(False)  # noqa: FBT003 - its only parameter
+    used = waiting is None or waiting in map(_said, notes.resume)
+    return None if used else len(notes.resume)
 
 
 def used_answer(config: RunnableConfig) -> bool:

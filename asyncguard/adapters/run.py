@@ -21,6 +21,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
@@ -631,7 +632,17 @@ class Run:
         """
         if self.asked_here(key):
             raise self.take_question(key)
+        self.repeat_question(key)
+
+    def repeat_question(self, key: str) -> None:
+        """Queue a call again whose tool has asked, so that it asks once more."""
         dispatcher.take_interrupt(self._session, key)
+
+    def question_of(self, key: str) -> Any:
+        """Return the question that a call's tool has asked."""
+        error = self._session.live.interrupts[key].error
+        asked = error.args[0] if isinstance(error, GraphInterrupt) else ()
+        return asked[0].value if asked else None
 
     def give_up_questions(self) -> None:
         """End the calls whose tools ask a person, if no wrapper is left to raise the interrupt."""

@@ -295,7 +295,8 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     seen: list[tuple[list[Any], bool]] = []
 
     def look(config: RunnableConfig) -> None:
-        seen.append((asked_before(config), used_answer(config)))
+        asked = [each.value for each in asked_before(config)]
+        seen.append((asked, used_answer(config)))
         if drops and len(seen) > 2:
             drop_unplaced_answer(scratchpad_of(config))
         interrupt("first?")

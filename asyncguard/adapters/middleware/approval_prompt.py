@@ -95,7 +95,8 @@ def _asked_elsewhere(run: Run, asker: str) -> Question | None:
     asked = asked_before(run.config)
     if not asker or not asked:
         return None
-    keys = tuple(record.key for record in named_in(asked[-1], run.ledger.in_state(CallState.HELD)))
+    held = named_in(asked[-1].value, run.ledger.in_state(CallState.HELD))
+    keys = tuple(record.key for record in held)
     return Question(asker=asker, keys=keys) if keys else None
 
 

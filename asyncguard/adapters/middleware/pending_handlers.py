@@ -13,6 +13,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.approvals import Answered
+from asyncguard.adapters.langgraph_internals import answer_waits
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery
 from asyncguard.adapters.run import Run, Runner
@@ -62,6 +63,8 @@ class PendingHandlers:
     """The same of each call whose wrapper has stopped at a question, until it is executed again."""
     _spent: dict[str, tuple[RunnableConfig, RunnableConfig]] = field(default_factory=dict)
     """Where a call asks that gets none of the answers so far, and how it asks after those."""
+    _waiting: dict[str, int] = field(default_factory=dict)
+    """Number of the answer that a run was resumed with, by key of the call that may get it."""
     hook: RunnableConfig | None = None
     """Configuration of the hook that runs the engine, ``None`` while wrappers do.
 
@@ -103,7 +106,7 @@ class PendingHandlers:
 
     def drop(self, key: str) -> None:
         """Forget a call that ended."""
-        for known in (self._held, self._stopped, self._spent):
+        for known in (self._held, self._stopped, self._spent, self._waiting):
             known.pop(key, None)
         self.orphans.discard(key)
 
@@ -137,11 +140,30 @@ class PendingHandlers:
         after = None
         # A retry asks for an answer of its own; a hook asks for several tools.
         if record.error != ErrorCode.INTERRUPT and (record.answer_attempts or self.hook):
-            after = self.answered.spend(config, void=self.hook is None)
+            waits = answer_waits(config)
+            if self.hook is None:
+                after = self.answered.spend(config, void=True, asked=waits == 0)
+            else:
+                after = self.answered.spend(config)
+                if waits is not None:
+                    self._waiting[record.key] = waits
         elif self.hook is None:
             after = self.answered.after_void(config)
         if after is not None:
             self._spent[record.key] = config, after
+
+    def place_answer(self, key: str, value: Any) -> bool:
+        """Return True if a call has to ask once more, as an answer waits that may be for it.
+
+        Args:
+            key: The call.
+            value: Its question, which got no answer.
+        """
+        number, config = self._waiting.pop(key, None), self._asker_of(key)
+        if number is None or config is None:
+            return False
+        self._spent[key] = config, self.answered.place_answer(config, number, value)
+        return True
 
     def _asker_of(self, key: str) -> RunnableConfig | None:
         """Return the configuration of the task that asks for a call, ``None`` if there is none."""

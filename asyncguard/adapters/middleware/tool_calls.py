@@ -223,11 +223,14 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
         GraphInterrupt: The person has not answered.
     """
     for key in tuple(run.questions) if resumable(run.config) else ():
-        here = run.asked_here(key)
-        if here:
+        if not run.asked_here(key):
+            if handlers.holds(key) and run.board.asks_person(run.ledger.record(key)):
+                run.repeat_question(key)
+        elif handlers.place_answer(key, run.question_of(key)):
+            run.repeat_question(key)
+        else:
             handlers.question = Question(asker="", keys=(), out=True)
-        if here or (handlers.holds(key) and run.board.asks_person(run.ledger.record(key))):
-            run.raise_question(key)
+            raise run.take_question(key)
     run.give_up_questions()
 
 
