@@ -1,6 +1,7 @@
 """Late results of text and of content blocks, as the documented reader and the library's own cut them."""
 
 import asyncio
+import json
 from typing import Any
 
 import hypothesis
@@ -12,6 +13,7 @@ from langchain_core.tools import tool
 
 from asyncguard.adapters.messages.late_results import delimited, parts_of
 from asyncguard.adapters.messages.markers import mark
+from asyncguard.adapters.messages.memory import memory_view
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
 from tests.docs.late_results import LATE_RESULTS
@@ -166,3 +168,24 @@ def test_an_ag_ui_client_is_shown_them(content: Any, expected: list[str]) -> Non
     assert [
         (each.tool_call_id, each.content) for each in shown if isinstance(each, ToolMessage)
     ] == [*zip(ids, expected, strict=True)]
+
+
+def test_an_ag_ui_client_is_shown_all_blocks_of_a_result_that_came_at_once() -> None:
+    """As the event of its card has them: texts joined, others as JSON."""
+    pytest.importorskip("ag_ui_langgraph", reason="the extra ag-ui-langgraph is not installed")
+    from asyncguard.adapters.ag_ui import shown_messages
+
+    call = {"name": "scan", "args": {}, "id": "c", "type": "tool_call"}
+    answer = ToolMessage([text("Rome\n"), IMAGE, "Mira"], tool_call_id="c")
+    *_, shown = shown_messages([AIMessage("", tool_calls=[call]), answer])
+    assert shown.content == f"Rome\n{json.dumps(IMAGE)}Mira"
+
+
+def test_the_view_of_earlier_requests_tells_results_of_blocks() -> None:
+    """Their text is a value that a later request may need, as that of a result in text."""
+    said = 'tool="scan" status="done"'
+    content = delimited([(said, [text("H-77"), IMAGE]), (said, "H-78")], NONCE)
+    asked = [HumanMessage("Scan."), *history(content, "c0", "c1"), AIMessage("Done.")]
+    view = memory_view([*asked, HumanMessage("Book it.")])
+    assert 'scan {} gave "H-77' in view
+    assert 'scan {} gave "H-78"' in view
