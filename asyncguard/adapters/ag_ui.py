@@ -29,6 +29,7 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
+from asyncguard.adapters.messages.late_results import parts_of
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.sanitize import plain_text
@@ -41,8 +42,8 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.resume_policy import ANSWERED
 from asyncguard.core.scoreboard import Scoreboard
 
-_PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
-"""One result in a message of the runtime; no text of tools or users holds its delimiters."""
+_UNREADABLE = "(the result cannot be read)"
+"""Shown in place of the results of a message whose parts do not match its calls."""
 _OPEN = frozenset(state.value for state in OPEN_STATES)
 _TOOL_ERRORS = (CallState.FAILED, CallState.IN_DOUBT)
 _SHOWN = (None, "interim", "question", "ended")
@@ -71,12 +72,11 @@ def shown_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         if data.get("kind") not in ("results", "pair"):
             continue
         if data["kind"] == "results":
-            parts = [text for _, text in _PART.findall(text_of(message.content))]
-            texts = dict(zip(data["tool_call_ids"], parts, strict=True))
+            texts = _texts(message, data)
         else:
             texts = _pair_texts(messages, message, data)
         # Messages of older releases have no states.
-        states = dict(zip(data["tool_call_ids"], data.get("states", ()), strict=False))
+        states = dict(zip(data.get("tool_call_ids", ()), data.get("states", ()), strict=False))
         late |= {call: _Late(states.get(call, "done"), text) for call, text in texts.items()}
     shown: list[AnyMessage] = []
     synthetic: set[str] = set()
@@ -97,17 +97,40 @@ def _data(message: AnyMessage) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+def _texts(message: AnyMessage, data: Mapping[str, Any]) -> dict[str, str]:
+    """Return the late results of a message, by the ids of the model's own calls."""
+    ids = data.get("tool_call_ids", ())
+    parts = [_words(part.content) for part in parts_of(message.content)]
+    # Other middleware may have changed the message. No result is better than that of another call.
+    return dict(
+        zip(ids, parts if len(parts) == len(ids) else [_UNREADABLE] * len(ids), strict=True)
+    )
+
+
+def _words(content: Any) -> str:
+    """Return a result in the protocol's form; a block without text as JSON."""
+    blocks = content if isinstance(content, list) else [content]
+    texts = [
+        block.get("text") if isinstance(block, dict) and block.get("type") == "text" else block
+        for block in blocks
+    ]
+    return "".join(
+        text if isinstance(text, str) else json.dumps(block, default=str)
+        for text, block in zip(texts, blocks, strict=True)
+    )
+
+
 def _pair_texts(
     messages: Sequence[AnyMessage], pair: AnyMessage, data: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the results of the pair style, by the ids of the model's own calls."""
     made = [str(call["id"]) for call in getattr(pair, "tool_calls", ())]
     texts = {
-        each.tool_call_id: text_of(each.content)
+        each.tool_call_id: _words(each.content)
         for each in messages
         if isinstance(each, ToolMessage)
     }
-    ids = zip(data["tool_call_ids"], made, strict=True)
+    ids = zip(data.get("tool_call_ids", ()), made, strict=False)
     return {own: texts[synthetic] for own, synthetic in ids if synthetic in texts}
 
 
@@ -133,7 +156,10 @@ def _answer(message: ToolMessage, kind: Any, late: Mapping[str, _Late]) -> list[
         return []
     if kind == "not_executed":
         return [message.model_copy(update={"status": "success"})]
-    return [message]
+    if isinstance(message.content, str):
+        return [message]
+    # `ag-ui-langgraph` would show the first block of text alone.
+    return [message.model_copy(update={"content": _words(message.content)})]
 
 
 def _with_untold(state: Mapping[str, Any]) -> list[AnyMessage]:
@@ -517,7 +543,7 @@ def _result(card: Mapping[str, Any]) -> list[Any]:
         ToolCallResultEvent(
             tool_call_id=card["tool_call_id"],
             message_id=_result_id(card["tool_call_id"]),
-            content=content if isinstance(content, str) else json.dumps(content, default=str),
+            content=_words(content),
             role="tool",
         )
     ]

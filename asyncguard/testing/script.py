@@ -13,7 +13,7 @@ ToolSchema: TypeAlias = Mapping[str, Any]
 """
 
 StepFunction: TypeAlias = "Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]"
-"""Function that decides an answer from the messages and tools of the request."""
+"""Function that decides an answer from two arguments: messages and tools of the request."""
 
 Step: TypeAlias = "AIMessage | str | Calls | Exception | StepFunction"
 """One answer.

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from enum import StrEnum
+from enum import Enum, StrEnum
 from itertools import pairwise, zip_longest
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
@@ -390,7 +390,7 @@ def beside_langchain() -> str:
 
 
 def names_for_tests() -> str:
-    """Return the names of ``asyncguard.testing`` with the first lines of their docstrings."""
+    """Return the names of ``asyncguard.testing``, functions with their arguments, and what each is."""
     texts = {}
     for path in (ROOT / "asyncguard" / "testing").glob("*.py"):
         for item, text in pairwise(ast.parse(path.read_text(encoding="utf-8")).body):
@@ -402,8 +402,33 @@ def names_for_tests() -> str:
         found = getattr(asyncguard.testing, name)
         documented = isinstance(found, type) or inspect.isfunction(found)
         said = (inspect.getdoc(found) if documented else texts[name]) or ""
-        rows.append(f"| `{name}` | {said.partition(chr(10))[0]} |")
+        given = f"({_arguments(found)})" if inspect.isfunction(found) else ""
+        rows.append(f"| `{name}{given}` | {said.partition(chr(10))[0]} |")
     return "\n".join(["| name | what it is |", "|---|---|", *rows])
+
+
+def _arguments(function: Callable[..., Any]) -> str:
+    """Return the arguments of a function with their defaults, without their types."""
+    signature = inspect.signature(function)
+    plain = {
+        name: each.replace(annotation=each.empty, default=_Written(each.default))
+        if each.default is not each.empty
+        else each.replace(annotation=each.empty)
+        for name, each in signature.parameters.items()
+    }
+    return str(inspect.Signature(list(plain.values())))[1:-1]
+
+
+class _Written:
+    """A default whose ``repr`` is what a program writes."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        if isinstance(self._value, type):
+            return self._value.__name__
+        return str(self._value) if isinstance(self._value, Enum) else repr(self._value)
 
 
 def resume_rules() -> str:

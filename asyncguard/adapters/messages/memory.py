@@ -10,12 +10,12 @@ A request is a message of the user; a reply to a question belongs to the request
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from asyncguard.adapters.messages.late_results import parts_of
 from asyncguard.adapters.messages.markers import is_ours, is_pair, is_results
 from asyncguard.adapters.messages.render import text_of
 
@@ -29,7 +29,6 @@ _ARGUMENTS = 160
 """Characters of a call's arguments."""
 _RESULT = 400
 """Characters of a result or text."""
-_PART = re.compile(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", re.DOTALL)
 _UNFINISHED = frozenset({"placeholder", "not_executed", "in_doubt"})
 
 
@@ -85,9 +84,9 @@ def _results(message: AnyMessage, kind: str) -> Iterator[tuple[str, Any]]:
             yield message.tool_call_id, text_of(message.content)
     elif is_results(message):
         data = message.additional_kwargs["lc_data"]
-        parts = [text for _, text in _PART.findall(text_of(message.content))]
+        parts = [text_of(part.content) for part in parts_of(message.content)]
         ids, states = data.get("tool_call_ids", ()), data.get("states", ())
-        # Results of content blocks are not told as texts: then the parts do not match the calls.
+        # Other middleware may have changed the message: then the parts do not match the calls.
         if len(parts) == len(ids) == len(states):
             for call_id, state, text in zip(ids, states, parts, strict=True):
                 if state in ("done", "resolved"):

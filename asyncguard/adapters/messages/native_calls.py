@@ -6,12 +6,12 @@ the placeholder is not sent, and its late result is sent as its output. The stor
 as for any other call, so another provider can go on with it.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from asyncguard.adapters.messages.late_results import parts_of
 from asyncguard.adapters.messages.markers import is_ours, is_results
 
 _SUCCEEDED = frozenset({"done", "resolved"})
@@ -48,7 +48,7 @@ def as_outputs(
     if not is_results(message) or not isinstance(data, dict):
         return [], message
     ids, states = data.get("tool_call_ids", ()), data.get("states", ())
-    parts = list(_parts(message.content, nonce))
+    parts = list(parts_of(message.content, nonce))
     if not len(parts) == len(ids) == len(states):
         return [], message
     outputs: list[ToolMessage] = []
@@ -88,23 +88,3 @@ def _asynchronous(message: AIMessage) -> set[str]:
             case {"type": "tool_call", "id": str(call_id), "extras": {"async": True}}:
                 found.add(call_id)
     return found
-
-
-def _parts(content: Any, nonce: str) -> Iterator[tuple[list[Any], Any]]:
-    """Yield each result of a notification: its blocks with their delimiters, and its content."""
-    name = f"result-{re.escape(nonce)}"
-    head, foot = rf"<{name} [^\n]*>", rf"</{name}>"
-    one = re.compile(rf"{head}\n(.*?)\n{foot}", re.DOTALL)
-    begun: list[Any] | None = None
-    for block in [content] if isinstance(content, str) else content:
-        text = block if isinstance(block, str) else str(block.get("text", ""))
-        if begun is not None:
-            begun.append(block)
-            if re.fullmatch(foot, text):
-                yield begun, begun[1:-1]
-                begun = None
-        elif re.fullmatch(head, text):
-            begun = [block]
-        else:
-            for hit in one.finditer(text):
-                yield [{"type": "text", "text": hit[0]}], hit[1]

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
+from asyncguard.adapters.messages.late_results import delimited
 from asyncguard.adapters.messages.markers import (
     as_a_tools,
     identified,
@@ -277,27 +278,13 @@ class MessageRenderer:
 
     def _notification(self, records: Sequence[CallRecord]) -> HumanMessage:
         """Return one message with all results, each between delimiters."""
-        name = f"result-{self._nonce}"
-        blocks: list[Any] = []
+        results: list[tuple[str, Any]] = []
         for record in records:
-            call = f' call="{record.call.label}"' if self._config.ledger else ""
+            call = f'call="{record.call.label}" ' if self._config.ledger else ""
             task = f' task="{record.call.task}"' if self._board.several_tasks else ""
-            state = f'status="{record.state.value}"'
-            head, foot = f'<{name}{call} tool="{record.call.tool}"{task} {state}>', f"</{name}>"
-            content = self._noted(record, self.outcome_text(record))
-            if isinstance(content, str):
-                blocks.append(f"{head}\n{content}\n{foot}")
-            else:
-                blocks += [head, *content, foot]
-        if all(isinstance(block, str) for block in blocks):
-            message = HumanMessage(content="\n\n".join(blocks))
-        else:
-            message = HumanMessage(
-                content=[
-                    {"type": "text", "text": block} if isinstance(block, str) else block
-                    for block in blocks
-                ]
-            )
+            said = f'{call}tool="{record.call.tool}"{task} status="{record.state.value}"'
+            results.append((said, self._noted(record, self.outcome_text(record))))
+        message = HumanMessage(content=delimited(results, self._nonce))
         message.additional_kwargs = mark("results", **identified(records))
         return message
 

@@ -103,21 +103,30 @@ def _pattern(nonce: str) -> re.Pattern[str]:
 
 def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
     """Return the blocks without forgeries that begin in one text and end in another."""
-    places = [place for place, block in enumerate(blocks) if _text_in(block) is not None]
-    if len(places) < 2:
-        return blocks
-    texts = [cast(str, _text_in(blocks[place])) for place in places]
-    for place, old, new in zip(places, texts, _taken_out(pattern, texts), strict=True):
-        if new is not old:
-            blocks[place] = (
-                new if isinstance(blocks[place], str) else {**blocks[place], "text": new}
-            )
+    # Some readers join every text, others leave out that of images and files.
+    read_before: list[int] = []
+    for read in (_text_in, _text_of_text_block):
+        places = [place for place, block in enumerate(blocks) if read(block) is not None]
+        if len(places) < 2 or places == read_before:
+            continue
+        read_before = places
+        texts = [cast(str, _text_in(blocks[place])) for place in places]
+        for place, old, new in zip(places, texts, _taken_out(pattern, texts), strict=True):
+            if new is not old:
+                blocks[place] = (
+                    new if isinstance(blocks[place], str) else {**blocks[place], "text": new}
+                )
     return blocks
 
 
 def _text_in(block: Any) -> str | None:
     text = block.get("text") if isinstance(block, dict) else block
     return text if isinstance(text, str) else None
+
+
+def _text_of_text_block(block: Any) -> str | None:
+    other = isinstance(block, dict) and block.get("type") != "text"
+    return None if other else _text_in(block)
 
 
 def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:

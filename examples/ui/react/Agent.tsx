@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react";
-import { type Card, isShown, markOf, type Question, textOf, useGuardedAgent } from "./guarded";
+import { type Card, guardsQuestion, isShown, markOf, textOf, useGuardedAgent } from "./guarded";
 
 function CallCard({ id, tool, card }: { id: string; tool: string; card?: Card }) {
   const word = card?.state === "rejected" ? `held back by ${card.guard}` : (card?.state ?? "new");
@@ -16,8 +16,24 @@ function CallCard({ id, tool, card }: { id: string; tool: string; card?: Card })
 type Answer = boolean | { approve: false; reason: string };
 type Answers = { [key: string]: Answer };
 
-function Asked({ question, resume }: { question: Question; resume: (answer: unknown) => void }) {
+function ToolAsks({ value, resume }: { value: unknown; resume: (answer: unknown) => void }) {
+  const answer = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    resume(String(new FormData(event.currentTarget).get("answer")));
+  };
+  return (
+    <form onSubmit={answer}>
+      <pre>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</pre>
+      <input name="answer" required aria-label="Your answer" />
+      <button>Answer</button>
+    </form>
+  );
+}
+
+function Asked({ value, resume }: { value: unknown; resume: (answer: unknown) => void }) {
   const [decided, setDecided] = useState({} as Answers);
+  const question = guardsQuestion(value);
+  if (!question) return <ToolAsks value={value} resume={resume} />;
   if (question.type === "parked") return <button onClick={() => resume("look again")}>Look again</button>;
   const decide = (key: string, answer: Answer) => {
     const all = { ...decided, [key]: answer };
@@ -44,7 +60,6 @@ export function Agent({ apiUrl, assistantId }: { apiUrl: string; assistantId: st
     // Several lines are several tasks.
     void stream.submit(lines.length > 1 ? { messages: [], tasks: lines } : { messages: [{ type: "human", content: words }] });
   };
-  const question = stream.interrupt?.value;
   return (
     <main>
       {stream.messages.filter(isShown).map((message, n) => (
@@ -57,13 +72,12 @@ export function Agent({ apiUrl, assistantId }: { apiUrl: string; assistantId: st
             ))}
         </section>
       ))}
-      {question && !stream.isLoading && (
-        <Asked
-          key={stream.interrupt?.id}
-          question={question}
-          resume={(answer) => void stream.submit(undefined, { command: { resume: answer } })}
-        />
-      )}
+      {!stream.isLoading &&
+        stream.interrupts.map(({ id, value }) => {
+          // Several interrupts at once are answered by their ids.
+          const resume = (answer: unknown) => void stream.submit(undefined, { command: { resume: { [id ?? ""]: answer } } });
+          return id && <Asked key={id} value={value} resume={resume} />;
+        })}
       <p role="status">{stream.error ? `Failed: ${String(stream.error)}` : stream.isLoading ? "Running" : "Ready"}</p>
       <form onSubmit={send}>
         <textarea name="words" required aria-label="Message" />

@@ -13,6 +13,8 @@ type State = { messages: Message[]; tasks?: string[] };
 
 const HIDDEN = ["results", "pair", "nudge", "withheld", "cancelled", "unreadable"];
 const OPEN = ["queued", "pending", "deferred", "held"];
+/** One result in a message of late results: opening delimiter, text, closing delimiter. */
+const PART = /<(result-\S+) [^]*?status="\w+">\n?([^]*?)\n?<\/\1>/g;
 /** How much is known of a call: it is open, in doubt, or has an end. */
 const known = (card: Card) => (OPEN.includes(card.state) ? 0 : card.state === "in_doubt" ? 1 : 2);
 
@@ -22,6 +24,12 @@ export function markOf(message: Message): Mark {
   return noted.lc_source === "asyncguard" ? ((noted.lc_data ?? {}) as Mark) : {};
 }
 
+/** The question of the guard; `null` for a tool's own, which may be any JSON. */
+export function guardsQuestion(value: unknown): Question | null {
+  const { type, calls } = (value ?? {}) as { type?: unknown; calls?: unknown };
+  return type === "parked" || (type === "approval" && Array.isArray(calls)) ? (value as Question) : null;
+}
+
 /** Messages that people read: no results in the form for models, no reminders, no tool messages. */
 export function isShown(message: Message): boolean {
   return message.type !== "tool" && !HIDDEN.includes(markOf(message).kind ?? "");
@@ -29,7 +37,8 @@ export function isShown(message: Message): boolean {
 
 export function textOf(content: Content | null): string {
   if (typeof content === "string" || content === null) return content ?? "";
-  return content.map((block) => ("text" in block ? block.text : "")).join("");
+  // A tool may answer with plain texts among the blocks.
+  return content.map((block) => (typeof block === "string" ? block : "text" in block ? block.text : "")).join("");
 }
 
 /** Cards as the state holds them: what is known after a reload. */
@@ -48,10 +57,11 @@ function storedCards(messages: Message[]): Record<string, Card> {
       const answers = own[message.tool_call_id];
       cards[answers ?? message.tool_call_id] = { state, guard: mark.guard ?? "", reason, late: Boolean(answers), content };
     } else if (mark.kind === "results") {
-      const parts = [...textOf(message.content).matchAll(/<(result-\S+) [^\n]*>\n([^]*?)\n<\/\1>/g)];
+      const parts = [...textOf(message.content).matchAll(PART)];
+      const whole = parts.length === mark.tool_call_ids?.length; // else other middleware has changed it
       mark.tool_call_ids?.forEach((id, n) => {
         const state = mark.states?.[n] ?? "done";
-        cards[id] = { state, guard: "", reason: "", late: true, content: parts[n]?.[2] ?? "" };
+        cards[id] = { state, guard: "", reason: "", late: true, content: (whole && parts[n]?.[2]) || "" };
       });
     }
   }
@@ -62,7 +72,7 @@ function storedCards(messages: Message[]): Record<string, Card> {
 export function useGuardedAgent(apiUrl: string, assistantId: string) {
   const [threadId, setThreadId] = useState<string | null>(location.hash.slice(1) || null);
   const [live, setLive] = useState<Record<string, Card>>({});
-  const stream = useStream<State, { InterruptType: Question; CustomEventType: CallEvent | OtherEvent }>({
+  const stream = useStream<State, { InterruptType: unknown; CustomEventType: CallEvent | OtherEvent }>({
     apiUrl,
     assistantId,
     threadId,
@@ -72,6 +82,7 @@ export function useGuardedAgent(apiUrl: string, assistantId: string) {
       setThreadId(id);
       location.hash = id;
     },
+    onFinish: () => undefined, // with it, the client reads the state after a run: no answered question stays
     onCustomEvent: (event) => {
       if (event.type === "asyncguard.call") setLive((cards) => ({ ...cards, [event.tool_call_id]: event }));
     },

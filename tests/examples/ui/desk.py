@@ -38,11 +38,20 @@ async def weather(city: str) -> str:
     return f"sun in {city}"
 
 
-@guarded(effect="pure", reads=[])
+@guarded(effect="pure", reads=[], takes_from=())
 async def hotel(city: str) -> str:
     """Search the hotels of a city, which takes its time."""
     await asyncio.sleep(LATE)
     return f"Hotel Mira in {city}"
+
+
+@guarded(effect="pure", reads=[], takes_from=())
+async def photos(city: str) -> list[Any]:
+    """Find photos, answered in content blocks, as every tool of MCP does."""
+    await asyncio.sleep(LATE / 2)
+    texts = (f"Two photos of {city}:\n", "the river and the bridge")
+    first, last = ({"type": "text", "text": text} for text in texts)
+    return [first, {"type": "image", "url": "data:image/gif;base64,R0lGODlhAQABAAAAACw="}, last]
 
 
 @guarded(effect="idempotent", reads=[], writes=["bookings:{room}"], approval=True)
@@ -71,6 +80,12 @@ async def choose() -> str:
     return f"chosen {interrupt('Which room?')}"
 
 
+@guarded(effect="pure", reads=[])
+async def measure(question: Any) -> str:
+    """Ask the user what the model says, which may be any JSON."""
+    return f"measured {interrupt(question)}"
+
+
 def speak(messages: Sequence[AnyMessage], _: Any) -> Step:
     """Answer by the scene that the user's last message names."""
     at = max(n for n, each in enumerate(messages) if _names_a_scene(each))
@@ -97,6 +112,8 @@ def _names_a_scene(message: AnyMessage) -> bool:
 
 
 def _report(scene: str, told: str) -> Step:
+    if "tour" in scene:
+        return "Photos, and Hotel Mira." if "Hotel Mira" in told else EARLY
     if "trip" in scene:
         return "Sun, and Hotel Mira." if "Hotel Mira" in told else EARLY
     return f"Reported: {' '.join(part for part in _ENDS if part in told)}"
@@ -108,17 +125,24 @@ _FIRST: Mapping[str, Step] = {
         ("hotel", {"city": "Rome", "task_id": "task-2"}),
         ("weather", {"task_id": "task-1"}),
     ),
+    "tour": calls(
+        ("weather", {"city": "Rome", "task_id": "task-1"}),
+        ("photos", {"city": "Rome", "task_id": "task-2"}),
+        ("hotel", {"city": "Rome", "task_id": "task-2"}),
+    ),
     "rooms": calls(("book", {"room": "12"}), ("book", {"room": "14"})),
     "suite": calls(
         ("book", {"room": "12", "task_id": "task-1"}), ("book", {"room": "14", "task_id": "task-2"})
     ),
     "deed": calls(("notary", {"document": "deed"})),
     "pick": calls(("choose", {})),
+    "size": calls(("measure", {"question": {"question": "Which size?", "type": "approval"}})),
+    "null": calls(("measure", {"question": None})),
     "wire": calls(("wire", {"to": "Ann"})),
     "Two": "Two nights, noted.",
 }
-_ENDS = ("booked 12", "booked 14", "too dear", "certified deed", "chosen 14")
-TOOLS = [weather, hotel, book, notary, choose, wire]
+_ENDS = ("booked 12", "booked 14", "too dear", "certified deed", "chosen 14", "measured M")
+TOOLS: Sequence[Any] = [weather, photos, hotel, book, notary, choose, measure, wire]
 
 
 def model() -> ScriptedChatModel:

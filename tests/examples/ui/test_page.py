@@ -13,6 +13,8 @@ from tests.support.browser import Tab
 pytestmark = [pytest.mark.slow(60), pytest.mark.server]
 TRIP = "trip: weather\ntrip: hotel"
 FINAL = "Sun, and Hotel Mira."
+TOUR = "tour: weather\ntour: photos and hotel"
+PHOTOS = "Two photos of Rome:\nthe river and the bridge"
 
 
 @pytest.fixture(params=AGENTS)
@@ -41,6 +43,19 @@ def test_a_late_result_completes_its_card(shown: Shown) -> None:
         ["task-2 closed", "trip: hotel"],
     ]
     assert tasks[0].endswith("calls: 1 done, 1 held back")
+
+
+def test_late_results_of_blocks_and_of_text_complete_their_own_cards(shown: Shown) -> None:
+    """Both come in one message; before and after a reload each card has its own."""
+    shown.say(TOUR, tasks=True)
+    shown.status("Ended: complete")
+    for _ in ("live", "reloaded"):
+        assert shown.card("photos", state="done").locator("pre").inner_text() == PHOTOS
+        assert shown.card("hotel", state="done").locator("pre").inner_text() == "Hotel Mira in Rome"
+        words = shown.page.locator(".card .state").all_inner_texts()
+        assert sorted(words) == ["done", "done, late", "done, late"]
+        shown.page.reload()
+        shown.status("Ended: complete")
 
 
 def test_a_rejected_call_is_held_back_with_its_reason(shown: Shown) -> None:
@@ -104,9 +119,11 @@ def test_calls_of_the_only_task_are_counted_after_a_reload(shown: Shown) -> None
     shown.status("Ended: complete")
     counted = shown.page.locator("#tasks li .soft")
     assert counted.inner_text() == "calls: 1 done"
+    before = shown.page.locator("#tasks li").all_inner_texts()
+    assert before == ["main closed\npick\ncalls: 1 done"]
     shown.page.reload()
     shown.status("Ended: complete")
-    assert counted.inner_text() == "calls: 1 done"
+    assert shown.page.locator("#tasks li").all_inner_texts() == before
 
 
 def test_results_in_pairs_complete_their_cards(browser: Any, server: Server) -> None:
@@ -233,6 +250,41 @@ def test_a_question_of_a_tool_is_answered(shown: Shown) -> None:
     shown.page.get_by_role("button", name="Answer").click()
     shown.status("Ended: complete")
     assert shown.card("choose", state="done").locator("pre").inner_text() == "chosen 14"
+
+
+@pytest.mark.parametrize(("scene", "asked"), [("size", "Which size?"), ("null", "null")])
+def test_a_question_of_a_tool_may_be_any_json(shown: Shown, scene: str, asked: str) -> None:
+    """A type that the guard uses, too, makes it no question of the guard."""
+    shown.say(scene)
+    shown.status("Waits for your decision.")
+    shown.page.reload()
+    shown.page.get_by_role("heading", name="The agent asks").wait_for()
+    assert asked in shown.page.locator("#ask").inner_text()
+    tasks = shown.page.locator("#tasks li").all_inner_texts()
+    assert tasks == [f"main open\n{scene}\ncalls: 1 open"]
+    shown.page.get_by_label("Your answer").fill("M")
+    shown.page.get_by_role("button", name="Answer").click()
+    assert shown.card("measure", state="done").locator("pre").inner_text() == "measured M"
+
+
+def test_an_agent_that_the_server_does_not_have_is_named(browser: Any, server: Server) -> None:
+    """No other one is taken in its place; the person may choose one."""
+    url = f"{PAGE.as_uri()}?server={server.url}&agent=state_machin"
+    tab = Tab(browser, url, own=server.url)
+    missing = 'The server has no agent "state_machin". Choose one of those it has.'
+    tab.page.locator("#status", has_text=missing).wait_for()
+    send, choice = tab.page.get_by_role("button", name="Send"), tab.page.get_by_label("Agent")
+    assert (send.is_disabled(), choice.input_value()) == (True, "")
+    tab.page.get_by_role("button", name="New conversation").click()
+    tab.page.locator("#status", has_text=missing).wait_for()
+    assert send.is_disabled()
+    choice.select_option("state_machine")
+    tab.page.locator("#status", has_text="Ready").wait_for()
+    tab.page.get_by_label("Message", exact=True).fill("pick")
+    send.click()
+    tab.page.get_by_role("heading", name="The agent asks").wait_for()
+    tab.context.close()
+    assert tab.problems == []
 
 
 def test_a_run_is_stopped_and_continued(shown: Shown) -> None:

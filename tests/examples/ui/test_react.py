@@ -87,6 +87,42 @@ def test_cards_complete_and_say_why_they_were_held_back(tab: Tab) -> None:
     assert "weather needs city" in card(tab, "weather", "rejected").inner_text()
 
 
+def test_late_results_of_blocks_and_of_text_complete_their_own_cards(tab: Tab) -> None:
+    """Both come in one message; before and after a reload each card has its own."""
+    say(tab, "tour: weather\ntour: photos and hotel")
+    for _ in ("live", "reloaded"):
+        tab.page.get_by_text("Photos, and Hotel Mira.").wait_for()
+        found = card(tab, "photos", "done")
+        assert found.locator("pre").inner_text() == "Two photos of Rome:\nthe river and the bridge"
+        assert found.locator(".state").inner_text() == "done, late"
+        assert card(tab, "hotel", "done").locator("pre").inner_text() == "Hotel Mira in Rome"
+        tab.page.reload()
+
+
+@pytest.mark.parametrize(
+    ("scene", "asked", "result"),
+    [
+        ("pick", "Which room?", "chosen M"),
+        ("size", '"question": "Which size?"', "measured M"),
+        ("null", "null", "measured M"),
+    ],
+)
+def test_a_question_of_a_tool_is_answered(tab: Tab, scene: str, asked: str, result: str) -> None:
+    """It may be any JSON: it is shown with a field, also after a reload, and the tool gets the answer."""
+    say(tab, scene)
+    tab.page.get_by_label("Your answer").wait_for()
+    tab.page.reload()
+    field = tab.page.get_by_label("Your answer")
+    field.wait_for()
+    assert asked in tab.page.locator("form pre").inner_text()
+    field.fill("M")
+    tab.page.get_by_role("button", name="Answer").click()
+    tab.page.get_by_text("Reported:").wait_for()
+    tool = "choose" if scene == "pick" else "measure"
+    assert card(tab, tool, "done").locator("pre").inner_text() == result
+    field.wait_for(state="hidden")
+
+
 def test_buttons_answer_and_resume(tab: Tab) -> None:
     """A call is approved, another refused; a parked run is looked at again until its result is there."""
     say(tab, "rooms")
