@@ -206,6 +206,10 @@ class Answered:
         self._taken[place], self._passed[place] = number, (notes, number)
         return asks_after(config, number, asked=asked)
 
+    def without_answers(self, config: RunnableConfig) -> RunnableConfig:
+        """Return the configuration with which a question is asked that gets no answer of a task."""
+        return asks_after(config, len(answers_of(_task_of(config)[1])), asked=False)
+
     def place_answer(self, config: RunnableConfig, number: int, value: Any) -> RunnableConfig:
         """Give the answer that a run was resumed with to a question, if it is the one that was out.
 

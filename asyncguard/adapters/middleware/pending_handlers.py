@@ -63,6 +63,8 @@ class PendingHandlers:
     """The same of each call whose wrapper has stopped at a question, until it is executed again."""
     _spent: dict[str, tuple[RunnableConfig, RunnableConfig]] = field(default_factory=dict)
     """Where a call asks that gets none of the answers so far, and how it asks after those."""
+    _for_hook: set[str] = field(default_factory=set)
+    """Keys of calls without wrappers whose tools have asked: a hook asks for them."""
     _waiting: dict[str, int] = field(default_factory=dict)
     """Number of the answer that a run was resumed with, by key of the call that may get it."""
     hook: RunnableConfig | None = None
@@ -108,6 +110,7 @@ class PendingHandlers:
         """Forget a call that ended."""
         for known in (self._held, self._stopped, self._spent, self._waiting):
             known.pop(key, None)
+        self._for_hook.discard(key)
         self.orphans.discard(key)
 
     def stop(self, key: str) -> None:
@@ -174,9 +177,11 @@ class PendingHandlers:
 
     def _place_for(self, attempt: Attempt) -> RunnableConfig | None:
         """Return the configuration that replaces the one of a call's wrapper, if one does."""
-        asker = self._asker_of(attempt.key) if attempt.spec.interrupts else None
-        if asker is None:
+        if not attempt.spec.interrupts:
             return None
+        asker = self._asker_of(attempt.key)
+        if asker is None:  # whichever wrapper runs it lends it no answer
+            return self.answered.without_answers(self.config)
         own, after = self._spent.get(attempt.key, (None, None))
         return after if own is asker else self.hook
 
@@ -235,7 +240,7 @@ class PendingHandlers:
 
     def runnable(self, run: Run) -> list[CallRecord]:
         """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""
-        queued = dispatchable(run.board, self.absent(run.board))
+        queued = dispatchable(run.board, self.absent)
         # A call that a person has released for another attempt has no wrapper any more, nor has a
         # side query. They can run as soon as the tools are known.
         asked = {
@@ -252,14 +257,18 @@ class PendingHandlers:
         """Return True if the call can run, or the journal knows its outcome."""
         return key in self._held or key in self.orphans
 
-    def absent(self, board: Scoreboard) -> Collection[str]:
-        """Return the keys of calls that ask a person, cannot run for now, and hold up no other."""
+    @property
+    def absent(self) -> Collection[str]:
+        """Keys of calls that ask a person, cannot run for now, and hold up no other one."""
         late = {key for key in self.late if not self.holds(key)}
-        if self.hook is not None:
-            return late
-        # A wrapper would lend them its own answers.
-        alone = self.orphans - self._held.keys()
-        return late | {key for key in alone if board.asks_person(board.ledger.record(key))}
+        return late if self.hook is not None else late | self._for_hook
+
+    def leave_to_hook(self, key: str) -> bool:
+        """Return True if a call that has asked without a wrapper is left alone until a hook asks."""
+        if key in self._held:
+            return False
+        self._for_hook.add(key)
+        return True
 
     def run_alone(self, key: str) -> None:
         """Run a call without its wrapper from now on; the journal is asked first."""

@@ -46,14 +46,14 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
-    if record is run.asker(handlers.absent(run.board)):
+    if record is run.asker(handlers.absent):
         _cancel_at_question(run, handlers, record)
     if asked_before(run.config):
         handlers.unasked.discard(record.key)
     elif run.board.asks_person(record):
         handlers.unasked.add(record.key)
     await run.ensure_stored([record])
-    if record in dispatchable(run.board, handlers.absent(run.board)):
+    if record in dispatchable(run.board, handlers.absent):
         _issue(run, handlers, [record])
     run.wake()  # other wrappers of the message may wait for this one
     while True:
@@ -88,7 +88,7 @@ async def _rest(run: Run, handlers: PendingHandlers) -> None:
     drop_stale_answer(run.config)
     handlers.answered.pass_over(run.config, None)
     take_answer(run, handlers, "")
-    _cancel_at_question(run, handlers, run.asker(handlers.absent(run.board)))
+    _cancel_at_question(run, handlers, run.asker(handlers.absent))
     while True:
         match await wait_for_turn(run, handlers):
             case Step.APPROVE:
@@ -208,6 +208,10 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
     if own is None:
         _ask_in_hook(run, handlers)
         return True
+    for key in tuple(run.questions):
+        if handlers.leave_to_hook(key):
+            run.repeat_question(key)
+            return True
     comes = any(not run.ledger.record(key).placeholder for key in run.questions)
     held = own.state is CallState.HELD and comes
     if own.state is not CallState.PENDING and not (held or run.board.asks_person(own)):
@@ -259,7 +263,7 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
         if left:
             return True
-    first = run.asker(handlers.absent(run.board))
+    first = run.asker(handlers.absent)
     if first is not None and first is not own and not handlers.holds(first.key):
         handlers.late.add(first.key)  # the tool that would ask next does not wait for it
         return True
