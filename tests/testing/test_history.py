@@ -312,3 +312,11 @@ def test_a_check_of_one_provider_reports_that_one(provider: Provider) -> None:
     with pytest.raises(HistoryError) as caught:
         check_history([GO, calling("a")], provider)
     assert {violation.provider for violation in caught.value.violations} == {provider}
+
+
+def test_a_provider_may_be_named() -> None:
+    """By its name in small letters; another name is refused with that name."""
+    history = [AIMessage("Hello.")]
+    assert history_violations(history, "openai") == history_violations(history, Provider.OPENAI)
+    with pytest.raises(ValueError, match="'nosuch' is not a valid Provider"):
+        history_violations(history, "nosuch")

@@ -56,16 +56,20 @@ class HistoryError(AssertionError):
 
 
 def history_violations(
-    messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False
+    messages: Sequence[BaseMessage], provider: Provider | str, *, gemini3: bool = False
 ) -> list[Violation]:
     """Return the rules that a history breaks when it is sent to a model for an answer.
 
     Args:
         messages: The messages as handed to the chat model.
-        provider: Provider whose rules are checked.
+        provider: Provider whose rules are checked, or its name.
         gemini3: Also demand what Gemini 3 and later do: thought signatures, and no model turn at
             the end.
+
+    Raises:
+        ValueError: There is no provider of that name.
     """
+    provider = Provider(provider)
     transcript = transcribe(messages)
     rules = RULES[provider] + (GEMINI_3 if gemini3 and provider is Provider.GEMINI else ())
     return [
@@ -78,7 +82,7 @@ def history_violations(
 
 
 def check_history(
-    messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False
+    messages: Sequence[BaseMessage], provider: Provider | str, *, gemini3: bool = False
 ) -> None:
     """Check a history against one provider's rules; see `history_violations`.
 
@@ -91,7 +95,7 @@ def check_history(
 def check_history_all(
     messages: Sequence[BaseMessage],
     *,
-    providers: Iterable[Provider] = Provider,
+    providers: Iterable[Provider | str] = Provider,
     gemini3: bool = False,
 ) -> None:
     """Check a history against the rules of several providers, of all if none are named.
