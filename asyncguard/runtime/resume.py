@@ -21,7 +21,7 @@ from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure
-from asyncguard.core.resume_policy import decide
+from asyncguard.core.resume_policy import GONE, decide
 from asyncguard.core.resume_terms import (
     Effect,
     Facts,
@@ -451,6 +451,19 @@ def _leave_outside(case: Case) -> None:
     end_call(case.session, case.record, end)
 
 
+def _squash(case: Case) -> None:
+    record = case.record
+    if case.facts.state is Open.HELD and case.reason == GONE:
+        _log.warning(
+            "%s of %s was held for a person's approval and is not run, as %s. In create_agent a "
+            "person answers where the call was asked about; build_agent runs it anywhere.",
+            record.call.label,
+            record.call.task,
+            GONE,
+        )
+    case.session.record.squashed(record.key, reason=case.reason, on=case.given.failed)
+
+
 def _cancel(case: Case) -> None:
     session, record, reason = case.session, case.record, case.reason
     answer = case.given.answers.get(record.key)
@@ -558,9 +571,7 @@ CARRIED_OUT: Mapping[Fate, Callable[[Case], None]] = {
     Fate.INTERRUPT: _interrupt,
     Fate.IN_DOUBT: _put_in_doubt,
     Fate.ABANDON: _abandon,
-    Fate.SQUASH: lambda case: case.session.record.squashed(
-        case.record.key, reason=case.reason, on=case.given.failed
-    ),
+    Fate.SQUASH: _squash,
     Fate.CANCEL: _cancel,
     Fate.REJECT: lambda case: case.session.record.rejected(
         case.record.key, guard=case.record.guard, reason=case.reason

@@ -250,7 +250,9 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         True to continue to wait for the turn.
     """
     grace = run.board.config.timing.grace
-    if await run.wait_changed(grace if handlers.after_loss else max(grace, ARRIVAL)):
+    held = own is not None and own.state is CallState.HELD  # without its wrapper it is not run
+    brief = handlers.after_loss and not held
+    if await run.wait_changed(grace if brief else max(grace, ARRIVAL)):
         return True
     if handlers.after_loss:
         # Their wrappers had returned before the loss. LangGraph does not execute them again: their

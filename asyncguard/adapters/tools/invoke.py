@@ -278,7 +278,9 @@ def _warn_of_interrupt(tool: str) -> None:
     """Tell the developer, once a tool, that its question reaches no person."""
     _log.warning(
         "%s called interrupt() in the background, where no person can be asked, so the call has "
-        "failed or is in doubt; declare it with @guarded(interrupts=True).",
+        "failed or is in doubt; declare it with @guarded(interrupts=True), or in specs by "
+        "ToolSpec(name=%r, interrupts=True).",
+        tool,
         tool,
     )
 
