@@ -522,6 +522,41 @@ def _wait_from_thread(
             asyncio.run_coroutine_threadsafe(act(), loop).result(_PATIENCE)
 
 
+_UNWINDING: set[asyncio.Task[Any]] = set()
+"""Ends of runs that are under way; the event loop alone would not keep them."""
+
+
+def end_whole(run: Run) -> None:
+    """Have a run come to its end even if it is cancelled again and again, as anyio does.
+
+    Why: LangGraph ends a run in a task of its own and waits for it, and a cancellation of the wait
+    cancels that task, perhaps before its first step. Without the function a client that goes away
+    leaves the nodes running, and the thread claimed, for as long as the process lives.
+    """
+    stack = run.stack  # type: ignore[attr-defined]
+    if not isinstance(stack, AsyncExitStack) or "__aexit__" in vars(stack):
+        return
+    unwind = stack.__aexit__
+
+    def leave(*error: Any) -> Coroutine[Any, Any, bool | None]:
+        ends = asyncio.create_task(unwind(*error))
+        _UNWINDING.add(ends)
+        ends.add_done_callback(_unwound)
+        return _shielded(ends)
+
+    stack.__aexit__ = leave  # type: ignore[method-assign]
+
+
+def _unwound(ends: asyncio.Task[Any]) -> None:
+    _UNWINDING.discard(ends)
+    if not ends.cancelled():
+        ends.exception()  # the run raises it, if anything still waits for that
+
+
+async def _shielded(ends: asyncio.Task[bool | None]) -> bool | None:
+    return await asyncio.shield(ends)
+
+
 def when_over_with(run: Run, act: Callable[[BaseException | None], object]) -> None:
     """Call a function with the exception that ended a run, ``None`` for any other end.
 

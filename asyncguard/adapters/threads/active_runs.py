@@ -21,6 +21,7 @@ from langchain_core.runnables import RunnableConfig
 from asyncguard.adapters.langgraph_internals import (
     Run,
     base_of,
+    end_whole,
     goes_back,
     namespace_of_run,
     newest_of,
@@ -118,6 +119,7 @@ class _Threads:
                 None if sync_entry() is not None else asyncio.get_running_loop(),
             )
             # LangGraph closes the stack however the run ends, so no thread stays claimed.
+            end_whole(run)
             when_over(run, self._leave, thread, run)
             return None
 
