@@ -53,7 +53,8 @@ function storedCards(messages: Message[]): Record<string, Card> {
       const noted = mark.kind === "placeholder" || mark.kind === "not_executed";
       const ended = mark.kind === "in_doubt" ? "in_doubt" : message.status === "error" ? "failed" : "done";
       const state = (noted && mark.state) || ended;
-      const [reason, content] = noted ? [textOf(message.content), null] : ["", message.content];
+      const reason = mark.kind === "not_executed" ? textOf(message.content) : ""; // a placeholder is for the model
+      const content = noted ? null : message.content;
       const answers = own[message.tool_call_id];
       cards[answers ?? message.tool_call_id] = { state, guard: mark.guard ?? "", reason, late: Boolean(answers), content };
     } else if (mark.kind === "results") {
