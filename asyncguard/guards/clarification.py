@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
-from asyncguard.core.dependencies import Path, earlier_untold
+from asyncguard.core.dependencies import Path, as_reference, earlier_untold
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.call_names import keys, labels
@@ -92,6 +92,8 @@ def misnamed(spec: ToolSpec, call: Call) -> list[str]:
 
     LangChain's schemas leave open whether there may be more arguments than they declare.
     """
+    if as_reference(call.arguments) is not None:  # an operand in place of them all
+        return []
     schema = spec.parameters or {}
     if _DECLARES_ELSEWHERE & schema.keys() or schema.get("additionalProperties"):
         return []

@@ -305,7 +305,7 @@ def test_in_shadow_guards_speak_and_change_nothing(player: str) -> None:
     wrong = conversation(RecordedCall(tool="check_stock", arguments={"thing": 1}, answer="4"))
     outcome = play([wrong], setting(player, config=GuardConfig(shadow=True)))
     assert outcome.complete
-    assert outcome.guards == {"clarification": {"shadow reject": 1}}
+    assert outcome.guards == {"arguments": {"shadow reject": 1}}
 
 
 @pytest.mark.parametrize("player", PLAYERS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from asyncguard_benchmark.harness.arms import ALL, LEAVE_ONE_OUT, NONE, SHAM
+from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.pointers import leaves
@@ -31,6 +31,8 @@ _MEANING = "\n".join(
         "no instructions and has no language but that of its traces.",
         "What it cannot do at once, guards cannot save when results are late. Where the score at once is low, a "
         "difference near zero does not show that guards do nothing; the counts of mistakes and refusals say more.",
+        "The arm `features` refuses nothing. What it loses against no guard, it loses to words of the runtime that the "
+        "model has never read: labels, states of tasks, notices of late results. An arm with guards speaks so, too.",
         "Guards, prompts and training were not tuned on the parts that are held out.",
     )
 )
@@ -244,8 +246,9 @@ def _differences(played: Sequence[_Played]) -> str:
         for regime in (Regime.FIXED1, Regime.FIXED2, Regime.RANDOM12)
     ]
     compared += [
-        (f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in (SHAM, NONE, "features")
+        (f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in (SHAM, NONE, FEATURES)
     ]
+    compared.append(("features - none, fixed1", (late, FEATURES), (late, NONE)))
     compared += [(f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in LEAVE_ONE_OUT]
     found = {name: _difference(played, one, other) for name, one, other in compared}
     rows = [(name, each[1]) for name, each in found.items() if each is not None]

@@ -339,7 +339,7 @@ def test_a_model_may_follow_the_contract_that_it_has_read(name: str, agent_of: A
     parameters, passes = LATER[name]
     tool, told = refusing("article"), contract(parameters)
     wanted, described = calls(("quote", {"article": "nut"})), calls(("describe", {"tool": "quote"}))
-    model = ScriptedChatModel([wanted, described, wanted, "done"])
+    model = ScriptedChatModel([wanted, described, wanted, "done", "done"])
     config = GuardConfig(timing=EXACT, refresh=False, normalise=False)
     specs = [quoting(contract="describe"), pure("describe")]
     outcome = agent_of(model, [tool, told], specs=specs, config=config).run("Go.")
