@@ -264,7 +264,7 @@ class PendingHandlers:
         return late if self.hook is not None else late | self._for_hook
 
     def leave_to_hook(self, key: str) -> bool:
-        """Return True if a call that has asked without a wrapper is left alone until a hook asks."""
+        """Return True if a call that has asked has no wrapper, and leave it to the hook."""
         if key in self._held:
             return False
         self._for_hook.add(key)
