@@ -177,7 +177,8 @@ class PendingHandlers:
 
     def _place_for(self, attempt: Attempt) -> RunnableConfig | None:
         """Return the configuration that replaces the one of a call's wrapper, if one does."""
-        if not attempt.spec.interrupts:
+        # A tool that the graph waits for may ask without a declaration.
+        if not (attempt.spec.interrupts or (attempt.foreground and self.hook is not None)):
             return None
         asker = self._asker_of(attempt.key)
         if asker is None:  # whichever wrapper runs it lends it no answer

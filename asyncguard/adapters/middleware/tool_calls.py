@@ -184,7 +184,7 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
 def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
     """Issue calls; one whose question was not asked gets no answer that was meant for another."""
     for record in records:
-        if run.board.asks_person(record):
+        if run.board.asks_person(record) or handlers.hook is not None:
             handlers.pass_over_answers(record)
     new = handlers.unasked.intersection(record.key for record in records)
     if new:

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from asyncguard import EffectClass, Mode, Ports, ToolSpec
+from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, ToolSpec
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -519,6 +519,33 @@ def test_the_log_says_once_that_a_tool_asks_in_the_background(
     (said,) = [each.getMessage() for each in caplog.records if name in each.getMessage()]
     assert "declare it with @guarded(interrupts=True)" in said
     assert "secret" not in said
+
+
+def test_an_undeclared_question_is_answered_after_an_approval(agent_of: AgentOf) -> None:
+    """The graph waits for the tool of its only task, also where the hook runs it."""
+    office = Office(agent_of, ("ship", {"q": "y"}), ("pay", {"q": "x"}))
+    pay, ship = office.specs
+    office.specs = [
+        replace(pay, approval=True, interrupts=False),
+        replace(ship, interrupts=False, mode=Mode.BACKGROUND),
+    ]
+    office.extra = [
+        scripted_tool("pay", office.asks("pay"), args={"q": str}),
+        scripted_tool("ship", office.notes("ship"), args={"q": str}),
+    ]
+    agent = office.process(config=GuardConfig(delivery=Delivery.ANY))
+
+    async def main() -> list[Outcome]:
+        found = [await agent.say("Pay x and ship y.", thread="t")]
+        for given in (answer(YES), answer("one")):
+            found.append(await agent.go(given, "t"))  # noqa: PERF401 - one after the other
+        return found
+
+    first, asked, outcome = run_virtual(main()).result
+    assert first.interrupts[0]["type"] == "approval"
+    assert asked.interrupts == ["pay x?"]
+    assert not outcome.interrupts
+    assert office.done == [("y", "noted"), ("x", "one")]
 
 
 def test_a_sync_run_asks_from_the_hook(agent_of: AgentOf) -> None:
