@@ -220,8 +220,8 @@ def as_changed(request: ToolCallRequest, task_argument: str) -> ToolCallRequest:
     """
     now = request.tool_call
     _log.warning(
-        "Other middleware changed a call of %s after the guard had judged it, and without shadow "
-        "mode it is not run; list middleware that changes calls after AsyncGuardMiddleware.",
+        "Other middleware changed a call of %s after the guard had judged it, and outside of "
+        "shadow mode it is not run; list middleware that changes calls after AsyncGuardMiddleware.",
         now["name"],
     )
     kept = {name: value for name, value in now["args"].items() if name != task_argument}
