@@ -142,9 +142,12 @@ class PendingHandlers:
             return
         after = None
         # A retry asks for an answer of its own; a hook asks for several tools.
-        if record.error != ErrorCode.INTERRUPT and (record.answer_attempts or self.hook):
+        failed = record.answer_attempts and record.error not in (None, ErrorCode.PROCESS_LOST)
+        if record.error != ErrorCode.INTERRUPT and (failed or self.hook):
             waits = answer_waits(config)
             if self.hook is None:
+                if waits:  # it was for a later question of the attempt that failed
+                    self.answered.place_answer(config, waits, None)
                 after = self.answered.spend(config, void=True, asked=waits == 0)
             else:
                 after = self.answered.spend(config)

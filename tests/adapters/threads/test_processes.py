@@ -77,6 +77,6 @@ def test_a_killed_process_leaves_its_payment_in_doubt(
     assert run("dying", kind, frontend, target, mark).returncode == -signal.SIGKILL
     resumed = told(run("resuming", kind, frontend, target, mark))
     assert mark.read_text() == "paid\n"
-    assert resumed["report"]["in_doubt"] == ["main/pay#1"]
+    assert resumed["report"]["in_doubt"] == ["b/pay#1"]
     assert resumed["text"].count("found x") == 1
     assert "not known whether pay#1 took effect" in resumed["text"]
