@@ -153,7 +153,7 @@ class PendingHandlers:
                 after = self.answered.spend(config)
                 if waits is not None:
                     self._waiting[record.key] = waits
-        elif self._spent.get(record.key, (None,))[0] is not config:
+        elif self.hook is None:
             after = self.answered.after_void(config)
         if after is not None:
             self._spent[record.key] = config, after
