@@ -8,7 +8,6 @@ messages as if users and tools had written them. This module stands on both side
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +28,7 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
+from asyncguard.adapters.langgraph_internals import INTERRUPT_ID
 from asyncguard.adapters.messages.late_results import parts_of
 from asyncguard.adapters.messages.markers import as_a_tools, is_ours, mark
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
@@ -51,7 +51,6 @@ _SHOWN = (None, "interim", "question", "ended")
 _CALL = "asyncguard.call"
 _PATIENCE = 5.0
 """Seconds that a run waits for one whose client has left, which stores its last step."""
-_INTERRUPT = re.compile("[0-9a-f]{32}")
 """Form of the ids of LangGraph's interrupts."""
 _OPENING = (EventType.TOOL_CALL_START, EventType.TOOL_CALL_ARGS, EventType.TOOL_CALL_END)
 
@@ -441,7 +440,7 @@ def _answers(given: Sequence[ResumeEntry] | None) -> list[ResumeEntry] | None:
         for each in given or ()
         # LangGraph gives a mapping with any other key to the open question as it is, which
         # could name its calls.
-        if _INTERRUPT.fullmatch(each.interrupt_id)
+        if INTERRUPT_ID.fullmatch(each.interrupt_id)
     }
     if not given or not named:
         return None

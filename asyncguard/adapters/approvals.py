@@ -1,35 +1,13 @@
-"""Questions to a person about held calls, and their answers, in one format for both adapters.
-
-LangGraph executes a task again from its beginning when its interrupt is answered, and matches
-answers to interrupts by their order within the task. :class:`Answered` keeps that order.
-"""
+"""Questions to a person about held calls, and their answers, in one format for both adapters."""
 
 import logging
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import set_config_context
-from langgraph.errors import GraphInterrupt
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 
-from asyncguard.adapters.langgraph_internals import (
-    answers_in,
-    answers_of,
-    asked_before,
-    asks_after,
-    channels_of,
-    drop_unplaced_answer,
-    input_of,
-    is_void,
-    saver_of,
-    scratchpad_of,
-    update_of,
-    used_answer,
-    void_answers,
-)
+from asyncguard.adapters.langgraph_internals import channels_of, input_of, saver_of, update_of
 from asyncguard.adapters.run_input import read_cancelled
 from asyncguard.adapters.state import read_messages
 from asyncguard.core.records import CallRecord
@@ -41,8 +19,6 @@ _NO_TASKS = (
     '"tasks" cannot be added by the update of a Command: answer or resume first, then give them as '
     'an input of their own, {"tasks": [...]}.'
 )
-_ID = re.compile("[0-9a-f]{32}")
-"""Form of the ids of LangGraph's interrupts."""
 _QUOTED = 200
 """Number of characters of an answer that the model is shown."""
 _NAMED = 10
@@ -132,136 +108,6 @@ def cancel_beside(
     return ""
 
 
-def drop_stale_answer(config: RunnableConfig, *, asked: bool = True) -> None:
-    """Drop an answer that belongs to an earlier question, so that none that comes now gets it.
-
-    Args:
-        config: Of the node, hook or wrapper that may ask next. Nested in another graph's node it
-            keeps the answer, as that graph's run decides there.
-        asked: False if its question has not been asked yet, so that no answer is for it.
-    """
-    if (notes := scratchpad_of(config)) is None or "|" in _task_of(config)[0]:
-        return
-    if not asked or (not _answers_next(input_of(config)) and used_answer(config)):
-        drop_unplaced_answer(notes)
-
-
-def _answers_next(given: Any) -> bool:
-    """Return True if an input answers the next question, and none by the id of its interrupt."""
-    if not isinstance(given, Command) or given.resume is None:
-        return False
-    answer = given.resume
-    return not isinstance(answer, dict) or any(not _ID.fullmatch(str(name)) for name in answer)
-
-
-class Answered:
-    """Count of the answered questions of each LangGraph task.
-
-    A task whose question was answered is executed again from its beginning, and answers are matched
-    to questions by their order: if a later question came first, it would get the answer to an
-    earlier one.
-    """
-
-    def __init__(self) -> None:
-        """Start without any question."""
-        # Number of answers that each task has received, by its checkpoint namespace.
-        self._taken: dict[str, int] = {}
-        # The execution of each task, and how many of these answers it has consumed again.
-        self._passed: dict[str, tuple[Any, int]] = {}
-
-    def waits(self, config: RunnableConfig) -> bool:
-        """Return True if the next question of a task has its answer before it is asked."""
-        place, notes = _task_of(config)
-        if notes is None:
-            return False
-        received = answers_in(notes)
-        return received is None or received > self._taken.get(place, 0)
-
-    def pass_over(self, config: RunnableConfig, value: Any) -> None:
-        """Consume the answers to earlier questions of a task, if this execution has not."""
-        place, notes = _task_of(config)
-        known, passed = self._passed.get(place, (None, 0))
-        passed = passed if known is notes else 0  # other notes: the task is executed again
-        for _ in range(passed, self._taken.get(place, 0)):
-            interrupt(value)
-        self._passed[place] = (notes, self._taken.get(place, 0))
-
-    def spend(
-        self, config: RunnableConfig, *, void: bool = False, asked: bool = False
-    ) -> RunnableConfig:
-        """Count the answers that a task has received as those to earlier questions.
-
-        Args:
-            config: Of the task.
-            void: True if no question gets them again, in another process either.
-            asked: True if the answer that waits for any question is for the next one.
-
-        Returns:
-            The configuration with which the next question is asked.
-        """
-        place, notes = _task_of(config)
-        number = len(answers_of(notes))
-        if void:
-            void_answers(notes, self._taken.get(place, 0))
-        self._taken[place], self._passed[place] = number, (notes, number)
-        return asks_after(config, number, asked=asked)
-
-    def without_answers(self, config: RunnableConfig) -> RunnableConfig:
-        """Return the configuration with which a question is asked that gets no answer of a task."""
-        return asks_after(config, len(answers_of(_task_of(config)[1])), asked=False)
-
-    def place_answer(self, config: RunnableConfig, number: int, value: Any) -> RunnableConfig:
-        """Give the answer that a run was resumed with to a question, if it is the one that was out.
-
-        Args:
-            config: Of the task.
-            number: Of the answer.
-            value: The question. The process that put the one that was out may have ended.
-
-        Returns:
-            The configuration with which the question is asked.
-        """
-        if [value] == [question.value for question in asked_before(config)]:
-            return asks_after(config, number, asked=True)
-        with set_config_context(asks_after(config, number, asked=True)) as context:
-            context.run(interrupt, value)
-        void_answers(_task_of(config)[1], number)
-        return self.spend(config)
-
-    def after_void(self, config: RunnableConfig) -> RunnableConfig | None:
-        """Return the configuration for the question after the void answers, ``None`` if none is."""
-        answers = answers_of(_task_of(config)[1])
-        number = next((at for at in range(len(answers), 0, -1) if is_void(answers[at - 1])), 0)
-        return asks_after(config, number, asked=True) if number else None
-
-    def discard(self, config: RunnableConfig) -> None:
-        """Consume the answers that a task has received, so that none reaches another question."""
-        place, notes = _task_of(config)
-        first = self._taken.get(place, 0)
-        with suppress(GraphInterrupt):
-            while True:
-                self.ask(config, None)
-        void_answers(notes, first)
-
-    def ask(self, config: RunnableConfig, value: Any) -> Any:
-        """Ask a question that was not answered before.
-
-        Raises:
-            GraphInterrupt: The person has not answered.
-        """
-        self.pass_over(config, value)
-        answer = interrupt(value)
-        place, notes = _task_of(config)
-        self._taken[place] = self._taken.get(place, 0) + 1
-        self._passed[place] = (notes, self._taken[place])
-        return answer
-
-
-def _task_of(config: RunnableConfig) -> tuple[str, Any]:
-    """Return the name of a task, and the notes of its present execution."""
-    return str(config.get("configurable", {}).get("checkpoint_ns", "")), scratchpad_of(config)
-
-
 def question(records: Sequence[CallRecord]) -> dict[str, Any]:
     """Return the question about held calls, all of them at once.
 
@@ -279,19 +125,6 @@ def question(records: Sequence[CallRecord]) -> dict[str, Any]:
         for record in records
     ]
     return {"type": "approval", "calls": calls}
-
-
-def named_in(asked: Any, records: Iterable[CallRecord]) -> list[CallRecord]:
-    """Return the calls that a question names, none if it is not one about held calls.
-
-    Args:
-        asked: Value of an interrupt.
-        records: Calls that it may name.
-    """
-    if not isinstance(asked, Mapping) or asked.get("type") != "approval":
-        return []
-    named = {call["key"] for call in asked["calls"]}
-    return [record for record in records if _answer_key(record) in named]
 
 
 def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, str]]:

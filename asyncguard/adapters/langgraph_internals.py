@@ -13,8 +13,8 @@ the ids of the task and of its checkpoint, and neither the checkpointer nor the 
 
 import asyncio
 import contextlib
-import itertools
-from collections.abc import Callable, Coroutine, Mapping
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel._loop import PregelLoop
-from langgraph.types import Command, Interrupt
+from langgraph.types import Command
 
 from asyncguard.runtime.clock import running_loop
 
@@ -69,11 +69,15 @@ _READ = "__pregel_read"
 _RESUME = "__resume__"
 _RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
+_SEND = "__pregel_send"
 _STREAM = "__pregel_stream"
-_TASK = "__pregel_task_id"
-_VOID = "asyncguard_void"
-"""Key of the mapping that holds an answer which no question may get."""
 _NEXT = "branch:to:"
+INTERRUPT_ID = re.compile("[0-9a-f]{32}")
+"""Form of the ids of interrupts.
+
+Why: LangGraph takes a mapping for answers by id if all its keys have this form, and has no public
+test for it. With another form such an answer is taken for one to the question that comes next.
+"""
 
 
 def saver_of(config: RunnableConfig) -> Any:
@@ -157,79 +161,126 @@ def scratchpad_of(config: RunnableConfig) -> Any:
     return config.get("configurable", {}).get(_SCRATCHPAD)
 
 
-def answers_in(notes: Any) -> int | None:
-    """Return how many answers a task has received for its questions, in their order.
+def answers_of(notes: Any) -> list[Any]:
+    """Return the list of answers that a task has received for its questions, in their order.
+
+    Why: LangGraph matches answers to the questions of one execution by their order, and stores the
+    list with the next question. No public value has it. Without it a person's words about one call
+    are taken for words about another; nor is it known that a person has changed a call.
 
     Args:
         notes: Result of :func:`scratchpad_of`.
 
     Returns:
-        ``None`` if the run was resumed with an answer for whichever question comes first, and
-        stays so after that question has consumed it.
+        The list itself: what is changed in it is what the rest of the execution finds.
     """
-    # False: do not consume it.
-    if notes.get_null_resume(False) is not None:  # noqa: FBT003 - its only parameter
-        return None
-    return len(notes.resume)
+    found: list[Any] = getattr(notes, "resume", [])
+    return found
 
 
-def asked_before(config: RunnableConfig) -> list[Interrupt]:
-    """Return the questions with which the present task has stopped in this super-step before.
+def stored_answers(found: "Run | CheckpointTuple | None") -> list[list[Any]]:
+    """Return the lists of answers that the tasks of a super-step have stored.
 
     Why: an answer without a name goes to whichever task asks first, and the public state of a graph
-    is not at hand in a node. Without the writes of the run, words about one call are taken for
-    words about another, about which none was asked.
+    is not at hand in a node. Without the writes of the run it is not known which question was out.
+
+    Args:
+        found: A run, for those before its execution of the super-step, or a stored checkpoint.
+    """
+    if isinstance(found, CheckpointTuple):
+        written = found.pending_writes or ()
+    else:
+        written = getattr(found, "checkpoint_pending_writes", ())
+    return [each for _, channel, each in written if channel == _RESUME and isinstance(each, list)]
+
+
+def store_answers(config: RunnableConfig) -> None:
+    """Have the answers of a task stored with the question at which its execution stops.
+
+    Why: LangGraph stores them by itself only if a question has got one of them in this execution.
 
     Args:
         config: Of a node.
     """
-    task = config.get("configurable", {}).get(_TASK)
-    written = getattr(run_of(config), "checkpoint_pending_writes", ())
-    return [
-        question
-        for name, channel, questions in written
-        if name == task and channel == _INTERRUPT
-        for question in questions
-    ]
+    config["configurable"][_SEND]([(_RESUME, list(answers_of(scratchpad_of(config))))])
 
 
-def answer_waits(config: RunnableConfig) -> int | None:
-    """Return the number of the answer that a run was resumed with for a task's question.
+def count_questions(notes: Any, number: int) -> None:
+    """Have the next question of an execution be the one with a number, from 0.
 
-    Why: as for :func:`answers_in`; which of them came last, no public value tells.
+    Why: LangGraph counts the questions itself. Without the count a middleware around the guard that
+    asks in the same task, after it, is given an answer to a question of a tool.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+        number: Higher than that of each question so far.
+    """
+    while notes.interrupt_counter() < number - 1:
+        pass
+
+
+def asking_with(
+    config: RunnableConfig,
+    answers: list[Any],
+    place: Callable[[], int],
+    unplaced: Callable[[bool], Any],
+) -> RunnableConfig:
+    """Return the configuration of a task with which a tool finds answers of its own only.
+
+    Why: LangGraph gives the answers of a task to whichever of its questions come first.
 
     Args:
         config: Of a node.
-
-    Returns:
-        ``None`` if there is none, or a question has got it.
+        answers: What the task has received. Its length is part of the next question's id.
+        place: Returns the place of the answer to the question that the tool asks next; of none if
+            it is not in the list.
+        unplaced: Returns the answer that a graph inside the tool may give to a question of its own,
+            ``None`` without one; called with True to use it.
     """
-    notes, given = scratchpad_of(config), input_of(config)
-    named = given.resume if isinstance(given, Command) and isinstance(given.resume, dict) else {}
-    if any(question.id in named for question in asked_before(config)):
-        return len(notes.resume) - 1
-    waiting = notes.get_null_resume(False)  # noqa: FBT003 - its only parameter
-    used = waiting is None or waiting in map(_said, notes.resume)
-    return None if used else len(notes.resume)
+    given = config["configurable"]
+    notes = replace(
+        given[_SCRATCHPAD], resume=answers, interrupt_counter=place, get_null_resume=unplaced
+    )
+    send = given[_SEND]
+
+    def sent(writes: Sequence[tuple[str, Any]]) -> None:
+        # With each answer that it gives, LangGraph would store the list up to there.
+        if left := [each for each in writes if each[0] != _RESUME]:
+            send(left)
+
+    return {**config, "configurable": {**given, _SCRATCHPAD: notes, _SEND: sent}}
 
 
 def used_answer(config: RunnableConfig) -> bool:
     """Return True if a question of this super-step has got the answer that waits for any question.
 
-    Why: as for :func:`drop_unplaced_answer`. An answer that no question has got, because a process
+    Why: as for :func:`take_unplaced_answer`. An answer that no question has got, because a process
     died before, is still the one to the question that was asked.
 
     Args:
         config: Of a node.
     """
-    waiting = scratchpad_of(config).get_null_resume(False)  # noqa: FBT003 - its only parameter
-    written = getattr(run_of(config), "checkpoint_pending_writes", ())
-    got = (value for _, channel, value in written if channel == _RESUME and isinstance(value, list))
-    return waiting is not None and any(waiting in map(_said, each) for each in got)
+    waiting = _waiting(scratchpad_of(config))
+    return waiting is not None and any(waiting in each for each in stored_answers(run_of(config)))
 
 
-def drop_unplaced_answer(notes: Any) -> None:
-    """Drop the answer that waits for whichever question of a super-step comes next.
+def answer_waits(notes: Any) -> bool:
+    """Return True if a run was resumed with an answer for whichever question comes next.
+
+    Why: as for :func:`take_unplaced_answer`. It stays so after the answer was taken.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+    """
+    return _waiting(notes) is not None
+
+
+def _waiting(notes: Any) -> Any:
+    return notes.get_null_resume(False)  # noqa: FBT003 - its only parameter; it is not taken
+
+
+def take_unplaced_answer(notes: Any) -> Any:
+    """Take the answer that waits for whichever question of a super-step comes next.
 
     Why: LangGraph stores such an answer until its super-step ends, also after a question has
     consumed it, and gives it to the next question of a run that was resumed without one. Without
@@ -237,63 +288,11 @@ def drop_unplaced_answer(notes: Any) -> None:
 
     Args:
         notes: Result of :func:`scratchpad_of`.
+
+    Returns:
+        ``None`` if there is none, or it was taken before.
     """
-    notes.get_null_resume(True)  # noqa: FBT003 - its only parameter
-
-
-def asks_after(config: RunnableConfig, answers: int, *, asked: bool) -> RunnableConfig:
-    """Return the configuration of a task whose next question is the one after some answers.
-
-    Why: LangGraph counts the questions of one execution of a task and matches answers to them by
-    that number. Without a count of its own, a tool that is called once more within the execution is
-    answered with what was said to a later question of its first call.
-
-    Args:
-        config: Of a node.
-        answers: Number of answers that belong to earlier questions.
-        asked: False if the answer that waits for any question is not for the next one.
-    """
-    notes = scratchpad_of(config)
-    notes = replace(
-        notes,
-        interrupt_counter=itertools.count(answers).__next__,
-        get_null_resume=notes.get_null_resume if asked else lambda _: None,
-    )
-    return {**config, "configurable": {**config["configurable"], _SCRATCHPAD: notes}}
-
-
-def void_answers(notes: Any, first: int) -> None:
-    """Make void the answers that a task has received from one on, also for a later process.
-
-    Why: LangGraph gives each execution all the answers again, and stores their list with the next
-    question. Without the function a process that has not seen why an answer is void uses it.
-
-    Args:
-        notes: Result of :func:`scratchpad_of`.
-        first: Number of the first one.
-    """
-    notes.resume[first:] = [{_VOID: _said(each)} for each in notes.resume[first:]]
-
-
-def is_void(answer: Any) -> bool:
-    """Return True if an answer that LangGraph has stored may be given to no question."""
-    return isinstance(answer, dict) and answer.keys() == {_VOID}
-
-
-def _said(answer: Any) -> Any:
-    return answer[_VOID] if is_void(answer) else answer
-
-
-def answers_of(notes: Any) -> list[Any]:
-    """Return the answers that a task has received for its questions, in their order.
-
-    Why: middleware outside the guard may ask in the same task, and no public value tells what a
-    person has answered. Without the notes a change that a person makes counts as a program's.
-
-    Args:
-        notes: Result of :func:`scratchpad_of`.
-    """
-    return list(getattr(notes, "resume", ()))
+    return notes.get_null_resume(True)  # noqa: FBT003 - its only parameter
 
 
 def update_of(command: Command[Any]) -> Mapping[str, Any]:

@@ -21,8 +21,8 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphInterrupt
 
+from asyncguard.adapters.answer_log import keep_question
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.langgraph_internals import channels_of, streams
@@ -620,7 +620,11 @@ class Run:
         return self._session.live.interrupts[key].asked_in is self.config
 
     def take_question(self, key: str) -> BaseException:
-        """Return the interrupt that a call's tool has raised; the call is queued again."""
+        """Return the interrupt that a call's tool has raised, for this node, hook or wrapper to raise.
+
+        The call is queued again, and its next attempt is given the answer.
+        """
+        keep_question(self.config, key)
         self.tell_asking([self.ledger.record(key)])
         return dispatcher.take_interrupt(self._session, key)
 
@@ -638,12 +642,6 @@ class Run:
         """Queue a call again whose tool has asked, so that it asks once more."""
         dispatcher.take_interrupt(self._session, key)
 
-    def question_of(self, key: str) -> Any:
-        """Return the question that a call's tool has asked."""
-        error = self._session.live.interrupts[key].error
-        asked = error.args[0] if isinstance(error, GraphInterrupt) else ()
-        return asked[0].value if asked else None
-
     def give_up_questions(self) -> None:
         """End the calls whose tools ask a person, if no wrapper is left to raise the interrupt."""
         dispatcher.give_up_interrupts(self._session)
@@ -654,18 +652,36 @@ class Run:
         """Reject the held calls of a run that cannot be resumed, so that no person can answer."""
         proposals.reject_held_calls(self._session)
 
-    def enter_answer(self, answer: Any, records: Sequence[CallRecord]) -> None:
+    def enter_answer(self, answer: Any, records: Sequence[CallRecord]) -> str:
         """Apply a person's answer about held calls, after the cancellations that came with it.
 
         Args:
-            answer: See :func:`~asyncguard.adapters.approvals.decisions`. A wrong cancellation
-                beside it refuses all calls.
+            answer: See :func:`~asyncguard.adapters.approvals.decisions`.
             records: The calls that the question named.
+
+        Returns:
+            The error of a wrong cancellation, which refuses all calls; empty if there is none.
         """
         # First: a call of a cancelled task must not be issued by the approval beside it.
         wrong = self.cancel_beside(approving=True)
-        decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
-        for record, (approved, reason) in zip(records, decided, strict=True):
+        self._decide_held(records, [(False, wrong)] * len(records) if wrong else None, answer)
+        return wrong
+
+    def repeat_answer(self, answer: Any, records: Sequence[CallRecord]) -> None:
+        """Apply a person's answer about held calls that an earlier execution was given.
+
+        Args:
+            answer: As for :meth:`enter_answer`.
+            records: The calls that the question named.
+        """
+        self._decide_held(records, None, answer)
+
+    def _decide_held(
+        self, records: Sequence[CallRecord], decided: list[tuple[bool, str]] | None, answer: Any
+    ) -> None:
+        for record, (approved, reason) in zip(
+            records, decided or decisions(answer, records), strict=True
+        ):
             if record.state is CallState.HELD:  # a cancellation may have ended it
                 proposals.answer_approval(self._session, record, approved=approved, message=reason)
 
@@ -696,8 +712,8 @@ class Run:
         read = channels_of(self.config)
         return read is not None and bool(read("cancel"))
 
-    def asker(self, absent: Collection[str] = ()) -> CallRecord | None:
-        """Return the call whose tool gets the next answer to a question of its own, if one does."""
+    def next_to_ask(self, absent: Collection[str] = ()) -> CallRecord | None:
+        """Return the admitted call whose tool may ask a person next, if there is one."""
         chosen = dispatchable(self.board, absent)
         return next((each for each in chosen if self.board.asks_person(each)), None)
 
@@ -705,7 +721,7 @@ class Run:
         """Stop the tasks that a ``Command`` cancels while a tool's own question is open.
 
         Args:
-            asker: See :meth:`asker`.
+            asker: The call whose tool asks.
 
         Returns:
             True if an answer beside it is not for the tool: its call was stopped, or a task is

@@ -26,18 +26,18 @@ from asyncguard.adapters.langgraph_internals import (
     CHECKPOINTS,
     DURABILITY,
     INJECTION,
+    INTERRUPT_ID,
     REPLAYED,
     RESUMED,
-    answers_in,
-    asked_before,
-    asks_after,
+    answer_waits,
+    answers_of,
+    asking_with,
     base_of,
     before_over,
     channels_of,
-    drop_unplaced_answer,
+    count_questions,
     goes_back,
     input_of,
-    is_void,
     namespace_of_run,
     newest_of,
     next_nodes,
@@ -46,14 +46,16 @@ from asyncguard.adapters.langgraph_internals import (
     run_of,
     saver_of,
     scratchpad_of,
+    store_answers,
     store_nothing,
+    stored_answers,
     storing,
     storing_error,
     storing_of,
     streams,
+    take_unplaced_answer,
     update_of,
     used_answer,
-    void_answers,
     when_over,
     when_over_with,
     writes_in,
@@ -182,7 +184,7 @@ def test_a_run_that_goes_back_in_time_says_so() -> None:
 def test_an_answer_is_seen_before_its_question_is_asked_again(*, by_id: bool) -> None:
     """With what came beside it; such a run differs from one with an input, and has other notes."""
     resumed: list[bool] = []
-    received: list[int | None] = []
+    received: list[tuple[list[Any], bool]] = []
     notes: list[Any] = []
     channel: list[Any] = []
 
@@ -192,15 +194,17 @@ def test_an_answer_is_seen_before_its_question_is_asked_again(*, by_id: bool) ->
         read = channels_of(config)
         assert read is not None
         channel.append(read("value"))
-        received.append(answers_in(notes[-1]))
+        received.append(([*answers_of(notes[-1])], answer_waits(notes[-1])))
         assert interrupt("may it?") == "yes"
 
     graph = graph_of(ask, InMemorySaver())
     graph.invoke({"value": 1}, THREAD)
-    answer = {graph.get_state(THREAD).interrupts[0].id: "yes"} if by_id else "yes"
+    asked = graph.get_state(THREAD).interrupts[0].id
+    assert INTERRUPT_ID.fullmatch(asked)
+    answer = {asked: "yes"} if by_id else "yes"
     graph.invoke(Command(resume=answer, update={"value": 7}), THREAD)
     assert resumed == [False, True]
-    assert received == [0, 1 if by_id else None]
+    assert received == [([], False), (["yes"], False) if by_id else ([], True)]
     assert notes[0] is not notes[1]
     assert channel == [1, 7]
 
@@ -291,14 +295,14 @@ def test_what_was_written_into_a_channel_is_found(frequency: int) -> None:
 def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dropped(
     *, drops: bool
 ) -> None:
-    """In a run without an answer; and a task knows that it has asked, and that a question has got the answer."""
-    seen: list[tuple[list[Any], bool]] = []
+    """In a run without an answer; and a task knows that a question has got the answer."""
+    seen: list[bool] = []
 
     def look(config: RunnableConfig) -> None:
-        asked = [each.value for each in asked_before(config)]
-        seen.append((asked, used_answer(config)))
+        seen.append(used_answer(config))
         if drops and len(seen) > 2:
-            drop_unplaced_answer(scratchpad_of(config))
+            assert take_unplaced_answer(scratchpad_of(config)) == "one"
+            assert take_unplaced_answer(scratchpad_of(config)) is None
         interrupt("first?")
         interrupt("second?")
 
@@ -307,32 +311,34 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     graph.invoke(Command(resume="one"), THREAD)
     left = graph.invoke(None, THREAD).get("__interrupt__", ())
     assert [each.value for each in left] == (["second?"] if drops else [])
-    assert seen == [([], False), (["first?"], False), (["second?"], True)]
+    assert seen == [False, False, True]
 
 
-def test_a_void_answer_is_stored_as_one() -> None:
-    """The next execution of the task is given the mark in its place."""
-    seen: list[Any] = []
+def test_answers_are_stored_with_the_question_at_which_a_task_stops() -> None:
+    """Also those that no question has got; the list is the one that the next execution is given."""
+    seen: list[list[Any]] = []
 
     def look(config: RunnableConfig) -> None:
-        seen.append(interrupt("first?"))
+        answers = answers_of(scratchpad_of(config))
+        seen.append([list(answers), *stored_answers(run_of(config))])
         if len(seen) == 1:
-            void_answers(scratchpad_of(config), 0)
-        seen.append(interrupt("second?"))
+            answers.append("mine")
+            store_answers(config)
+            count_questions(scratchpad_of(config), 1)
+        interrupt("?")
 
-    graph = graph_of(look, InMemorySaver())
+    saver = InMemorySaver()
+    graph = graph_of(look, saver)
     graph.invoke({"value": 1}, THREAD)
-    graph.invoke(Command(resume="one"), THREAD)
-    graph.invoke(Command(resume="two"), THREAD)
-    first, kept, second = seen
-    assert (first, second) == ("one", "two")
-    assert is_void(kept)
-    assert not is_void("one")
+    assert stored_answers(saver.get_tuple(THREAD)) == [["mine"]]
+    graph.invoke(None, THREAD)
+    assert seen == [[[]], [["mine"], ["mine"]]]
+    assert stored_answers(None) == []
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_questions_are_counted_from_where_a_node_says(*, asked: bool) -> None:
-    """The answer that the task has used is passed by; the one that waits is given, or is not."""
+@pytest.mark.parametrize("placed", [False, True], ids=["after", "in-place"])
+def test_a_tool_is_given_the_answers_that_a_node_lends_it(*, placed: bool) -> None:
+    """What LangGraph stores of them is not stored; a question without an answer has the id of its place."""
     seen: list[Any] = []
 
     def again(_: Any) -> None:
@@ -340,14 +346,35 @@ def test_questions_are_counted_from_where_a_node_says(*, asked: bool) -> None:
 
     def look(config: RunnableConfig) -> None:
         seen.append(interrupt("first?"))
-        RunnableLambda(again).invoke(None, asks_after(config, 1, asked=asked))
+        answers = ["lent", *answers_of(scratchpad_of(config))]
+        ahead = iter([0] if placed else [len(answers)])
+        lent = asking_with(config, answers, ahead.__next__, lambda _=False: None)
+        RunnableLambda(again).invoke(None, lent)
+
+    saver = InMemorySaver()
+    graph = graph_of(look, saver)
+    graph.invoke({"value": 1}, THREAD)
+    left = graph.invoke(Command(resume="one"), THREAD).get("__interrupt__", ())
+    assert seen == (["one", "lent"] if placed else ["one"])
+    assert [each.value for each in left] == ([] if placed else ["again?"])
+    if not placed:
+        assert stored_answers(saver.get_tuple(THREAD)) == [["one"]]
+
+
+def test_the_next_question_of_a_task_has_the_number_that_a_node_gives_it() -> None:
+    """Middleware that asks in the task later is given no answer of those before."""
+    seen: list[Any] = []
+
+    def look(config: RunnableConfig) -> None:
+        answers = answers_of(scratchpad_of(config))
+        answers.insert(0, "ours")
+        count_questions(scratchpad_of(config), 1)
+        seen.append(interrupt("theirs?"))
 
     graph = graph_of(look, InMemorySaver())
     graph.invoke({"value": 1}, THREAD)
     graph.invoke(Command(resume="one"), THREAD)
-    left = graph.invoke(Command(resume="two"), THREAD).get("__interrupt__", ())
-    assert seen == (["one", "one", "two"] if asked else ["one", "one"])
-    assert [each.value for each in left] == ([] if asked else ["again?"])
+    assert seen == ["one"]
 
 
 async def test_the_storing_of_each_checkpoint_that_a_node_stands_on_is_found() -> None:

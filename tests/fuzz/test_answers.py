@@ -1,4 +1,4 @@
-"""Random orders of approvals, tools' own questions, retries, void answers, pauses and cancellations.
+"""Random orders of approvals, tools' own questions, retries, void answers, pauses, cancellations and restarts.
 
 Each answer quotes the question that it is given to, so that a tool sees whose answer it has got.
 """
@@ -7,6 +7,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,10 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import EffectClass, ToolSpec
+from asyncguard import EffectClass, Ports, ToolSpec
+from asyncguard.journal.sql.journal import SqlJournal
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, Frontend, Outcome, build, script
 from tests.support.examples import examples
@@ -140,3 +144,40 @@ def test_each_answer_reaches_its_question(frontend: Frontend, seed: int) -> None
     outcome = run_virtual(main(), patience=10.0).result
     play.judge(outcome)
     assert outcome.report["in_doubt"] == []
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@settings(max_examples=examples(40))
+@given(seed=SEEDS)
+def test_each_answer_reaches_its_question_in_other_processes(
+    frontend: Frontend, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The process may change at each stop; a journal on a file goes with the thread."""
+    play = Play(chance=random.Random(seed), waits=(0.0, 0.0, 0.01, 0.03))
+    path = tmp_path_factory.mktemp("play") / "effects.db"
+    saver = InMemorySaver()
+
+    def process(*made: Any) -> tuple[Agent, SqlJournal]:
+        journal = _journal(path)
+        ports = Ports(journal=journal)
+        return play.agent(frontend, *made, checkpointer=saver, ports=ports), journal
+
+    async def main() -> Outcome:
+        agent, journal = process(calls(*play.calls))
+        outcome = await agent.say(tasks=play.tasks, thread="t")
+        for number in range(STOPS):
+            if not outcome.interrupts:
+                break
+            if play.chance.random() < 0.6:
+                journal.close()
+                agent, journal = process()
+            asked = outcome.state["__interrupt__"][0]
+            outcome = await agent.go(play.said(asked, number), "t")
+        journal.close()
+        return outcome
+
+    play.judge(asyncio.run(main()))
+
+
+def _journal(path: Path) -> SqlJournal:
+    return SqlJournal(SqliteStore(path, ProcessKind.AGENT))

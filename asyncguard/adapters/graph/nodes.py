@@ -18,7 +18,8 @@ from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from asyncguard.adapters.approvals import drop_stale_answer, question, resumable
+from asyncguard.adapters.answer_log import drop_stale_answer, take_answer
+from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.messages.history import put_in_place
@@ -159,8 +160,8 @@ class Nodes:
 
     async def execute(self, run: Run) -> Any:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
-        drop_stale_answer(run.config)
-        if run.cancelling and run.cancel_at_question(run.asker()):
+        taken = await take_answer(run.config)
+        if run.cancelling and run.cancel_at_question(run.ledger.find(taken.asker)):
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)

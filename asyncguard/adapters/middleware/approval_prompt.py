@@ -7,8 +7,16 @@ answer.
 
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.approvals import named_in, question, resumable
-from asyncguard.adapters.langgraph_internals import asked_before
+from asyncguard.adapters.answer_log import (
+    Taken,
+    approval_of,
+    approvals,
+    ask,
+    is_approval,
+    replace_new_answer,
+)
+from asyncguard.adapters.answer_log import take_answer as take_from_log
+from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
@@ -70,40 +78,41 @@ def asked_together(run: Run, handlers: PendingHandlers) -> list[CallRecord]:
     return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
 
 
-def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:
-    """Apply a person's answer before any other event makes a model turn due: it would be lost.
+async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
+    """Take the answer to the question that was out, and apply it if it is about held calls.
+
+    Before any other event makes a model turn due: the answer would be lost.
 
     Args:
         run: Of the wrapper or hook.
         handlers: Holds the question.
         asker: Key of the call whose wrapper this is, empty for a hook.
+
+    Returns:
+        The question, as :func:`asyncguard.adapters.answer_log.take_answer` says.
     """
-    asked = handlers.question or _asked_elsewhere(run, asker)
-    if asked is None or not (asker == asked.asker or asker in asked.stopped):
-        return
-    asked.out = False  # the graph is executed again
-    asked.stopped.clear()
-    held = [
-        record for key in asked.keys if (record := run.ledger.record(key)).state is CallState.HELD
-    ]
-    if held and asker == asked.asker and handlers.answered.waits(run.config):
-        ask_person(run, handlers, held, asker=asker)
-
-
-def _asked_elsewhere(run: Run, asker: str) -> Question | None:
-    """Return the question that a wrapper has asked in a process that has ended, if it has one."""
-    asked = asked_before(run.config)
-    if not asker or not asked:
-        return None
-    held = named_in(asked[-1].value, run.ledger.in_state(CallState.HELD))
-    keys = tuple(record.key for record in held)
-    return Question(asker=asker, keys=keys) if keys else None
+    taken = await take_from_log(run.config, asker)
+    asked = handlers.question
+    if asked is not None and (asker == asked.asker or asker in asked.stopped):
+        asked.out = False  # the graph is executed again
+        asked.stopped.clear()
+    given = approvals(run.config)
+    for number, (keys, answer) in enumerate(given):
+        records = [record for key in keys if (record := run.ledger.find(key)) is not None]
+        if number < len(given) - 1 or not (taken.answered and is_approval(taken.asker)):
+            run.repeat_answer(answer, records)  # changes nothing in the process that was given it
+            continue
+        handlers.question = None
+        if wrong := run.enter_answer(answer, records):
+            replace_new_answer(run.config, {"approve": False, "reason": wrong})
+        run.wake()
+    return taken
 
 
 def ask_person(
     run: Run, handlers: PendingHandlers, records: list[CallRecord], *, asker: str
 ) -> None:
-    """Interrupt the graph for held calls and apply the answer; reject them if no person can answer.
+    """Interrupt the graph for held calls; reject them if no person can answer.
 
     Args:
         run: Of the wrapper or hook.
@@ -112,23 +121,17 @@ def ask_person(
         asker: Key of the call whose wrapper asks, empty for a hook.
 
     Raises:
-        GraphInterrupt: The person has not answered.
+        GraphInterrupt: The question is out.
     """
     if not resumable(run.config):
         run.refuse_held()
         return
-    handlers.question = Question(asker=asker, keys=tuple(record.key for record in records))
-    try:
-        answer = handlers.answered.ask(run.config, question(records))
-    except GraphInterrupt:
-        if run.cancel_alone():
-            handlers.question = None
-            run.wake()
-            return
-        handlers.question.out = True
-        run.tell_asking(records)
-        run.wake()  # so that the other wrappers see the question and stop
-        raise
-    handlers.question = None
-    run.enter_answer(answer, records)
-    run.wake()
+    if run.cancel_alone():
+        handlers.question = None
+        run.wake()
+        return
+    keys = tuple(record.key for record in records)
+    handlers.question = Question(asker=asker, keys=keys, out=True)
+    run.tell_asking(records)
+    run.wake()  # so that the other wrappers see the question and stop
+    ask(run.config, approval_of(keys), question(records))

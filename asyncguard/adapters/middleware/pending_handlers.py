@@ -12,8 +12,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.approvals import Answered
-from asyncguard.adapters.langgraph_internals import answer_waits
+from asyncguard.adapters.answer_log import asking, forget_answers
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery
 from asyncguard.adapters.run import Run, Runner
@@ -61,12 +60,8 @@ class PendingHandlers:
     """Request and handler of each call whose wrapper has run in this process."""
     _stopped: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
     """The same of each call whose wrapper has stopped at a question, until it is executed again."""
-    _spent: dict[str, tuple[RunnableConfig, RunnableConfig]] = field(default_factory=dict)
-    """Where a call asks that gets none of the answers so far, and how it asks after those."""
     _for_hook: set[str] = field(default_factory=set)
     """Keys of calls without wrappers whose tools have asked: a hook asks for them."""
-    _waiting: dict[str, int] = field(default_factory=dict)
-    """Number of the answer that a run was resumed with, by key of the call that may get it."""
     hook: RunnableConfig | None = None
     """Configuration of the hook that runs the engine, ``None`` while wrappers do.
 
@@ -78,8 +73,6 @@ class PendingHandlers:
     """Newest configuration of a hook or wrapper."""
     question: Question | None = None
     """Question to a person that was asked in this process and is not answered."""
-    answered: Answered = field(default_factory=Answered)
-    """Number of answers that each hook and wrapper has received."""
     after_loss: bool = False
     """True from the loss of a process, whose calls may be open, until the model's next message."""
     asked_again: str = ""
@@ -90,8 +83,6 @@ class PendingHandlers:
     """State updates of tools that came with them, for the next update of a hook."""
     orphans: set[str] = field(default_factory=set)
     """Keys of calls of a lost process whose wrappers are gone: the journal knows their outcome."""
-    unasked: set[str] = field(default_factory=set)
-    """Keys of calls whose tools have a question that no person was asked."""
     late: set[str] = field(default_factory=set)
     """Keys of calls that ask a person and whose wrappers have not come in time."""
     turn_after: str = ""
@@ -108,7 +99,7 @@ class PendingHandlers:
 
     def drop(self, key: str) -> None:
         """Forget a call that ended."""
-        for known in (self._held, self._stopped, self._spent, self._waiting):
+        for known in (self._held, self._stopped):
             known.pop(key, None)
         self._for_hook.discard(key)
         self.orphans.discard(key)
@@ -136,58 +127,20 @@ class PendingHandlers:
         finally:
             self.hook = None
 
-    def pass_over_answers(self, record: CallRecord) -> None:
-        """Let the question that a call asks next get no answer that was meant for another one."""
-        if (config := self._asker_of(record.key)) is None:
-            return
-        after = None
-        # A retry asks for an answer of its own; a hook asks for several tools.
-        failed = record.answer_attempts and record.error not in (None, ErrorCode.PROCESS_LOST)
-        if record.error != ErrorCode.INTERRUPT and (failed or self.hook):
-            waits = answer_waits(config)
-            if self.hook is None:
-                if waits:  # it was for a later question of the attempt that failed
-                    self.answered.place_answer(config, waits, None)
-                after = self.answered.spend(config, void=True, asked=waits == 0)
-            else:
-                after = self.answered.spend(config)
-                if waits is not None:
-                    self._waiting[record.key] = waits
-        elif self.hook is None:
-            after = self.answered.after_void(config)
-        if after is not None:
-            self._spent[record.key] = config, after
+    def forget_answers(self, record: CallRecord) -> None:
+        """Let a retry of a call ask for answers of its own."""
+        again = (None, ErrorCode.PROCESS_LOST, ErrorCode.INTERRUPT)
+        if record.answer_attempts and record.error not in again:
+            forget_answers(self._asker_of(record.key), record.key)
 
-    def place_answer(self, key: str, value: Any) -> bool:
-        """Return True if a call has to ask once more, as an answer waits that may be for it.
-
-        Args:
-            key: The call.
-            value: Its question, which got no answer.
-        """
-        number, config = self._waiting.pop(key, None), self._asker_of(key)
-        if number is None or config is None:
-            return False
-        self._spent[key] = config, self.answered.place_answer(config, number, value)
-        return True
-
-    def _asker_of(self, key: str) -> RunnableConfig | None:
-        """Return the configuration of the task that asks for a call, ``None`` if there is none."""
-        if self.hook is not None or key not in self._held:
+    def _asker_of(self, key: str) -> RunnableConfig:
+        """Return the configuration of the task that asks the questions of a call's tool."""
+        if self.hook is not None:
             return self.hook
+        if key not in self._held:  # whichever wrapper runs it, no answer there is for it
+            return self.config
         config: RunnableConfig = self._held[key][0].runtime.config
         return config
-
-    def _place_for(self, attempt: Attempt) -> RunnableConfig | None:
-        """Return the configuration that replaces the one of a call's wrapper, if one does."""
-        # A tool that the graph waits for may ask without a declaration.
-        if not (attempt.spec.interrupts or (attempt.foreground and self.hook is not None)):
-            return None
-        asker = self._asker_of(attempt.key)
-        if asker is None:  # whichever wrapper runs it lends it no answer
-            return self.answered.without_answers(self.config)
-        own, after = self._spent.get(attempt.key, (None, None))
-        return after if own is asker else self.hook
 
     def joined_by(self, own: CallRecord | None) -> None:
         """Clear the mark of a due turn if a wrapper with a call to issue begins to wait.
@@ -285,7 +238,7 @@ class PendingHandlers:
             if attempt.key not in self._held:
                 return self._orphan(attempt)
             request, handler = self._held[attempt.key]
-            watch = watch_of(attempt, self._place_for(attempt))
+            watch = watch_of(attempt, asking(self._asker_of(attempt.key), attempt.key))
             runtime = request.runtime  # LangChain injects the state from here
             if self.state is not request.state:
                 runtime = replace(runtime, state=self.state)
@@ -334,9 +287,9 @@ class PendingHandlers:
                         error=ErrorCode.NOT_RUN, message=text, transient=False, started=False
                     )
                 )
-            place = self._place_for(attempt)
+            place = asking(self._asker_of(attempt.key), attempt.key)
             watch = watch_of(attempt, place)
-            invoke = partial(called_alone, watch, tool, call_of(attempt), place or self.config)
+            invoke = partial(called_alone, watch, tool, call_of(attempt), place)
             return await run_attempt(
                 attempt, watch, invoke, foreground=attempt.foreground, asks_in=self.hook
             )

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from langgraph.errors import GraphInterrupt
 
-from asyncguard.adapters.approvals import drop_stale_answer, question, resumable
-from asyncguard.adapters.langgraph_internals import asked_before
+from asyncguard.adapters.answer_log import PARKED, ask, void_new_answer
+from asyncguard.adapters.approvals import resumable
 from asyncguard.adapters.messages.run_messages import parked
 from asyncguard.adapters.middleware.approval_prompt import (
     ARRIVAL,
@@ -42,16 +42,7 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
         handlers: What can be run.
         record: The wrapper's call.
     """
-    drop_stale_answer(run.config)
-    # Without this, the tool's own first interrupt would get the answer to its approval.
-    handlers.answered.pass_over(run.config, question([record]))
-    take_answer(run, handlers, record.key)
-    if record is run.asker(handlers.absent):
-        _cancel_at_question(run, handlers, record)
-    if asked_before(run.config):
-        handlers.unasked.discard(record.key)
-    elif run.board.asks_person(record):
-        handlers.unasked.add(record.key)
+    await _take_answer(run, handlers, record.key)
     await run.ensure_stored([record])
     if record in dispatchable(run.board, handlers.absent):
         _issue(run, handlers, [record])
@@ -67,10 +58,15 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
-def _cancel_at_question(run: Run, handlers: PendingHandlers, asker: CallRecord | None) -> None:
-    """Stop the tasks that a ``Command`` cancels while a tool's own question is open."""
-    if run.cancelling and asker is not None and run.cancel_at_question(asker):
-        handlers.answered.discard(run.config)
+async def _take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:
+    """Take a person's answer, and stop the tasks that a ``Command`` cancels beside it or alone."""
+    taken = await take_answer(run, handlers, asker)
+    if taken == (PARKED, True):  # the value of the resume is not used
+        run.cancel_beside()
+        return
+    out = run.ledger.find(taken.asker)
+    if out is not None and run.cancelling and run.cancel_at_question(out):
+        void_new_answer(run.config)
 
 
 async def rest(run: Run, handlers: PendingHandlers) -> None:
@@ -85,10 +81,7 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
 
 
 async def _rest(run: Run, handlers: PendingHandlers) -> None:
-    drop_stale_answer(run.config)
-    handlers.answered.pass_over(run.config, None)
-    take_answer(run, handlers, "")
-    _cancel_at_question(run, handlers, run.asker(handlers.absent))
+    await _take_answer(run, handlers, "")
     while True:
         match await wait_for_turn(run, handlers):
             case Step.APPROVE:
@@ -96,14 +89,9 @@ async def _rest(run: Run, handlers: PendingHandlers) -> None:
             case Step.PARK if not resumable(run.config):
                 await run.wait_changed()
             case Step.PARK if not run.has_news:
-                try:
-                    handlers.answered.ask(run.config, parked(run.board))
-                except GraphInterrupt:
-                    if not run.cancel_alone():
-                        run.park()
-                        raise
-                else:
-                    run.cancel_beside()  # the value of the resume is not used
+                if not run.cancel_alone():
+                    run.park()
+                    ask(run.config, PARKED, parked(run.board))
             case Step.PARK:
                 continue
             case _:
@@ -182,14 +170,8 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
 
 
 def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
-    """Issue calls; one whose question was not asked gets no answer that was meant for another."""
     for record in records:
-        if run.board.asks_person(record) or handlers.hook is not None:
-            handlers.pass_over_answers(record)
-    new = handlers.unasked.intersection(record.key for record in records)
-    if new:
-        drop_stale_answer(run.config, asked=False)
-        handlers.unasked -= new
+        handlers.forget_answers(record)
     return run.issue(handlers.runner(), records)
 
 
@@ -230,8 +212,6 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
         if not run.asked_here(key):
             if handlers.holds(key) and run.board.asks_person(run.ledger.record(key)):
                 run.repeat_question(key)
-        elif handlers.place_answer(key, run.question_of(key)):
-            run.repeat_question(key)
         else:
             handlers.question = Question(asker="", keys=(), out=True)
             raise run.take_question(key)
@@ -265,7 +245,7 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
         if left:
             return True
-    first = run.asker(handlers.absent)
+    first = run.next_to_ask(handlers.absent)
     if first is not None and first is not own and not handlers.holds(first.key):
         handlers.late.add(first.key)  # the tool that would ask next does not wait for it
         return True

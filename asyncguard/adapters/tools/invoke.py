@@ -20,6 +20,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from asyncguard.adapters.answer_log import asking
 from asyncguard.adapters.langgraph_internals import INJECTION
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text
@@ -161,7 +162,7 @@ class ToolRunner:
 
         def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
             watch = watch_of(attempt)
-            invoke = partial(self._invoke, watch, call_of(attempt), config)
+            invoke = partial(self._invoke, watch, call_of(attempt), asking(config, attempt.key))
             return partial(
                 run_attempt,
                 attempt,
