@@ -13,8 +13,10 @@ asks in the same task has its answers before the index or after it.
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import set_config_context
@@ -36,7 +38,7 @@ from asyncguard.adapters.langgraph_internals import (
     take_unplaced_answer,
     used_answer,
 )
-from asyncguard.adapters.threads.checkpoints import of_thread, stored
+from asyncguard.adapters.threads.checkpoints import of_thread, original_of, parent_of, stored
 
 PARKED = "parked"
 """Asker of the question with which a run rests until an external result comes."""
@@ -47,19 +49,18 @@ _VOID = ""
 _APPROVAL = "approval "
 
 
-class _Index(dict[str, Any]):
-    """Index of the answers of a task, as LangGraph stores it; its attributes are not stored.
+@dataclass
+class _Live:
+    """What is known of a task's answers during one execution, and is not stored."""
 
-    ``of`` holds the askers of the answers before the index, ``out`` the asker of the question that
-    is out, and ``number`` rises with each question of a super-step.
-    """
+    new: int | None = None
+    """Place of the answer that has come with this execution, until a question gets it."""
+    begun: set[str] = field(default_factory=set)
+    """Keys of the calls that were begun in this execution."""
 
-    def __init__(self, stored: dict[str, Any]) -> None:
-        super().__init__(stored, of=list(stored["of"]))
-        self.new: int | None = None
-        """Place of the answer that has come with this execution, until a question gets it."""
-        self.begun: set[str] = set()
-        """Keys of the calls that were begun in this execution."""
+
+_LIVE: WeakKeyDictionary[Any, _Live] = WeakKeyDictionary()
+"""By the function with which an execution takes the answer that a run was resumed with."""
 
 
 def drop_stale_answer(config: RunnableConfig) -> None:
@@ -104,27 +105,27 @@ async def take_answer(config: RunnableConfig, key: str = "") -> Taken:
     """
     drop_stale_answer(config)
     notes = scratchpad_of(config)
+    if notes is None or _live(notes) is not None:  # other middleware calls the hook once more
+        return Taken()
+    live = _LIVE[notes.get_null_resume] = _Live()
     if _place(notes) is None:
         await _adopt_answers(config, key)
-    place = _place(notes)
-    if place is None or isinstance(answers_of(notes)[place], _Index):
+    if (place := _place(notes)) is None:
         return Taken()
     answers = answers_of(notes)
-    index = answers[place] = _Index(answers[place])
-    asker: str = index["out"]
+    index = {**answers[place], "of": list(answers[place]["of"])}
+    asker = str(index["out"])
+    newest = index["number"] == _newest(stored_answers(run_of(config)))
     if asker and len(answers) > place + 1:  # by the id of the question: LangGraph appends it
-        answers[place : place + 2] = [answers[place + 1], index]
-    elif (
-        asker
-        and index["number"] == _newest(stored_answers(run_of(config)))
-        and (given := take_unplaced_answer(notes)) is not None
-    ):
-        answers.insert(place, given)
+        given = answers.pop(place + 1)
     else:
+        given = take_unplaced_answer(notes) if asker and newest else None
+    if given is None:
         count_questions(notes, place + 1)
         return Taken(asker)
     index["of"].append(asker)
-    index["out"], index.new = "", place
+    index["out"], live.new = "", place
+    answers[place : place + 1] = [given, index]
     store_answers(config)
     count_questions(notes, place + 2)
     return Taken(asker, answered=True)
@@ -140,12 +141,13 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
     waits = notes is not None and answer_waits(notes) and _answers_next(input_of(config))
     if not waits or saver is None or run is None or _newest(stored_answers(run)):
         return
-    place: Any = {
-        "configurable": {**of_thread(config)["configurable"], "checkpoint_id": base_of(run)}
-    }
-    found = await stored(saver, place)
-    while found is not None and found.metadata.get("source") in ("update", "fork"):
-        found = None if found.parent_config is None else await stored(saver, found.parent_config)
+    thread, at = of_thread(config)["configurable"], base_of(run)
+    while found := await stored(saver, {"configurable": {**thread, "checkpoint_id": at}}):
+        updated = found.metadata.get("source") == "update"
+        before = parent_of(found) if updated else original_of(found)  # that of a refused input
+        if before is None or before == at:
+            break
+        at = before
     left = [] if found is None else stored_answers(found)
     for answers in left:
         index = next((each for each in answers if _is_index(each)), None)
@@ -164,16 +166,14 @@ def keep_question(config: RunnableConfig, asker: str) -> None:
         config: Of the node, hook or wrapper.
         asker: Who asks.
     """
-    number = (
-        _newest(stored_answers(run_of(config))) + 1
-    )  # read before the list changes, which LangGraph may still hold
+    # Read before the list changes, which may be the stored one.
+    number = _newest(stored_answers(run_of(config))) + 1
     answers = answers_of(scratchpad_of(config))
     place = _place(scratchpad_of(config))
-    index = _Index({"of": []}) if place is None else _Index(answers.pop(place))
+    of = [] if place is None else answers.pop(place)["of"]
     # What other middleware was answered since belongs before the index, too.
-    index["of"] += [_VOID] * (len(answers) - len(index["of"]))
-    index |= {_FORM: 1, "out": asker, "number": number}
-    answers.append(index)
+    of = [*of, *[_VOID] * (len(answers) - len(of))]
+    answers.append({_FORM: 1, "of": of, "out": asker, "number": number})
     store_answers(config)
 
 
@@ -190,7 +190,7 @@ def ask(config: RunnableConfig, asker: str, value: Any) -> NoReturn:
     """
     keep_question(config, asker)
     answers = answers_of(scratchpad_of(config))
-    alone = asking_with(config, answers, count(len(answers)).__next__, lambda _: None)
+    alone = asking_with(config, answers, count(len(answers)).__next__, _nothing)
     with set_config_context(alone) as context:
         context.run(interrupt, value)
     raise AssertionError("LangGraph has answered a question that was not asked")
@@ -203,31 +203,26 @@ def asking(config: RunnableConfig, key: str) -> RunnableConfig:
         config: Of the node, hook or wrapper that runs the tool.
         key: Of the call.
     """
-    notes, index = scratchpad_of(config), _index(config)
-    if notes is None:
+    if (notes := scratchpad_of(config)) is None:
         return config
-    answers = list(answers_of(notes))
+    answers, index, live = list(answers_of(notes)), _index(notes), _live(notes) or _Live()
+    live.begun.add(key)
     if index is None:  # as long as the list will be when the question is out
         return asking_with(config, [*answers, None], count(len(answers) + 1).__next__, _nothing)
     places = [place for place, asker in enumerate(index["of"]) if asker == key]
-    new = getattr(index, "new", None)
-    if new not in places:
-        new = None
-    if isinstance(index, _Index):
-        index.begun.add(key)
+    new = live.new if live.new in places else None
     ahead = chain(places, count(len(answers)))
 
     def place() -> int:
-        found = next(ahead)
-        if found == new and isinstance(index, _Index):
-            index.new = None
+        if (found := next(ahead)) == new:
+            live.new = None
         return found
 
     def unplaced(use: bool = False) -> Any:
-        if new is None or not isinstance(index, _Index) or index.new != new:
+        if new is None or live.new != new:
             return None
         if use:
-            index.new = None
+            live.new = None
         return answers[new]
 
     return asking_with(config, answers, place, unplaced)
@@ -247,19 +242,21 @@ def forget_answers(config: RunnableConfig, key: str) -> None:
         config: Of the node, hook or wrapper.
         key: Of the call.
     """
-    index = _index(config)
-    if not isinstance(index, _Index):
+    notes = scratchpad_of(config)
+    index, live = _index(notes), _live(notes)
+    if index is None or live is None:
         return
     for place, asker in enumerate(index["of"]):
-        if asker == key and (key in index.begun or place != index.new):
+        if asker == key and (key in live.begun or place != live.new):
             index["of"][place] = _VOID
 
 
 def void_new_answer(config: RunnableConfig) -> None:
     """Make the answer that has come with this execution void."""
-    index = _index(config)
-    if isinstance(index, _Index) and index.new is not None:
-        index["of"][index.new], index.new = _VOID, None
+    notes = scratchpad_of(config)
+    index, live = _index(notes), _live(notes)
+    if index is not None and live is not None and live.new is not None:
+        index["of"][live.new], live.new = _VOID, None
 
 
 def replace_new_answer(config: RunnableConfig, answer: Any) -> None:
@@ -269,9 +266,10 @@ def replace_new_answer(config: RunnableConfig, answer: Any) -> None:
         config: Of the node, hook or wrapper.
         answer: Read instead by an execution in another process.
     """
-    index = _index(config)
-    if isinstance(index, _Index) and index.new is not None:
-        answers_of(scratchpad_of(config))[index.new] = answer
+    notes = scratchpad_of(config)
+    live = _live(notes)
+    if live is not None and live.new is not None:
+        answers_of(notes)[live.new] = answer
 
 
 def approval_of(keys: Iterable[str]) -> str:
@@ -294,9 +292,9 @@ def approvals(config: RunnableConfig) -> Sequence[tuple[list[str], Any]]:
     Args:
         config: Of the node, hook or wrapper.
     """
-    index = _index(config)
+    notes = scratchpad_of(config)
+    answers, index = answers_of(notes), _index(notes)
     of = [] if index is None else index["of"]
-    answers = answers_of(scratchpad_of(config))
     return [
         (json.loads(asker.removeprefix(_APPROVAL)), answers[place])
         for place, asker in enumerate(of)
@@ -304,8 +302,11 @@ def approvals(config: RunnableConfig) -> Sequence[tuple[list[str], Any]]:
     ]
 
 
-def _index(config: RunnableConfig) -> Any:
-    notes = scratchpad_of(config)
+def _live(notes: Any) -> _Live | None:
+    return None if notes is None else _LIVE.get(notes.get_null_resume)
+
+
+def _index(notes: Any) -> Any:
     place = _place(notes)
     return None if place is None else answers_of(notes)[place]
 

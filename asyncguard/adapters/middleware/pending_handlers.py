@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -238,7 +239,8 @@ class PendingHandlers:
             if attempt.key not in self._held:
                 return self._orphan(attempt)
             request, handler = self._held[attempt.key]
-            watch = watch_of(attempt, asking(self._asker_of(attempt.key), attempt.key))
+            place = asking(self._asker_of(attempt.key), attempt.key)
+            watch = watch_of(attempt, place)
             runtime = request.runtime  # LangChain injects the state from here
             if self.state is not request.state:
                 runtime = replace(runtime, state=self.state)
@@ -253,7 +255,12 @@ class PendingHandlers:
                 runtime=runtime,
                 watch=watch,
             )
-            invoke = partial(handler, watched)
+
+            async def invoke() -> Any:
+                # For middleware inside the guard that asks; each attempt has a context of its own.
+                var_child_runnable_config.set(place)
+                return await handler(watched)
+
             return partial(
                 run_attempt,
                 attempt,
