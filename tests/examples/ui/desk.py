@@ -118,7 +118,7 @@ def _report(scene: str, told: str) -> Step:
         return "Photos, and Hotel Mira." if "Hotel Mira" in told else EARLY
     if "trip" in scene:
         return "Sun, and Hotel Mira." if "Hotel Mira" in told else EARLY
-    if "stay" in scene and not ("booked 12" in told or "too dear" in told):
+    if "stay" in scene and not ("booked 12" in told or "refused the call" in told):
         return EARLY
     return f"Reported: {' '.join(part for part in _ENDS if part in told)}"
 
