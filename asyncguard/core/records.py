@@ -146,3 +146,6 @@ class TaskRecord:
     """True if the model was shown in this run that the task is unfinished."""
     last_call: str | None = None
     """Key of the latest call proposed for its goal."""
+    calls_before: int = 0
+    """Calls proposed in the thread before the task got its goal; those of its id were for another
+    one."""
