@@ -108,7 +108,7 @@ def test_a_late_refusal_names_its_guard(agent_of: AgentOf, style: NewsStyle) -> 
 
     async def refused() -> Outcome:
         await agent.say(tasks=TASKS, thread="t")
-        return await agent.resume(False, thread="t")
+        return await agent.resume(value=False, thread="t")
 
     outcome = run_virtual(refused()).result
     kind = "pair" if style is NewsStyle.PAIR else "results"
