@@ -59,9 +59,7 @@ def test_an_unknown_key_is_refused_by_its_name(key: Any) -> None:
         ({"goal": "Who am I?", 5: "a"}, 5),
     ],
 )
-def test_an_unknown_key_of_a_task_is_refused_by_its_name(
-    adapter: str, task: Any, key: Any
-) -> None:
+def test_an_unknown_key_of_a_task_is_refused_by_its_name(adapter: str, task: Any, key: Any) -> None:
     """A caller who gives one expects it to do something; the thread keeps its former state."""
     if adapter == "graph":
         agent = agent_of()

@@ -54,9 +54,7 @@ async def photos(city: str) -> list[Any]:
     return [first, {"type": "image", "url": "data:image/gif;base64,R0lGODlhAQABAAAAACw="}, last]
 
 
-@guarded(
-    effect="idempotent", reads=[], writes=["bookings:{room}"], approval=True, takes_from=()
-)
+@guarded(effect="idempotent", reads=[], writes=["bookings:{room}"], approval=True, takes_from=())
 async def book(room: str) -> str:
     """Book a room."""
     return f"booked {room}"
