@@ -71,7 +71,7 @@ from asyncguard.adapters.ui_events import (
     emit,
     question_event,
     text_event,
-    ui_event,
+    ui_events,
 )
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -313,7 +313,8 @@ class Run:
         """Write an event into the stream for user interfaces, if it is one for them."""
         session = self._session
         renderer = MessageRenderer(session.board, session.live.raw_results, self._identity["nonce"])
-        emit(ui_event(event, session.ledger, renderer))
+        for told in ui_events(event, session.ledger, renderer):
+            emit(told)
 
     def tell_asking(self, records: Iterable[CallRecord]) -> None:
         """Tell user interfaces that the run stops with a question to a person.

@@ -20,6 +20,8 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
 
 _MAX_TASKS = 256
+_KEYS = ("id", "goal")
+"""Keys of a task."""
 _CANCELLED = "cancelled"
 """Kind of the note that reports a cancellation to the model."""
 _NOTHING_NEW = (
@@ -74,8 +76,8 @@ def read_tasks(
             replace each other's tasks.
 
     Raises:
-        CallerError: The tasks are not a list, a task has no goal, an id occurs twice, or there are
-            too many tasks.
+        CallerError: The tasks are not a list, a task has no goal or an unknown key, an id occurs
+            twice, or there are too many tasks.
     """
     if given is not None and not isinstance(given, list | tuple):
         raise CallerError(
@@ -98,6 +100,12 @@ def read_tasks(
 def _read_task(position: int, item: Any, free: str) -> Task:
     if isinstance(item, str):
         item = {"id": free, "goal": item}
+    unknown = [key for key in item if key not in _KEYS] if isinstance(item, Mapping) else ()
+    if unknown:
+        raise CallerError(
+            f"Task {position} has the key {unknown[0]!r:.100}, which no task has; a task is "
+            '{"id": "a", "goal": "..."} or plain text.'
+        )
     if (
         not isinstance(item, Mapping)
         or not isinstance(item.get("goal"), str)

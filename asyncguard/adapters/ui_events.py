@@ -100,7 +100,8 @@ class CallEvent(TypedDict):
     attempt_tool: str
     """Tool of the attempt, another one than ``tool`` after a fallback; empty before the first."""
     late: bool
-    """True if the model was shown a placeholder: no tool message will hold the result."""
+    """True if the model was shown a placeholder: no tool message will hold the result. A call that
+    had ended before it was shown one is told once more."""
     content: Any
     """Result or error text of a call that was run and has ended, as the model is shown it: text or
     content blocks, cut at ``Limits.max_output_bytes``. ``None`` for any other state."""
@@ -234,14 +235,23 @@ def _task_event(
     )
 
 
-def ui_event(event: ev.Event, ledger: Ledger, texts: Texts) -> UIEvent | None:
-    """Return what user interfaces are told of an event of the runtime, ``None`` for nothing.
+def ui_events(event: ev.Event, ledger: Ledger, texts: Texts) -> list[UIEvent]:
+    """Return what user interfaces are told of an event of the runtime.
 
     Args:
         event: The event.
         ledger: The ledger, which has folded it in.
         texts: Source of the texts.
     """
+    if isinstance(event, ev.CallsDelivered):
+        shown = map(ledger.record, event.placeholders)
+        return [_call_event(record, ledger, texts) for record in shown if not record.open]
+    told = _ui_event(event, ledger, texts)
+    return [] if told is None else [told]
+
+
+def _ui_event(event: ev.Event, ledger: Ledger, texts: Texts) -> UIEvent | None:
+    """Return what user interfaces are told of a move of a run, task or call, if anything."""
     match event:
         case ev.TaskOpened():
             return _task_event(event.task, "open", goal=event.goal)

@@ -78,6 +78,12 @@ class Ledger(LedgerQueries):
         if event.goal != known.task.goal:
             # What was called for the former goal says nothing about this one.
             known.issued, known.last_call = 0, None
+            known.former |= {
+                record.key
+                for record in self._calls.values()
+                if record.call.task == event.task
+                and not (record.open or record.state is CallState.IN_DOUBT)
+            }
         known.task = Task(id=event.task, goal=event.goal)
         # The user asks for it again, so the model may act on it again.
         known.skipped_by_model = False

@@ -146,3 +146,5 @@ class TaskRecord:
     """True if the model was shown in this run that the task is unfinished."""
     last_call: str | None = None
     """Key of the latest call proposed for its goal."""
+    former: set[str] = field(default_factory=set)
+    """Keys of the calls that had ended, and not in doubt, when the task got another goal."""

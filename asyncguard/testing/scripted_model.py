@@ -88,7 +88,9 @@ class _Tape:
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Deterministic chat model for tests: sync, async, streamed, bound, and from several threads.
+    """Deterministic chat model for tests, in any mode; each of a graph needs its own `id_prefix`.
+
+    It may be called sync, async, streamed, bound, and from several OS threads.
 
     Every request takes the next answer of the script; a request more than the script has answers
     raises `ScriptExhaustedError`. Ids are counted, never random: message n is `<id_prefix>-n`, its
@@ -102,7 +104,8 @@ class ScriptedChatModel(BaseChatModel):
             answer. A list that a variable holds needs its type for mypy: `script: list[Step]`.
         latency: Seconds that an answer takes, or a function of the request; async requests sleep on
             their loop.
-        id_prefix: Start of all ids; give each model of a conversation its own.
+        id_prefix: Start of all ids; give each model of a conversation or graph its own, since
+            LangGraph replaces a message by a later one with its id.
         sign_calls: Put a Gemini thought signature on the first call of each message, as Gemini 3
             does.
         timing: Clock of the record and sleep of the sync variant.

@@ -251,9 +251,11 @@ async def _work(agent: Agent, office: Office) -> dict[str, Any]:
     """A whole run: two tasks, a refusal, an approval, a delivery, and what a caller may do wrong."""
     said = " ".join(CANARIES[30:38])
     tasks = [
-        {"id": name, "goal": f"{CANARIES[46]} {said} {number}", "more": CANARIES[48]}
-        for number, name in enumerate(TASKS)
+        {"id": name, "goal": f"{CANARIES[46]} {said} {number}"} for number, name in enumerate(TASKS)
     ]
+    with pytest.raises(CallerError) as refused:
+        await agent.go(agent.input([], [{**tasks[0], "more": CANARIES[48]}]), "refused")
+    assert CANARIES[48] not in str(refused.value)
     given = agent.input([HumanMessage(content=CANARIES[47], name=CANARIES[9])], tasks)
     outcome = await agent.go(given, "t", metadata={"note": CANARIES[3]}, tags=[CANARIES[4]])
     delivered = False

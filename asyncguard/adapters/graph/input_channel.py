@@ -46,12 +46,7 @@ def _usable(given: Any, names: Iterable[str]) -> dict[str, Any]:
     usable = {name: given[name] for name in names if name in given}
     if (tasks := usable.get("tasks")) is not None:
         read_tasks(tasks)
-        usable["tasks"] = [
-            task
-            if isinstance(task, str)
-            else {name: task[name] for name in ("id", "goal") if name in task}
-            for task in tasks
-        ]
+        usable["tasks"] = [task if isinstance(task, str) else dict(task) for task in tasks]
     read_cancelled(usable.get("cancel"))
     if "messages" in usable:
         read_messages(usable["messages"])

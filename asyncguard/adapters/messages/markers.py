@@ -19,6 +19,7 @@ from langchain_core.messages import (
 
 from asyncguard.adapters.messages.sanitize import plain_text
 from asyncguard.adapters.messages.tags import without
+from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 
 SOURCE = "asyncguard"
@@ -54,7 +55,13 @@ def identified(records: Sequence[CallRecord]) -> dict[str, list[str]]:
         "calls": [record.key for record in records],
         "tool_call_ids": [record.call.call_id for record in records],
         "states": [record.state.value for record in records],
+        "guards": [guard_of(record) for record in records],
     }
+
+
+def guard_of(record: CallRecord) -> str:
+    """Return the guard that rejected a call, empty for any other call."""
+    return record.guard if record.state is CallState.REJECTED else ""
 
 
 def note_for_model(

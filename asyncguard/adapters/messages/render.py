@@ -24,6 +24,7 @@ from langgraph.types import Command
 from asyncguard.adapters.messages.late_results import delimited
 from asyncguard.adapters.messages.markers import (
     as_a_tools,
+    guard_of,
     identified,
     mark,
     note_for_model,
@@ -40,6 +41,7 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
 
 _NOT_RUN = (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED)
+_DOES = {CallState.QUEUED: "is about to run", CallState.PENDING: "is running"}
 
 
 @dataclass(kw_only=True)
@@ -140,7 +142,7 @@ class MessageRenderer:
                 # the tool: the runtime wrote it, and the doubt remains.
                 rendered.additional_kwargs = mark("in_doubt")
             elif record.state in _NOT_RUN:
-                guard = {"guard": record.guard} if record.state is CallState.REJECTED else {}
+                guard = {"guard": found} if (found := guard_of(record)) else {}
                 rendered.additional_kwargs = mark("not_executed", state=record.state.value, **guard)
             return rendered
         content = self.shown(record, message.content)
@@ -168,13 +170,15 @@ class MessageRenderer:
                     f"{label} waits for a person's approval. Its result arrives in a later message."
                 )
             case _:
-                does = "is about to run" if record.state is CallState.QUEUED else "is running"
+                does = _DOES.get(record.state, "has ended")  # its result is held back for siblings
                 text = (
                     f"{label} {does}. Its result arrives in a later message: do not guess it "
                     f"and do not repeat the call. {self._meanwhile(record.call.tool)}"
                 )
         message = self._tool_message(record, self._edit_note(record) + text, failed=False)
-        message.additional_kwargs = mark("placeholder", state=record.state.value)
+        # The card of a call that has ended stays open, too: no message holds its result.
+        state = record.state if record.open else CallState.PENDING
+        message.additional_kwargs = mark("placeholder", state=state.value)
         return message
 
     def _noted(self, record: CallRecord, content: Any) -> Any:

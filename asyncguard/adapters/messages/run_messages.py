@@ -73,6 +73,9 @@ def report(board: Scoreboard, reason: str) -> dict[str, Any]:
     """Return the report of a run's end: plain values, one entry a task."""
     counts: dict[str, dict[str, int]] = {}
     for record in board.ledger.calls():
+        task = board.ledger.task(record.call.task)
+        if task is not None and record.key in task.former:
+            continue  # it says nothing about the task as it is
         of_task = counts.setdefault(record.call.task, {})
         of_task[record.state.value] = of_task.get(record.state.value, 0) + 1
     return {

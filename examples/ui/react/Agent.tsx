@@ -1,8 +1,8 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import { type Card, guardsQuestion, isShown, markOf, textOf, useGuardedAgent } from "./guarded";
 
 function CallCard({ id, tool, card }: { id: string; tool: string; card?: Card }) {
-  const word = card?.state === "rejected" ? `held back by ${card.guard}` : (card?.state ?? "new");
+  const word = card?.state === "rejected" && card.guard ? `held back by ${card.guard}` : (card?.state ?? "new");
   return (
     <article className="card" data-call={id} data-state={card?.state}>
       <h3>{tool}</h3>
@@ -51,11 +51,13 @@ function Asked({ value, resume }: { value: unknown; resume: (answer: unknown) =>
 }
 
 export function Agent({ apiUrl, assistantId }: { apiUrl: string; assistantId: string }) {
-  const { stream, cards } = useGuardedAgent(apiUrl, assistantId);
+  const form = useRef<HTMLFormElement>(null);
+  const sent = useRef(false);
+  const { stream, cards } = useGuardedAgent(apiUrl, assistantId, () => sent.current && form.current?.reset());
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const words = String(new FormData(event.currentTarget).get("words"));
-    event.currentTarget.reset();
+    sent.current = true; // the words stay until the server has them
     const lines = words.split("\n").filter((line) => line.trim());
     // Several lines are several tasks.
     void stream.submit(lines.length > 1 ? { messages: [], tasks: lines } : { messages: [{ type: "human", content: words }] });
@@ -75,11 +77,14 @@ export function Agent({ apiUrl, assistantId }: { apiUrl: string; assistantId: st
       {!stream.isLoading &&
         stream.interrupts.map(({ id, value }) => {
           // Several interrupts at once are answered by their ids.
-          const resume = (answer: unknown) => void stream.submit(undefined, { command: { resume: { [id ?? ""]: answer } } });
+          const resume = (answer: unknown) => {
+            sent.current = false;
+            void stream.submit(undefined, { command: { resume: { [id ?? ""]: answer } } });
+          };
           return id && <Asked key={id} value={value} resume={resume} />;
         })}
       <p role="status">{stream.error ? `Failed: ${String(stream.error)}` : stream.isLoading ? "Running" : "Ready"}</p>
-      <form onSubmit={send}>
+      <form ref={form} onSubmit={send}>
         <textarea name="words" required aria-label="Message" />
         <button disabled={stream.isLoading}>Send</button>
       </form>

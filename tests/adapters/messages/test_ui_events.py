@@ -117,10 +117,38 @@ def test_a_stream_that_is_not_asked_for_makes_no_event(
     def built(*_: Any) -> None:
         raise AssertionError("an event was built")
 
-    monkeypatch.setattr("asyncguard.adapters.run.ui_event", built)
+    monkeypatch.setattr("asyncguard.adapters.run.ui_events", built)
     assert pair(agent_of).run("Look up x and y.").last == "Both."
     with pytest.raises(AssertionError, match="was built"):
         streamed(pair(agent_of), ONE)
+
+
+def test_an_ended_call_that_is_held_back_is_told_to_be_late(agent_of: AgentOf) -> None:
+    """Its result waits for its sibling, so no tool message will hold it, and the model is told no lie."""
+    first = calls(
+        ("quick", {"q": "w", "task_id": "a"}),
+        ("brief", {"q": "x", "task_id": "b"}),
+        ("slow", {"q": "y", "task_id": "b"}),
+    )
+    model = ScriptedChatModel([first, "I wait.", "All."])
+    tools = [look("quick", latency=0.2), look("brief", latency=0.1), look("slow", latency=5.0)]
+    specs = [pure(each.name, takes_from=()) for each in tools]
+    agent = agent_of(model, tools, specs=specs, checkpointer=InMemorySaver())
+    told = streamed(agent, {"tasks": TASKS, "messages": []})
+    ended = [each for each in cards(told, "call_1_2") if each["state"] == "done"]
+    assert [(each["late"], each["content"]) for each in ended] == [
+        (False, "found x"),
+        (True, "found x"),
+    ]
+    answer = next(
+        each
+        for each in agent.graph.get_state(THREAD).values["messages"]
+        if getattr(each, "tool_call_id", "") == "call_1_2"
+    )
+    data = answer.additional_kwargs["lc_data"]
+    assert data == {"kind": "placeholder", "state": "pending"}
+    assert answer.text.startswith("brief#1 has ended. Its result arrives in a later message")
+    assert {each["late"] for each in cards(told, "call_1_1")} == {False}
 
 
 def test_a_late_result_completes_its_card_when_it_comes(agent_of: AgentOf) -> None:

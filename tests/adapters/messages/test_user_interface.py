@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import GuardConfig, NewsStyle, Timing
+from asyncguard import GuardConfig, NewsStyle, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Outcome, pure, script
 
@@ -56,6 +56,7 @@ def test_a_notification_names_the_calls_that_it_completes(agent_of: AgentOf) -> 
     assert message.additional_kwargs["lc_source"] == "asyncguard"
     assert data["tool_call_ids"] == ["call_1_2", "call_1_3"]
     assert data["states"] == ["done", "done"]
+    assert data["guards"] == ["", ""]
     assert len(data["calls"]) == 2
     assert isinstance(message, HumanMessage)
     parts = re.findall(r"<(result-\S+) [^\n]*>\n(.*?)\n</\1>", message.text, re.DOTALL)
@@ -93,6 +94,27 @@ def test_a_call_that_was_held_back_is_told_from_a_failed_tool(agent_of: AgentOf)
     assert message is answers[1]
     assert data == {"kind": "not_executed", "state": "rejected", "guard": "clarification"}
     assert message.additional_kwargs["lc_source"] == "asyncguard"
+
+
+@pytest.mark.parametrize("style", NewsStyle)
+def test_a_late_refusal_names_its_guard(agent_of: AgentOf, style: NewsStyle) -> None:
+    """The person who refused reads after a reload what the page had said before."""
+    first = calls(("look", {"q": "x", "task_id": "a"}), ("book", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel([first, "I wait.", "Not booked."])
+    tools = [scripted_tool(name, ["found"], args={"q": str}) for name in ("look", "book")]
+    specs = [pure("look"), ToolSpec(name="book", approval=True)]
+    config = GuardConfig(news_style=style)
+    agent = agent_of(model, tools, specs=specs, config=config, checkpointer=InMemorySaver())
+
+    async def refused() -> Outcome:
+        await agent.say(tasks=TASKS, thread="t")
+        return await agent.resume(value=False, thread="t")
+
+    outcome = run_virtual(refused()).result
+    kind = "pair" if style is NewsStyle.PAIR else "results"
+    ((_, data),) = marked(outcome.messages, kind)
+    assert (data["tool_call_ids"], data["states"]) == (["call_1_2"], ["rejected"])
+    assert data["guards"] == ["approval"]
 
 
 def test_a_placeholder_says_what_its_call_waits_for(agent_of: AgentOf) -> None:

@@ -1,16 +1,17 @@
-"""Keys of an input beside tasks, messages and cancellations: ``build_agent`` drops none silently."""
+"""Keys of an input and of its tasks that the agent does not know: none is dropped silently."""
 
 import operator
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import InjectedState
 
-from asyncguard import CallerError, GuardedState, build_agent
+from asyncguard import AsyncGuardMiddleware, CallerError, GuardedState, build_agent
 from asyncguard.testing import ScriptedChatModel, calls
 from tests.adapters.harness import script
 
@@ -47,6 +48,29 @@ def test_an_unknown_key_is_refused_by_its_name(key: Any) -> None:
     with pytest.raises(CallerError, match=rf"key {key!r}"):
         next(agent.stream({**ASKED, key: "Ada"}, THREAD))
     assert list(agent.get_state_history(THREAD)) == []
+
+
+@pytest.mark.parametrize("adapter", ["graph", "middleware"])
+@pytest.mark.parametrize(
+    ("task", "key"),
+    [
+        ({"id": "a", "goal": "Who am I?", "tools": ["who"]}, "tools"),
+        ({"id": "a", "gaol": "Who am I?"}, "gaol"),
+        ({"goal": "Who am I?", 5: "a"}, 5),
+    ],
+)
+def test_an_unknown_key_of_a_task_is_refused_by_its_name(adapter: str, task: Any, key: Any) -> None:
+    """A caller who gives one expects it to do something; the thread keeps its former state."""
+    if adapter == "graph":
+        agent = agent_of()
+    else:
+        model = ScriptedChatModel(script(calls(("who", {}))))
+        guard = [AsyncGuardMiddleware()]
+        agent = create_agent(model, [], middleware=guard, checkpointer=InMemorySaver())
+    said = rf"Task 2 has the key {key!r}, which no task has; a task is .*\"id\".*\"goal\""
+    with pytest.raises(CallerError, match=said):
+        agent.invoke({"messages": [], "tasks": ["Be polite.", task]}, THREAD)
+    assert not agent.get_state(THREAD).values.get("messages")
 
 
 def test_a_declared_channel_is_read_by_tools_and_returned() -> None:

@@ -72,7 +72,16 @@ def test_an_id_given_again_with_another_goal_is_an_untouched_task(agent_of: Agen
     nudge = str(agent.model.requests[3].messages)
     assert "a: no tool was called for it" in nudge
     assert "b: no tool was called for it" not in nudge
-    assert (outcome.states("a"), outcome.last) == ({"done": 2}, "now it is done")
+    assert (outcome.states("a"), outcome.last) == ({"done": 1}, "now it is done")
+    assert outcome.states("b") == {"done": 1}
+
+
+def test_calls_for_a_former_goal_are_not_counted_for_the_new_one(agent_of: AgentOf) -> None:
+    """The report says what was called for a task as it is, as the reminder does."""
+    answers = [calls(("look", {"q": "x"})), "a is done", "a: no tool needed. All is said."]
+    agent = _agent(agent_of, *answers)
+    first, second = ([{"id": "a", "goal": f"Look up {q}."}] for q in "xy")
+    assert _two_runs(agent, first, second).states("a") == {}
 
 
 def test_tasks_given_again_as_they_were_go_on(agent_of: AgentOf) -> None:

@@ -42,7 +42,7 @@ def test_an_untouched_task_gets_its_turn(
     outcome = run_virtual(agent.say(tasks=TASKS)).result
     assert times(model)[1] < 1.0
     if delivery is Delivery.ALL and A_FAST in first:
-        assert "is running" in outcome.answer(f"call_1_{first.index(A_FAST) + 1}")
+        assert "has ended" in outcome.answer(f"call_1_{first.index(A_FAST) + 1}")
         together = [text for text in outcome.news() if "found x" in text]
         assert len(together) == 1
         assert "saw x" in together[0]

@@ -54,7 +54,7 @@ async def photos(city: str) -> list[Any]:
     return [first, {"type": "image", "url": "data:image/gif;base64,R0lGODlhAQABAAAAACw="}, last]
 
 
-@guarded(effect="idempotent", reads=[], writes=["bookings:{room}"], approval=True)
+@guarded(effect="idempotent", reads=[], writes=["bookings:{room}"], approval=True, takes_from=())
 async def book(room: str) -> str:
     """Book a room."""
     return f"booked {room}"
@@ -116,6 +116,8 @@ def _report(scene: str, told: str) -> Step:
         return "Photos, and Hotel Mira." if "Hotel Mira" in told else EARLY
     if "trip" in scene:
         return "Sun, and Hotel Mira." if "Hotel Mira" in told else EARLY
+    if "stay" in scene and not ("booked 12" in told or "refused the call" in told):
+        return EARLY
     return f"Reported: {' '.join(part for part in _ENDS if part in told)}"
 
 
@@ -134,6 +136,12 @@ _FIRST: Mapping[str, Step] = {
     "suite": calls(
         ("book", {"room": "12", "task_id": "task-1"}), ("book", {"room": "14", "task_id": "task-2"})
     ),
+    "stay": calls(
+        ("hotel", {"city": "Rome", "task_id": "task-1"}),
+        ("photos", {"city": "Rome", "task_id": "task-2"}),
+        ("book", {"room": "12", "task_id": "task-2"}),
+    ),
+    "view": calls(("photos", {"city": "Rome"}), ("book", {"room": "12"})),
     "deed": calls(("notary", {"document": "deed"})),
     "pick": calls(("choose", {})),
     "size": calls(("measure", {"question": {"question": "Which size?", "type": "approval"}})),

@@ -71,6 +71,11 @@ class Shown:
         card.first.wait_for()
         return card.first
 
+    def cards(self) -> list[str]:
+        """Return what is written on the cards, in their order."""
+        texts: list[str] = self.page.locator(".card").all_inner_texts()
+        return texts
+
     def log(self) -> str:
         """Return what is written in the conversation, markup left out."""
         text: str = self.page.locator("#log").inner_text()

@@ -100,6 +100,46 @@ def test_a_reload_of_a_page_whose_run_waits_shows_its_tasks(shown: Shown) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("scene", "photos"),
+    [("stay: hotel\nstay: photos and room", "done, late"), ("view", "done")],
+)
+def test_a_reload_of_a_run_that_waits_shows_what_has_ended(
+    shown: Shown, scene: str, photos: str
+) -> None:
+    """The person decides by results that the model was not told yet, and no message holds."""
+    shown.say(scene, tasks=True)
+    shown.status("Waits for your decision.")
+    before = shown.cards()
+    for _ in ("live", "reloaded"):
+        found = shown.card("photos", state="done")
+        assert found.locator("pre").inner_text() == PHOTOS
+        assert found.locator(".state").inner_text() == photos
+        assert "need a person's approval" in shown.card("book", state="held").inner_text()
+        assert shown.cards() == before
+        shown.page.reload()
+        shown.status("Waits for your decision.")
+    shown.page.get_by_placeholder("Reason of a refusal").fill("too dear")
+    shown.page.get_by_role("button", name="Refuse").click()
+    shown.status("Ended: complete")
+    refused = shown.cards()
+    assert any("held back by approval" in each for each in refused)
+    shown.page.reload()
+    shown.status("Ended: complete")
+    assert shown.cards() == refused
+
+
+def test_a_reload_shows_what_recovery_did(shown: Shown) -> None:
+    """Only the ledger of the thread holds its steps."""
+    shown.say("wire")
+    shown.status("Ended: complete")
+    before = shown.cards()
+    assert "attempt 1: " in before[0]
+    shown.page.reload()
+    shown.status("Ended: complete")
+    assert shown.cards() == before
+
+
 def test_a_reload_of_a_parked_run_of_one_task_shows_its_call(shown: Shown) -> None:
     """`build_agent` has stored no message that answers the call: its card is open, and the task has it."""
     shown.say("deed")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.examples.ui.served import AGENTS, EARLY, SECONDS
-from tests.graphs.desk import ROOT, Server
+from tests.graphs.desk import ROOT, Server, free_port
 from tests.support.browser import Tab
 from tests.support.node import installed, run_npm
 
@@ -78,6 +78,7 @@ def test_cards_complete_and_say_why_they_were_held_back(tab: Tab) -> None:
     assert held.locator(".state").inner_text() == "held back by clarification"
     assert "weather needs city" in held.inner_text()
     tab.page.get_by_text("Sun, and Hotel Mira.").wait_for()
+    assert tab.page.get_by_label("Message").input_value() == ""
     assert "<result-" not in tab.page.locator("main").inner_text()
     tab.page.reload()
     tab.page.get_by_text("Sun, and Hotel Mira.").wait_for()
@@ -140,6 +141,42 @@ def test_buttons_answer_and_resume(tab: Tab) -> None:
         if not again.is_visible():
             break
     assert card(tab, "notary", "done").locator("pre").inner_text() == "certified deed"
+
+
+@pytest.mark.parametrize(
+    ("scene", "photos"),
+    [("stay: hotel\nstay: photos and room", "done, late"), ("view", "done")],
+)
+def test_a_reload_of_a_run_that_waits_shows_what_has_ended(
+    tab: Tab, scene: str, photos: str
+) -> None:
+    """The person decides by results that the model was not told yet; a late refusal names its guard."""
+    say(tab, scene)
+    for _ in ("live", "reloaded"):
+        tab.page.get_by_role("button", name="Refuse").wait_for()
+        found = card(tab, "photos", "done")
+        assert found.locator("pre").inner_text() == "Two photos of Rome:\nthe river and the bridge"
+        assert found.locator(".state").inner_text() == photos
+        assert "need a person's approval" in card(tab, "book", "held").inner_text()
+        tab.page.reload()
+    tab.page.get_by_role("button", name="Refuse").click()
+    tab.page.get_by_text("Reported:").wait_for()
+    for _ in ("live", "reloaded"):
+        word = card(tab, "book", "rejected").locator(".state").inner_text()
+        assert word.startswith("held back by approval")
+        tab.page.reload()
+        tab.page.get_by_text("Reported:").wait_for()
+
+
+def test_words_that_reach_no_server_stay_in_the_field(browser: Any, package: Path) -> None:
+    """The person sends them again when the server is there."""
+    server = f"http://127.0.0.1:{free_port()}"
+    url = f"{(package / 'index.html').as_uri()}?server={server}&agent=state_machine"
+    shown = Tab(browser, url, own=server)
+    say(shown, "a long question")
+    shown.page.get_by_role("status").filter(has_text="Failed: ").wait_for()
+    assert shown.page.get_by_label("Message").input_value() == "a long question"
+    shown.context.close()
 
 
 def test_a_call_in_doubt_is_no_failure_after_a_reload(tab: Tab) -> None:
