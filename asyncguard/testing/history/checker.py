@@ -10,7 +10,7 @@ from asyncguard.testing.history.gemini import GEMINI, GEMINI_3
 from asyncguard.testing.history.mistral import MISTRAL
 from asyncguard.testing.history.openai import OPENAI
 from asyncguard.testing.history.pairing import COMMON
-from asyncguard.testing.history.transcript import Provider, Rule, transcribe
+from asyncguard.testing.history.transcript import Finding, Provider, Rule, transcribe
 
 RULES: dict[Provider, tuple[Rule, ...]] = {
     Provider.OPENAI: COMMON + OPENAI,
@@ -69,16 +69,7 @@ def history_violations(
     Raises:
         ValueError: There is no provider of that name.
     """
-    provider = Provider(provider)
-    transcript = transcribe(messages)
-    rules = RULES[provider] + (GEMINI_3 if gemini3 and provider is Provider.GEMINI else ())
-    return [
-        Violation(
-            provider=provider, index=finding.index, rule=rule.__name__, sentence=finding.sentence
-        )
-        for rule in rules
-        for finding in rule(transcript)
-    ]
+    return _violations(messages, [provider], gemini3=gemini3)
 
 
 def check_history(
@@ -103,13 +94,33 @@ def check_history_all(
     Raises:
         HistoryError: It breaks at least one; the error lists the violations of every provider.
     """
-    found = [
-        violation
-        for provider in providers
-        for violation in history_violations(messages, provider, gemini3=gemini3)
-    ]
+    found = _violations(messages, providers, gemini3=gemini3)
     if found:
         raise HistoryError(found, messages)
+
+
+def _violations(
+    messages: Sequence[BaseMessage], providers: Iterable[Provider | str], *, gemini3: bool
+) -> list[Violation]:
+    """Return the violations, provider by provider; a rule that several share is asked once."""
+    transcript = transcribe(messages)
+    findings: dict[Rule, list[Finding]] = {}
+    violations: list[Violation] = []
+    for provider in map(Provider, providers):
+        demanded = gemini3 and provider is Provider.GEMINI
+        for rule in RULES[provider] + (GEMINI_3 if demanded else ()):
+            if rule not in findings:
+                findings[rule] = list(rule(transcript))
+            violations += [
+                Violation(
+                    provider=provider,
+                    index=finding.index,
+                    rule=rule.__name__,
+                    sentence=finding.sentence,
+                )
+                for finding in findings[rule]
+            ]
+    return violations
 
 
 def _summary(message: BaseMessage) -> str:

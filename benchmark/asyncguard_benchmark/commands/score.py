@@ -21,6 +21,8 @@ from asyncguard_benchmark.harness.scoring.verdict import Score
 
 _ALLOCATIONS = 100_000
 """Containers that are made between two collections."""
+_NEVER = 1_000_000
+"""Collections of the middle generation before a full one."""
 
 
 class UnscorableError(BenchmarkError):
@@ -36,15 +38,14 @@ def execute(options: Namespace) -> int:
 @contextmanager
 def _few_collections() -> Iterator[None]:
     """Let the collector of cycles rest: an episode has none, and looking for them takes as long as reading it."""
-    thresholds, frozen_before = gc.get_threshold(), gc.get_freeze_count() > 0
-    gc.freeze()
-    gc.set_threshold(_ALLOCATIONS, *thresholds[1:])
+    young, middle, _ = thresholds = gc.get_threshold()
+    # Full collections alone would look through what was there before. To freeze it instead needs the number of objects
+    # that the caller has frozen, as releasing one's own releases them, too; and Python counts them one by one.
+    gc.set_threshold(max(young, _ALLOCATIONS), middle, _NEVER)
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        if not frozen_before:  # that of the caller would end, too
-            gc.unfreeze()
 
 
 def _scored(options: Namespace) -> int:
