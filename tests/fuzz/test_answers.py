@@ -1,4 +1,4 @@
-"""Random orders of approvals, tools' own questions, retries, void answers, pauses, cancellations and restarts.
+"""Random orders of approvals, tools' own questions, retries, void answers, pauses and restarts.
 
 Each answer quotes the question that it is given to, so that a tool sees whose answer it has got.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
@@ -26,6 +26,8 @@ from tests.support.examples import examples
 
 STOPS = 40
 """Questions after which a play counts as endless."""
+PATIENCE = 60.0
+"""Seconds after which a play in real time counts as hanging."""
 
 
 @dataclass(kw_only=True)
@@ -149,6 +151,9 @@ def test_each_answer_reaches_its_question(frontend: Frontend, seed: int) -> None
 @pytest.mark.parametrize("frontend", Frontend)
 @settings(max_examples=examples(40))
 @given(seed=SEEDS)
+@example(seed=33)  # a deferred call's wrapper has returned when its tool asks
+@example(seed=911)  # a tool asks twice, from the hook, each time in another process
+@example(seed=1860)
 def test_each_answer_reaches_its_question_in_other_processes(
     frontend: Frontend, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -176,7 +181,7 @@ def test_each_answer_reaches_its_question_in_other_processes(
         journal.close()
         return outcome
 
-    play.judge(asyncio.run(main()))
+    play.judge(asyncio.run(asyncio.wait_for(main(), PATIENCE)))
 
 
 def _journal(path: Path) -> SqlJournal:

@@ -221,11 +221,11 @@ class PendingHandlers:
         late = {key for key in self.late if not self.holds(key)}
         return late if self.hook is not None else late | self._for_hook
 
-    def leave_to_hook(self, key: str) -> bool:
-        """Return True if a call that has asked has no wrapper, and leave it to the hook."""
-        if key in self._held:
+    def leave_to_hook(self, record: CallRecord) -> bool:
+        """Return True if a call that has asked has no wrapper any more, and leave it to the hook."""
+        if record.key in self._held and not record.placeholder:
             return False
-        self._for_hook.add(key)
+        self._for_hook.add(record.key)
         return True
 
     def run_alone(self, key: str) -> None:

@@ -191,7 +191,7 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         _ask_in_hook(run, handlers)
         return True
     for key in tuple(run.questions):
-        if handlers.leave_to_hook(key):
+        if handlers.leave_to_hook(run.ledger.record(key)):
             run.repeat_question(key)
             return True
     comes = any(not run.ledger.record(key).placeholder for key in run.questions)
