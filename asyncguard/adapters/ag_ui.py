@@ -51,7 +51,6 @@ _SHOWN = (None, "interim", "question", "ended")
 _CALL = "asyncguard.call"
 _PATIENCE = 5.0
 """Seconds that a run waits for one whose client has left, which stores its last step."""
-"""Form of the ids of LangGraph's interrupts."""
 _OPENING = (EventType.TOOL_CALL_START, EventType.TOOL_CALL_ARGS, EventType.TOOL_CALL_END)
 
 

@@ -621,7 +621,7 @@ class Run:
         return self._session.live.interrupts[key].asked_in is self.config
 
     def take_question(self, key: str) -> BaseException:
-        """Return the interrupt that a call's tool has raised, for this node, hook or wrapper to raise.
+        """Return the interrupt that a call's tool has raised, to raise it here.
 
         The call is queued again, and its next attempt is given the answer.
         """

@@ -222,7 +222,7 @@ class PendingHandlers:
         return late if self.hook is not None else late | self._for_hook
 
     def leave_to_hook(self, record: CallRecord) -> bool:
-        """Return True if a call that has asked has no wrapper any more, and leave it to the hook."""
+        """Return True if a call that has asked has no wrapper left, and leave it to the hook."""
         if record.key in self._held and not record.placeholder:
             return False
         self._for_hook.add(record.key)
