@@ -80,7 +80,7 @@ def agent_of(
 def test_each_question_around_a_tool_gets_its_answer(
     outer: tuple[str, ...], inner: tuple[str, ...], *, restarted: bool, by_id: bool
 ) -> None:
-    """Asked once each, whoever is the first; the call is made in the end."""
+    """Asked once each, in the order of the layers; the call is made in the end."""
     desk, saver, asked = Desk(), InMemorySaver(), list[str]()
 
     async def main() -> Any:
