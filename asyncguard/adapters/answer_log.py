@@ -12,7 +12,7 @@ asks in the same task has its answers before the index or after it.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, NamedTuple, NoReturn
@@ -26,6 +26,7 @@ from asyncguard.adapters.langgraph_internals import (
     INTERRUPT_ID,
     answer_waits,
     answers_of,
+    asked_before,
     asking_with,
     base_of,
     count_questions,
@@ -50,7 +51,7 @@ _APPROVAL = "approval "
 
 
 @dataclass
-class _Live:
+class _Execution:
     """What is known of a task's answers during one execution, and is not stored."""
 
     new: int | None = None
@@ -59,7 +60,7 @@ class _Live:
     """Keys of the calls that were begun in this execution."""
 
 
-_LIVE: WeakKeyDictionary[Any, _Live] = WeakKeyDictionary()
+_EXECUTIONS: WeakKeyDictionary[Any, _Execution] = WeakKeyDictionary()
 """By the function with which an execution takes the answer that a run was resumed with."""
 
 
@@ -96,26 +97,31 @@ class Taken(NamedTuple):
     """True if the answer has come with this execution."""
 
 
-async def take_answer(config: RunnableConfig, key: str = "") -> Taken:
+async def take_answer(
+    config: RunnableConfig, key: str = "", *, asker_of: Callable[[Any], str] = lambda _: ""
+) -> Taken:
     """Give the answer that a run was resumed with to the question that was out in a task.
 
     Args:
         config: Of the node, hook or wrapper.
         key: Of the call whose wrapper it is, which asks for no other call.
+        asker_of: Returns who asks a question that an older release has put, empty if unknown.
     """
     drop_stale_answer(config)
     notes = scratchpad_of(config)
-    if notes is None or _live(notes) is not None:  # other middleware calls the hook once more
+    if notes is None or _execution(notes) is not None:  # other middleware calls the hook once more
         return Taken()
-    live = _LIVE[notes.get_null_resume] = _Live()
+    execution = _EXECUTIONS[notes.get_null_resume] = _Execution()
     if _place(notes) is None:
         await _adopt_answers(config, key)
+    if _place(notes) is None:
+        _index_older(config, asker_of)
     if (place := _place(notes)) is None:
         return Taken()
     answers = answers_of(notes)
     index = {**answers[place], "of": list(answers[place]["of"])}
     asker = str(index["out"])
-    newest = index["number"] == _newest(stored_answers(run_of(config)))
+    newest = index["number"] == _newest(_stored(config))
     if asker and len(answers) > place + 1:  # by the id of the question: LangGraph appends it
         given = answers.pop(place + 1)
     else:
@@ -124,7 +130,7 @@ async def take_answer(config: RunnableConfig, key: str = "") -> Taken:
         count_questions(notes, place + 1)
         return Taken(asker)
     index["of"].append(asker)
-    index["out"], live.new = "", place
+    index["out"], execution.new = "", place
     answers[place : place + 1] = [given, index]
     store_answers(config)
     count_questions(notes, place + 2)
@@ -159,6 +165,18 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
         answers_of(notes).extend([*(answers[at] for at in used), {**index, "of": of, "number": 0}])
 
 
+def _index_older(config: RunnableConfig, asker_of: Callable[[Any], str]) -> None:
+    """Make the index of a task that has asked in a release without one."""
+    asked = asked_before(config)
+    if not asked or not (asker := asker_of(asked[-1].value)):
+        return
+    # The newest answer is the one to the newest question, whichever run has brought it.
+    answers = answers_of(scratchpad_of(config))
+    at = max(len(answers) - 1, 0)
+    index = {_FORM: 1, "of": [_VOID] * at, "out": asker, "number": _newest(_stored(config))}
+    answers.insert(at, index)
+
+
 def keep_question(config: RunnableConfig, asker: str) -> None:
     """Note whose question a task stops with; call it before the interrupt is raised.
 
@@ -167,7 +185,7 @@ def keep_question(config: RunnableConfig, asker: str) -> None:
         asker: Who asks.
     """
     # Read before the list changes, which may be the stored one.
-    number = _newest(stored_answers(run_of(config))) + 1
+    number = _newest(_stored(config)) + 1
     answers = answers_of(scratchpad_of(config))
     place = _place(scratchpad_of(config))
     of = [] if place is None else answers.pop(place)["of"]
@@ -205,24 +223,28 @@ def asking(config: RunnableConfig, key: str) -> RunnableConfig:
     """
     if (notes := scratchpad_of(config)) is None:
         return config
-    answers, index, live = list(answers_of(notes)), _index(notes), _live(notes) or _Live()
-    live.begun.add(key)
+    answers, index, execution = (
+        list(answers_of(notes)),
+        _index(notes),
+        _execution(notes) or _Execution(),
+    )
+    execution.begun.add(key)
     if index is None:  # as long as the list will be when the question is out
         return asking_with(config, [*answers, None], count(len(answers) + 1).__next__, _nothing)
     places = [place for place, asker in enumerate(index["of"]) if asker == key]
-    new = live.new if live.new in places else None
+    new = execution.new if execution.new in places else None
     ahead = chain(places, count(len(answers)))
 
     def place() -> int:
         if (found := next(ahead)) == new:
-            live.new = None
+            execution.new = None
         return found
 
     def unplaced(use: bool = False) -> Any:
-        if new is None or live.new != new:
+        if new is None or execution.new != new:
             return None
         if use:
-            live.new = None
+            execution.new = None
         return answers[new]
 
     return asking_with(config, answers, place, unplaced)
@@ -243,20 +265,20 @@ def forget_answers(config: RunnableConfig, key: str) -> None:
         key: Of the call.
     """
     notes = scratchpad_of(config)
-    index, live = _index(notes), _live(notes)
-    if index is None or live is None:
+    index, execution = _index(notes), _execution(notes)
+    if index is None or execution is None:
         return
     for place, asker in enumerate(index["of"]):
-        if asker == key and (key in live.begun or place != live.new):
+        if asker == key and (key in execution.begun or place != execution.new):
             index["of"][place] = _VOID
 
 
 def void_new_answer(config: RunnableConfig) -> None:
     """Make the answer that has come with this execution void."""
     notes = scratchpad_of(config)
-    index, live = _index(notes), _live(notes)
-    if index is not None and live is not None and live.new is not None:
-        index["of"][live.new], live.new = _VOID, None
+    index, execution = _index(notes), _execution(notes)
+    if index is not None and execution is not None and execution.new is not None:
+        index["of"][execution.new], execution.new = _VOID, None
 
 
 def replace_new_answer(config: RunnableConfig, answer: Any) -> None:
@@ -267,9 +289,9 @@ def replace_new_answer(config: RunnableConfig, answer: Any) -> None:
         answer: Read instead by an execution in another process.
     """
     notes = scratchpad_of(config)
-    live = _live(notes)
-    if live is not None and live.new is not None:
-        answers_of(notes)[live.new] = answer
+    execution = _execution(notes)
+    if execution is not None and execution.new is not None:
+        answers_of(notes)[execution.new] = answer
 
 
 def approval_of(keys: Iterable[str]) -> str:
@@ -302,8 +324,8 @@ def approvals(config: RunnableConfig) -> Sequence[tuple[list[str], Any]]:
     ]
 
 
-def _live(notes: Any) -> _Live | None:
-    return None if notes is None else _LIVE.get(notes.get_null_resume)
+def _execution(notes: Any) -> _Execution | None:
+    return None if notes is None else _EXECUTIONS.get(notes.get_null_resume)
 
 
 def _index(notes: Any) -> Any:
@@ -318,6 +340,10 @@ def _place(notes: Any) -> int | None:
 
 def _is_index(answer: Any) -> bool:
     return isinstance(answer, dict) and answer.keys() == {_FORM, "of", "out", "number"}
+
+
+def _stored(config: RunnableConfig) -> list[list[Any]]:
+    return stored_answers(run_of(config))
 
 
 def _newest(stored: Iterable[Sequence[Any]]) -> int:

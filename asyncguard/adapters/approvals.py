@@ -1,7 +1,7 @@
 """Questions to a person about held calls, and their answers, in one format for both adapters."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -125,6 +125,19 @@ def question(records: Sequence[CallRecord]) -> dict[str, Any]:
         for record in records
     ]
     return {"type": "approval", "calls": calls}
+
+
+def named_in(asked: Any, records: Iterable[CallRecord]) -> list[CallRecord]:
+    """Return the calls that a question names, none if it is not one about held calls.
+
+    Args:
+        asked: Value of an interrupt.
+        records: Calls that it may name.
+    """
+    if not isinstance(asked, Mapping) or asked.get("type") != "approval":
+        return []
+    named = {call["key"] for call in asked["calls"]}
+    return [record for record in records if _answer_key(record) in named]
 
 
 def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, str]]:

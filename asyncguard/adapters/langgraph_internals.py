@@ -23,7 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel._loop import PregelLoop
-from langgraph.types import Command
+from langgraph.types import Command, Interrupt
 
 from asyncguard.runtime.clock import running_loop
 
@@ -71,6 +71,7 @@ _RUNTIME = "__pregel_runtime"
 _SCRATCHPAD = "__pregel_scratchpad"
 _SEND = "__pregel_send"
 _STREAM = "__pregel_stream"
+_TASK = "__pregel_task_id"
 _NEXT = "branch:to:"
 INTERRUPT_ID = re.compile("[0-9a-f]{32}")
 """Form of the ids of interrupts.
@@ -176,6 +177,26 @@ def answers_of(notes: Any) -> list[Any]:
     """
     found: list[Any] = getattr(notes, "resume", [])
     return found
+
+
+def asked_before(config: RunnableConfig) -> list[Interrupt]:
+    """Return the questions with which the present task has stopped in this super-step before.
+
+    Why: an answer without a name goes to whichever task asks first, and the public state of a graph
+    is not at hand in a node. Without the writes of the run, an answer to a question that an older
+    release has put is not known to be one.
+
+    Args:
+        config: Of a node.
+    """
+    task = config.get("configurable", {}).get(_TASK)
+    written = getattr(run_of(config), "checkpoint_pending_writes", ())
+    return [
+        question
+        for name, channel, questions in written
+        if name == task and channel == _INTERRUPT
+        for question in questions
+    ]
 
 
 def stored_answers(found: "Run | CheckpointTuple | None") -> list[list[Any]]:

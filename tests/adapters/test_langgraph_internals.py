@@ -31,6 +31,7 @@ from asyncguard.adapters.langgraph_internals import (
     RESUMED,
     answer_waits,
     answers_of,
+    asked_before,
     asking_with,
     base_of,
     before_over,
@@ -295,11 +296,11 @@ def test_what_was_written_into_a_channel_is_found(frequency: int) -> None:
 def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dropped(
     *, drops: bool
 ) -> None:
-    """In a run without an answer; and a task knows that a question has got the answer."""
-    seen: list[bool] = []
+    """In a run without an answer; and a task knows that it has asked, and that a question has got the answer."""
+    seen: list[tuple[list[Any], bool]] = []
 
     def look(config: RunnableConfig) -> None:
-        seen.append(used_answer(config))
+        seen.append(([each.value for each in asked_before(config)], used_answer(config)))
         if drops and len(seen) > 2:
             assert take_unplaced_answer(scratchpad_of(config)) == "one"
             assert take_unplaced_answer(scratchpad_of(config)) is None
@@ -311,7 +312,7 @@ def test_an_answer_without_a_name_is_given_to_the_next_question_unless_it_is_dro
     graph.invoke(Command(resume="one"), THREAD)
     left = graph.invoke(None, THREAD).get("__interrupt__", ())
     assert [each.value for each in left] == (["second?"] if drops else [])
-    assert seen == [False, False, True]
+    assert seen == [([], False), (["first?"], False), (["second?"], True)]
 
 
 def test_answers_are_stored_with_the_question_at_which_a_task_stops() -> None:
@@ -341,6 +342,9 @@ def test_a_tool_is_given_the_answers_that_a_node_lends_it(*, placed: bool) -> No
     """What LangGraph stores of them is not stored; a question without an answer has the id of its place."""
     seen: list[Any] = []
 
+    def none_waits(_: bool = False) -> None:
+        return None
+
     def again(_: Any) -> None:
         seen.append(interrupt("again?"))
 
@@ -348,7 +352,7 @@ def test_a_tool_is_given_the_answers_that_a_node_lends_it(*, placed: bool) -> No
         seen.append(interrupt("first?"))
         answers = ["lent", *answers_of(scratchpad_of(config))]
         ahead = iter([0] if placed else [len(answers)])
-        lent = asking_with(config, answers, ahead.__next__, lambda _=False: None)
+        lent = asking_with(config, answers, ahead.__next__, none_waits)
         RunnableLambda(again).invoke(None, lent)
 
     saver = InMemorySaver()

@@ -5,6 +5,8 @@ of them, the asker, raises the interrupt for all; the others stop without one, o
 answer.
 """
 
+from typing import Any
+
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.answer_log import (
@@ -16,7 +18,7 @@ from asyncguard.adapters.answer_log import (
     replace_new_answer,
 )
 from asyncguard.adapters.answer_log import take_answer as take_from_log
-from asyncguard.adapters.approvals import question, resumable
+from asyncguard.adapters.approvals import named_in, question, resumable
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
@@ -91,7 +93,12 @@ async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
     Returns:
         The question, as :func:`asyncguard.adapters.answer_log.take_answer` says.
     """
-    taken = await take_from_log(run.config, asker)
+
+    def asker_of(value: Any) -> str:
+        held = named_in(value, run.ledger.in_state(CallState.HELD))
+        return approval_of([record.key for record in held]) if held else ""
+
+    taken = await take_from_log(run.config, asker, asker_of=asker_of)
     asked = handlers.question
     if asked is not None and (asker == asked.asker or asker in asked.stopped):
         asked.out = False  # the graph is executed again
