@@ -121,11 +121,11 @@ async def take_answer(
     answers = answers_of(notes)
     index = {**answers[place], "of": list(answers[place]["of"])}
     asker = str(index["out"])
-    newest = index["number"] == _newest(_stored(config))
     if asker and len(answers) > place + 1:  # by the id of the question: LangGraph appends it
         given = answers.pop(place + 1)
     else:
-        given = take_unplaced_answer(notes) if asker and newest else None
+        # LangGraph refuses an answer without a name if several tasks ask.
+        given = take_unplaced_answer(notes) if asker else None
     if given is None:
         count_questions(notes, place + 1)
         return Taken(asker)
@@ -145,7 +145,7 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
     saver, run = saver_of(config), run_of(config)
     notes = scratchpad_of(config)
     waits = notes is not None and answer_waits(notes) and _answers_next(input_of(config))
-    if not waits or saver is None or run is None or _newest(stored_answers(run)):
+    if not waits or saver is None or run is None or any(map(_index_in, stored_answers(run))):
         return
     thread, at = of_thread(config)["configurable"], base_of(run)
     while found := await stored(saver, {"configurable": {**thread, "checkpoint_id": at}}):
@@ -155,14 +155,15 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
             break
         at = before
     left = [] if found is None else stored_answers(found)
-    for answers in left:
-        index = next((each for each in answers if _is_index(each)), None)
-        # An approval names its calls.
-        if index is None or index["number"] < _newest(left) or key not in index["out"]:
-            continue
+    asked = [each for each in left if (index := _index_in(each)) is not None and index["out"]]
+    if len(asked) != 1:  # of several questions it is not known which one was answered
+        return
+    (answers,) = asked
+    index = _index_in(answers)
+    if key in index["out"]:  # an approval names its calls
         used = [at for at, asker in enumerate(index["of"]) if asker != _VOID]
         of = [_VOID] * len(answers_of(notes)) + [index["of"][at] for at in used]
-        answers_of(notes).extend([*(answers[at] for at in used), {**index, "of": of, "number": 0}])
+        answers_of(notes).extend([*(answers[at] for at in used), {**index, "of": of}])
 
 
 def _index_older(config: RunnableConfig, asker_of: Callable[[Any], str]) -> None:
@@ -173,8 +174,7 @@ def _index_older(config: RunnableConfig, asker_of: Callable[[Any], str]) -> None
     # The newest answer is the one to the newest question, whichever run has brought it.
     answers = answers_of(scratchpad_of(config))
     at = max(len(answers) - 1, 0)
-    index = {_FORM: 1, "of": [_VOID] * at, "out": asker, "number": _newest(_stored(config))}
-    answers.insert(at, index)
+    answers.insert(at, {_FORM: 1, "of": [_VOID] * at, "out": asker})
 
 
 def keep_question(config: RunnableConfig, asker: str) -> None:
@@ -184,14 +184,12 @@ def keep_question(config: RunnableConfig, asker: str) -> None:
         config: Of the node, hook or wrapper.
         asker: Who asks.
     """
-    # Read before the list changes, which may be the stored one.
-    number = _newest(_stored(config)) + 1
     answers = answers_of(scratchpad_of(config))
     place = _place(scratchpad_of(config))
     of = [] if place is None else answers.pop(place)["of"]
     # What other middleware was answered since belongs before the index, too.
     of = [*of, *[_VOID] * (len(answers) - len(of))]
-    answers.append({_FORM: 1, "of": of, "out": asker, "number": number})
+    answers.append({_FORM: 1, "of": of, "out": asker})
     store_answers(config)
 
 
@@ -329,8 +327,11 @@ def _execution(notes: Any) -> _Execution | None:
 
 
 def _index(notes: Any) -> Any:
-    place = _place(notes)
-    return None if place is None else answers_of(notes)[place]
+    return _index_in(answers_of(notes))
+
+
+def _index_in(answers: Iterable[Any]) -> Any:
+    return next((each for each in answers if _is_index(each)), None)
 
 
 def _place(notes: Any) -> int | None:
@@ -339,14 +340,4 @@ def _place(notes: Any) -> int | None:
 
 
 def _is_index(answer: Any) -> bool:
-    return isinstance(answer, dict) and answer.keys() == {_FORM, "of", "out", "number"}
-
-
-def _stored(config: RunnableConfig) -> list[list[Any]]:
-    return stored_answers(run_of(config))
-
-
-def _newest(stored: Iterable[Sequence[Any]]) -> int:
-    """Return the number of the newest question of the tasks of a super-step, 0 if there is none."""
-    found = (each for answers in stored for each in answers if _is_index(each))
-    return max((int(index["number"]) for index in found), default=0)
+    return isinstance(answer, dict) and answer.keys() == {_FORM, "of", "out"}
