@@ -56,8 +56,8 @@ class _Execution:
 
     new: int | None = None
     """Place of the answer that has come with this execution, until a question gets it."""
-    begun: set[str] = field(default_factory=set)
-    """Keys of the calls that were begun in this execution."""
+    lent: dict[str, int] = field(default_factory=dict)
+    """Number of answers that the newest attempt in this execution was lent, by key of its call."""
 
 
 _EXECUTIONS: WeakKeyDictionary[Any, _Execution] = WeakKeyDictionary()
@@ -226,10 +226,11 @@ def asking(config: RunnableConfig, key: str) -> RunnableConfig:
         _index(notes),
         _execution(notes) or _Execution(),
     )
-    execution.begun.add(key)
+    execution.lent[key] = 0
     if index is None:  # as long as the list will be when the question is out
         return asking_with(config, [*answers, None], count(len(answers) + 1).__next__, _nothing)
     places = [place for place, asker in enumerate(index["of"]) if asker == key]
+    execution.lent[key] = len(places)
     new = execution.new if execution.new in places else None
     ahead = chain(places, count(len(answers)))
 
@@ -267,8 +268,23 @@ def forget_answers(config: RunnableConfig, key: str) -> None:
     if index is None or execution is None:
         return
     for place, asker in enumerate(index["of"]):
-        if asker == key and (key in execution.begun or place != execution.new):
+        if asker == key and (key in execution.lent or place != execution.new):
             index["of"][place] = _VOID
+
+
+def asks_here(config: RunnableConfig, key: str) -> bool:
+    """Return True if a task may stop with the question of a call: no answer to it has come since.
+
+    An attempt may have begun in an earlier execution, or in another task, without the answers here.
+
+    Args:
+        config: Of the node, hook or wrapper.
+        key: Of the call.
+    """
+    notes = scratchpad_of(config)
+    index, execution = _index(notes), _execution(notes)
+    received = 0 if index is None else index["of"].count(key)
+    return execution is not None and execution.lent.get(key) == received
 
 
 def void_new_answer(config: RunnableConfig) -> None:

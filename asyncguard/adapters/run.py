@@ -22,7 +22,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
-from asyncguard.adapters.answer_log import keep_question
+from asyncguard.adapters.answer_log import asks_here, keep_question
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.langgraph_internals import channels_of, streams
@@ -616,9 +616,9 @@ class Run:
     def asked_here(self, key: str) -> bool:
         """Return True if a call's tool has asked within the present execution of the node or hook.
 
-        LangGraph gives the answers to the task that asked, and to the questions in their order.
+        See :func:`asyncguard.adapters.answer_log.asks_here`.
         """
-        return self._session.live.interrupts[key].asked_in is self.config
+        return asks_here(self.config, key)
 
     def take_question(self, key: str) -> BaseException:
         """Return the interrupt that a call's tool has raised, to raise it here.

@@ -35,8 +35,6 @@ class Interrupted:
 
     error: BaseException
     """Exception that the adapter raises again in its own frame."""
-    asked_in: object = None
-    """Execution of a node within which it was raised; only there can it be raised again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -267,7 +267,6 @@ class PendingHandlers:
                 watch,
                 invoke,
                 foreground=attempt.foreground,
-                asks_in=self.hook,
             )
 
         return for_attempt
@@ -297,8 +296,6 @@ class PendingHandlers:
             place = asking(self._asker_of(attempt.key), attempt.key)
             watch = watch_of(attempt, place)
             invoke = partial(called_alone, watch, tool, call_of(attempt), place)
-            return await run_attempt(
-                attempt, watch, invoke, foreground=attempt.foreground, asks_in=self.hook
-            )
+            return await run_attempt(attempt, watch, invoke, foreground=attempt.foreground)
 
         return run

@@ -182,6 +182,9 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         True to continue to wait for the turn.
     """
     if own is not None and own.key in run.questions:
+        if not run.asked_here(own.key):
+            run.repeat_question(own.key)
+            return True
         handlers.stop(own.key)  # the answer comes with the handler of the wrapper's next execution
         handlers.question = Question(asker=own.key, keys=(), out=True)
         stopping = run.take_question(own.key)

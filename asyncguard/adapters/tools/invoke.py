@@ -83,7 +83,6 @@ async def run_attempt(
     invoke: Callable[[], Awaitable[Any]],
     *,
     foreground: bool,
-    asks_in: object = None,
 ) -> Result:
     """Run an attempt, once.
 
@@ -92,7 +91,6 @@ async def run_attempt(
         watch: Made for it.
         invoke: Calls the tool.
         foreground: True if the graph waits for it, so that an interrupt can be raised there.
-        asks_in: Execution of a node within which the tool asks.
 
     Returns:
         The result within the limit of what is stored; ``Started`` for external work.
@@ -110,8 +108,6 @@ async def run_attempt(
 
         watch.give_up(late)
         raise
-    if isinstance(result, Interrupted):
-        return replace(result, asked_in=asks_in)
     if not isinstance(result, Success):
         return result
     if attempt.external:
@@ -169,7 +165,6 @@ class ToolRunner:
                 watch,
                 invoke,
                 foreground=attempt.foreground,
-                asks_in=config,
             )
 
         return for_attempt
