@@ -51,8 +51,8 @@ _APPROVAL = "approval "
 
 
 @dataclass
+class _Execution:
     """Facts about a task's answers during one execution; they are not stored."""
-    """What is known of a task's answers during one execution, and is not stored."""
 
     new: int | None = None
     """Place of the answer that has come with this execution, until a question gets it."""
