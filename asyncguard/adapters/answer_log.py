@@ -5,8 +5,9 @@ process, and matches answers to questions by their order within the task. Here m
 task, and the order changes from execution to execution: tools take different times, an attempt is
 repeated, a call is cancelled. So the list of answers that LangGraph stores with a question has one
 entry more, the index. It says who has got each answer, and who asks the question that is out: the
-key of a call whose tool asks, :data:`PARKED`, or the calls that wait for approval. Middleware that
-asks in the same task has its answers before the index or after it.
+key of a call whose tool asks, with a mark if a graph within the tool does, :data:`PARKED`, or the
+calls that wait for approval. Middleware that asks in the same task has its answers before the index
+or after it.
 
 :func:`take_answer` comes first in each execution of a task.
 """
@@ -20,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import set_config_context
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Interrupt, interrupt
 
 from asyncguard.adapters.langgraph_internals import (
     INTERRUPT_ID,
@@ -44,10 +45,14 @@ from asyncguard.adapters.threads.checkpoints import of_thread, original_of, pare
 PARKED = "parked"
 """Asker of the question with which a run rests until an external result comes."""
 _FORM = "asyncguard_answers"
-"""Key by which an index is recognised."""
+"""Id by which an index is recognised.
+
+It is an ``Interrupt``, which every saver stores, and which an answer in JSON cannot be.
+"""
 _VOID = ""
 """Asker of an answer that no question gets."""
 _APPROVAL = "approval "
+_WITHIN = "within "
 
 
 @dataclass
@@ -58,6 +63,8 @@ class _Execution:
     """Place of the answer that has come with this execution, until a question gets it."""
     lent: dict[str, int] = field(default_factory=dict)
     """Number of answers that the newest attempt in this execution was lent, by key of its call."""
+    own: set[str] = field(default_factory=set)
+    """Keys of the calls whose newest attempt has asked itself, not a graph within it."""
 
 
 _EXECUTIONS: WeakKeyDictionary[Any, _Execution] = WeakKeyDictionary()
@@ -119,22 +126,21 @@ async def take_answer(
     if (place := _place(notes)) is None:
         return Taken()
     answers = answers_of(notes)
-    index = {**answers[place], "of": list(answers[place]["of"])}
-    asker = str(index["out"])
+    of, asker = list(answers[place].value["of"]), str(answers[place].value["out"])
     if asker and len(answers) > place + 1:  # by the id of the question: LangGraph appends it
         given = answers.pop(place + 1)
     else:
         # LangGraph refuses an answer without a name if several tasks ask.
         given = take_unplaced_answer(notes) if asker else None
+    who = asker.removeprefix(_WITHIN)
     if given is None:
         count_questions(notes, place + 1)
-        return Taken(asker)
-    index["of"].append(asker)
-    index["out"], execution.new = "", place
-    answers[place : place + 1] = [given, index]
+        return Taken(who)
+    answers[place : place + 1] = [given, _made([*of, asker], "")]
+    execution.new = place
     store_answers(config)
     count_questions(notes, place + 2)
-    return Taken(asker, answered=True)
+    return Taken(who, answered=True)
 
 
 async def _adopt_answers(config: RunnableConfig, key: str) -> None:
@@ -149,6 +155,8 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
         return
     thread, at = of_thread(config)["configurable"], base_of(run)
     while found := await stored(saver, {"configurable": {**thread, "checkpoint_id": at}}):
+        if any(map(_index_in, stored_answers(found))):  # an updated one where the thread went on
+            break
         updated = found.metadata.get("source") == "update"
         before = parent_of(found) if updated else original_of(found)  # that of a refused input
         if before is None or before == at:
@@ -163,7 +171,11 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
     if key in index["out"]:  # an approval names its calls
         used = [at for at, asker in enumerate(index["of"]) if asker != _VOID]
         of = [_VOID] * len(answers_of(notes)) + [index["of"][at] for at in used]
-        answers_of(notes).extend([*(answers[at] for at in used), {**index, "of": of}])
+        out = index["out"]
+        if out.startswith(_WITHIN):  # that graph begins again: its first question may be another
+            out = _VOID
+            take_unplaced_answer(notes)
+        answers_of(notes).extend([*(answers[at] for at in used), _made(of, out)])
 
 
 def _index_older(config: RunnableConfig, asker_of: Callable[[Any], str]) -> None:
@@ -174,22 +186,28 @@ def _index_older(config: RunnableConfig, asker_of: Callable[[Any], str]) -> None
     # The newest answer is the one to the newest question, whichever run has brought it.
     answers = answers_of(scratchpad_of(config))
     at = max(len(answers) - 1, 0)
-    answers.insert(at, {_FORM: 1, "of": [_VOID] * at, "out": asker})
+    answers.insert(at, _made([_VOID] * at, asker))
 
 
-def keep_question(config: RunnableConfig, asker: str) -> None:
-    """Note whose question a task stops with; call it before the interrupt is raised.
+def keep_question(config: RunnableConfig, key: str) -> None:
+    """Note that a task stops with the question of a call; call it before the interrupt is raised.
 
     Args:
         config: Of the node, hook or wrapper.
-        asker: Who asks.
+        key: Of the call.
     """
+    execution = _execution(scratchpad_of(config))
+    own = execution is None or key in execution.own
+    _keep(config, key if own else _WITHIN + key)
+
+
+def _keep(config: RunnableConfig, asker: str) -> None:
     answers = answers_of(scratchpad_of(config))
     place = _place(scratchpad_of(config))
-    of = [] if place is None else answers.pop(place)["of"]
+    of = [] if place is None else answers.pop(place).value["of"]
     # What other middleware was answered since belongs before the index, too.
     of = [*of, *[_VOID] * (len(answers) - len(of))]
-    answers.append({_FORM: 1, "of": of, "out": asker})
+    answers.append(_made(of, asker))
     store_answers(config)
 
 
@@ -204,7 +222,7 @@ def ask(config: RunnableConfig, asker: str, value: Any) -> NoReturn:
     Raises:
         GraphInterrupt: Always: an answer comes with the next execution.
     """
-    keep_question(config, asker)
+    _keep(config, asker)
     answers = answers_of(scratchpad_of(config))
     alone = asking_with(config, answers, count(len(answers)).__next__, _nothing)
     with set_config_context(alone) as context:
@@ -221,32 +239,40 @@ def asking(config: RunnableConfig, key: str) -> RunnableConfig:
     """
     if (notes := scratchpad_of(config)) is None:
         return config
-    answers, index, execution = (
-        list(answers_of(notes)),
-        _index(notes),
-        _execution(notes) or _Execution(),
-    )
-    execution.lent[key] = 0
+    answers, index = list(answers_of(notes)), _index(notes)
+    of = [] if index is None else index["of"]
     if index is None:  # as long as the list will be when the question is out
-        return asking_with(config, [*answers, None], count(len(answers) + 1).__next__, _nothing)
-    places = [place for place, asker in enumerate(index["of"]) if asker == key]
-    execution.lent[key] = len(places)
-    new = execution.new if execution.new in places else None
-    ahead = chain(places, count(len(answers)))
+        answers.append(None)
+    execution = _execution(notes) or _Execution()
+    execution.lent[key] = _received(index, key)
+    execution.own.discard(key)
+    ahead = chain((at for at, asker in enumerate(of) if asker == key), count(len(answers)))
+    new = execution.new
+    within = new if new is not None and of[new] == _WITHIN + key else None
 
     def place() -> int:
-        if (found := next(ahead)) == new:
+        found = next(ahead)
+        if found >= len(answers):
+            execution.own.add(key)
+        elif found == new:
             execution.new = None
         return found
 
     def unplaced(use: bool = False) -> Any:
-        if new is None or execution.new != new:
+        # LangGraph asks for it at each question without an answer, also at the tool's own.
+        if within is None or execution.new != within or key in execution.own:
             return None
         if use:
             execution.new = None
-        return answers[new]
+        return answers[within]
 
     return asking_with(config, answers, place, unplaced)
+
+
+def _received(index: Any, key: str) -> int:
+    """Return the number of answers that the questions of a call have got."""
+    of = [] if index is None else index["of"]
+    return sum(asker.removeprefix(_WITHIN) == key for asker in of)
 
 
 def _nothing(_: bool = False) -> None:
@@ -268,7 +294,8 @@ def forget_answers(config: RunnableConfig, key: str) -> None:
     if index is None or execution is None:
         return
     for place, asker in enumerate(index["of"]):
-        if asker == key and (key in execution.lent or place != execution.new):
+        its = asker.removeprefix(_WITHIN) == key
+        if its and (key in execution.lent or place != execution.new):
             index["of"][place] = _VOID
 
 
@@ -283,8 +310,7 @@ def asks_here(config: RunnableConfig, key: str) -> bool:
     """
     notes = scratchpad_of(config)
     index, execution = _index(notes), _execution(notes)
-    received = 0 if index is None else index["of"].count(key)
-    return execution is not None and execution.lent.get(key) == received
+    return execution is not None and execution.lent.get(key) == _received(index, key)
 
 
 def void_new_answer(config: RunnableConfig) -> None:
@@ -347,7 +373,7 @@ def _index(notes: Any) -> Any:
 
 
 def _index_in(answers: Iterable[Any]) -> Any:
-    return next((each for each in answers if _is_index(each)), None)
+    return next((each.value for each in answers if _is_index(each)), None)
 
 
 def _place(notes: Any) -> int | None:
@@ -355,5 +381,9 @@ def _place(notes: Any) -> int | None:
     return next((at for at, each in enumerate(answers_of(notes)) if _is_index(each)), None)
 
 
+def _made(of: list[str], out: str) -> Interrupt[Any]:
+    return Interrupt(value={"of": of, "out": out}, id=_FORM)
+
+
 def _is_index(answer: Any) -> bool:
-    return isinstance(answer, dict) and answer.keys() == {_FORM, "of", "out"}
+    return isinstance(answer, Interrupt) and answer.id == _FORM
