@@ -32,6 +32,7 @@ from asyncguard.adapters.langgraph_internals import (
     base_of,
     count_questions,
     input_of,
+    outermost_input_of,
     run_of,
     saver_of,
     scratchpad_of,
@@ -41,6 +42,7 @@ from asyncguard.adapters.langgraph_internals import (
     used_answer,
 )
 from asyncguard.adapters.threads.checkpoints import of_thread, original_of, parent_of, stored
+from asyncguard.runtime.dispatcher import inside_a_call
 
 PARKED = "parked"
 """Asker of the question with which a run rests until an external result comes."""
@@ -74,14 +76,21 @@ _EXECUTIONS: WeakKeyDictionary[Any, _Execution] = WeakKeyDictionary()
 def drop_stale_answer(config: RunnableConfig) -> None:
     """Drop an answer that belongs to an earlier question, so that none that comes now gets it.
 
+    LangGraph keeps it until the super-step ends, for an agent in a node of another graph that of
+    the outermost one: many questions later. There it is dropped if the run was not resumed with it,
+    also one that no question has got, because a process died before: the question comes again.
+
     Args:
-        config: Of the node, hook or wrapper that may ask next. Nested in another graph's node it
-            keeps the answer, as that graph's run decides there.
+        config: Of the node, hook or wrapper that may ask next. In an agent inside a tool it keeps
+            the answer, as the agent whose tool it is decides there.
     """
     notes = scratchpad_of(config)
-    if notes is None or "|" in str(config["configurable"].get("checkpoint_ns", "")):
+    if notes is None:
         return
-    if not _answers_next(input_of(config)) and used_answer(config):
+    nested = "|" in str(config["configurable"].get("checkpoint_ns", ""))
+    if _answers_next(outermost_input_of(config)) or (nested and inside_a_call()):
+        return
+    if nested or used_answer(config):
         take_unplaced_answer(notes)
 
 

@@ -428,6 +428,21 @@ def input_of(config: RunnableConfig) -> Any:
     return getattr(run_of(config), "input", None)
 
 
+def outermost_input_of(config: RunnableConfig) -> Any:
+    """Return the input of the run around all others, as for :func:`input_of`.
+
+    Why: an agent in a node of another graph is answered by that graph's caller. Without the input
+    an answer to one question of the agent is taken for one to a later one.
+
+    Args:
+        config: Of a node.
+    """
+    run = run_of(config)
+    while run is not None and (around := run_of(run.config)) not in (None, run):
+        run = around
+    return getattr(run, "input", None)
+
+
 def nodes_of(config: RunnableConfig) -> list[str]:
     """Return the names of the nodes of the graph that a node belongs to, in the order of the graph.
 
