@@ -136,20 +136,35 @@ async def take_answer(
         return Taken()
     answers = answers_of(notes)
     of, asker = list(answers[place].value["of"]), str(answers[place].value["out"])
-    if asker and len(answers) > place + 1:  # by the id of the question: LangGraph appends it
-        given = answers.pop(place + 1)
-    else:
+    given, left = None, list[Any]()
+    if asker and len(answers) > place + 1:  # by the id of a question: LangGraph appends it
+        named = answers.pop(place + 1)
+        given = named if _names_question(config) else None
+        # An answer without a name that a dead process has left is for none after this one.
+        left = [each for each in (take_unplaced_answer(notes),) if each is not None]
+    elif asker:
         # LangGraph refuses an answer without a name if several tasks ask.
-        given = take_unplaced_answer(notes) if asker else None
+        given = take_unplaced_answer(notes)
     who = asker.removeprefix(_WITHIN)
     if given is None:
         count_questions(notes, place + 1)
         return Taken(who)
-    answers[place : place + 1] = [given, _made([*of, asker], "")]
     execution.new = place
+    taken = [given, *left]
+    answers[place : place + 1] = [*taken, _made([*of, asker, *[_VOID] * len(left)], "")]
     store_answers(config)
-    count_questions(notes, place + 2)
+    count_questions(notes, place + len(taken) + 1)
     return Taken(who, answered=True)
+
+
+def _names_question(config: RunnableConfig) -> bool:
+    """Return True if an answer by id names the question that is out in a task.
+
+    LangGraph takes the id of a task's first question, perhaps one of other middleware, for any.
+    """
+    given, asked = outermost_input_of(config), asked_before(config)
+    names = given.resume if isinstance(given, Command) and isinstance(given.resume, dict) else None
+    return names is None or not asked or asked[-1].id in names
 
 
 async def _adopt_answers(config: RunnableConfig, key: str) -> None:

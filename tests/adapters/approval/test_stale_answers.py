@@ -1,0 +1,97 @@
+"""Answers that come for an earlier question, by its id or from a process that died."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+
+from asyncguard import guarded
+from asyncguard.testing import ScriptedChatModel, calls
+from tests.adapters.harness import Agent, Frontend, build, script
+
+
+class Outside(AgentMiddleware[Any, Any, Any]):
+    """Middleware around the guard that asks first."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Ask, and have the call made."""
+        interrupt("outside")
+        return await handler(request)
+
+
+def agent_of(
+    frontend: Frontend, got: list[Any], said: Any, *, hangs: asyncio.Event | None, **options: Any
+) -> Agent:
+    """Return the agent of a process, whose tool asks twice."""
+
+    @guarded(interrupts=True, effect="at_most_once", reads=[], writes=["desk"])
+    @tool
+    async def pay(q: str) -> str:
+        """Pay."""
+        if hangs is not None:
+            hangs.set()
+            await asyncio.Event().wait()
+        got.append((interrupt("first"), interrupt("second")))
+        return "paid"
+
+    return build(frontend, ScriptedChatModel(script(*said)), [pay], **options)
+
+
+def test_the_id_of_an_earlier_question_answers_no_later_one() -> None:
+    """LangGraph takes the id of the first question of a task for any of its questions."""
+
+    async def main() -> None:
+        got: list[Any] = []
+        agent = agent_of(
+            Frontend.MIDDLEWARE,
+            got,
+            [calls(("pay", {"q": "x"}))],
+            hangs=None,
+            outside=[Outside()],
+            checkpointer=InMemorySaver(),
+        )
+        outcome = await agent.say("Pay x.", thread="t")
+        stale = outcome.state["__interrupt__"][0].id
+        outcome = await agent.resume("go", "t")
+        for question in ("first", "second"):
+            assert outcome.interrupts == [question]
+            outcome = await agent.resume({stale: "stale"}, "t")
+            assert outcome.interrupts == [question]
+            outcome = await agent.resume(f"re {question}", "t")
+        assert got == [("re first", "re second")]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_answer_that_a_dead_process_has_left_is_replaced_by_one_by_id(
+    frontend: Frontend,
+) -> None:
+    """It was meant for the question that was answered, and is not given to the next one."""
+
+    async def main() -> None:
+        got: list[Any] = []
+        saver, hangs = InMemorySaver(), asyncio.Event()
+
+        def process(*said: Any, hangs: asyncio.Event | None = None) -> Agent:
+            return agent_of(frontend, got, said, hangs=hangs, checkpointer=saver)
+
+        outcome = await process(calls(("pay", {"q": "x"}))).say("Pay x.", thread="t")
+        asked = outcome.state["__interrupt__"][0].id
+        dying = asyncio.ensure_future(process(hangs=hangs).resume("left", "t"))
+        await hangs.wait()
+        dying.cancel()
+        await asyncio.gather(dying, return_exceptions=True)
+        agent = process()
+        outcome = await agent.resume({asked: "re first"}, "t")
+        for _ in range(2):
+            assert outcome.interrupts == ["second"]
+            outcome = await agent.go(None, "t")
+        await agent.resume("re second", "t")
+        assert got == [("re first", "re second")]
+
+    asyncio.run(main())
