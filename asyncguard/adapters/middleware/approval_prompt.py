@@ -77,7 +77,10 @@ def asked_together(run: Run, handlers: PendingHandlers) -> list[CallRecord]:
     together = [
         record for record in held if record.placeholder or not run.board.asks_person(record)
     ]
-    return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
+    if any(not record.placeholder for record in together):
+        return together
+    # After an update of the state LangGraph also executes wrappers that had returned again.
+    return (_unanswered(run) or held)[:1]
 
 
 async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
