@@ -43,6 +43,7 @@ from asyncguard.adapters.langgraph_internals import (
     newest_of,
     next_nodes,
     nodes_of,
+    outermost_input_of,
     questions_in,
     run_of,
     saver_of,
@@ -242,6 +243,24 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
     graph.invoke({"value": 2}, THREAD)
     assert inputs == [given, {"value": 2}]
     assert bases == ["", first]
+
+
+def test_a_node_of_an_inner_graph_has_the_input_of_the_outermost_run() -> None:
+    """Its own input is what the outer graph gives it."""
+    inputs: list[Any] = []
+
+    def look(config: RunnableConfig) -> None:
+        inputs.append(outermost_input_of(config))
+        interrupt("?")
+
+    outer: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    outer.add_node("inner", graph_of(look, None))
+    outer.add_edge(START, "inner")
+    graph = outer.compile(checkpointer=InMemorySaver())
+    given, answer = {"value": 1}, Command(resume="yes")
+    graph.invoke(given, THREAD)
+    graph.invoke(answer, THREAD)
+    assert inputs == [given, answer]
 
 
 def test_the_next_node_of_a_stored_thread_is_found_in_a_graph_without_it() -> None:
