@@ -561,25 +561,44 @@ _UNWINDING: set[asyncio.Task[Any]] = set()
 """Ends of runs that are under way; the event loop alone would not keep them."""
 
 
-def end_whole(run: Run) -> None:
+def end_whole(run: Run, act: Callable[..., object], *arguments: Any) -> None:
     """Have a run come to its end even if it is cancelled again and again, as anyio does.
 
     Why: LangGraph ends a run in a task of its own and waits for it, and a cancellation of the wait
     cancels that task, perhaps before its first step. Without the function a client that goes away
     leaves the nodes running, and the thread claimed, for as long as the process lives.
+
+    Args:
+        run: LangGraph's run.
+        act: Called once no node of the run is running and all that it has put is stored, which is
+            later than :func:`when_over`.
+        arguments: Of that function.
     """
     stack = run.stack  # type: ignore[attr-defined]
-    if not isinstance(stack, AsyncExitStack) or "__aexit__" in vars(stack):
-        return
-    unwind = stack.__aexit__
+    unwind = stack.__aexit__ if isinstance(stack, AsyncExitStack) else stack.__exit__
 
-    def leave(*error: Any) -> Coroutine[Any, Any, bool | None]:
-        ends = asyncio.create_task(unwind(*error))
+    def leave(*error: Any) -> bool | None:
+        try:
+            return unwind(*error)  # type: ignore[no-any-return]
+        finally:
+            act(*arguments)
+
+    async def leave_on_loop(*error: Any) -> bool | None:
+        try:
+            return await unwind(*error)  # type: ignore[no-any-return]
+        finally:
+            act(*arguments)
+
+    def leave_whole(*error: Any) -> Coroutine[Any, Any, bool | None]:
+        ends = asyncio.create_task(leave_on_loop(*error))
         _UNWINDING.add(ends)
         ends.add_done_callback(_unwound)
         return _shielded(ends)
 
-    stack.__aexit__ = leave  # type: ignore[method-assign]
+    if isinstance(stack, AsyncExitStack):
+        stack.__aexit__ = leave_whole  # type: ignore[method-assign]
+    else:
+        stack.__exit__ = leave
 
 
 def _unwound(ends: asyncio.Task[Any]) -> None:

@@ -244,11 +244,18 @@ class Run:
             folded: Called if the ledger was folded again, before anything is decided.
 
         Raises:
+            CallerError: Another run of the thread waits for its model or tools in this process.
             ThreadBusyError: Another process holds the thread's lease.
             JournalError: The journal cannot be read or written.
         """
         session, state = self._session, self._state
         session.identify(thread_of(self.config))
+        if begins:  # before anything changes
+            try:
+                session.lease.claim()
+            except CallerError:
+                await undo_input(self.config)
+                raise
         follow_run(session, self.config)
         # Before the first event of this node or hook: the listener of an earlier run is of no use.
         session.listen(self._tell_interface if streams(self.config, "custom") else None)
@@ -348,14 +355,6 @@ class Run:
         given = Circumstances(hands=hands, answers=answers or {})
         for record in tuple(records):  # resolving a call changes the index that they come from
             resolve(self._session, record, why, given)
-
-    def claim(self) -> None:
-        """Claim the thread's lease for a run that begins.
-
-        Raises:
-            CallerError: Another run of the thread waits for its model or tools in this process.
-        """
-        self._session.lease.claim()
 
     async def begin(self, *, overtaken: Iterable[str] = ()) -> dict[str, Any]:
         """Apply the input of a run: tasks, cancellations and the user's messages.

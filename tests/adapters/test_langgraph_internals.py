@@ -37,6 +37,7 @@ from asyncguard.adapters.langgraph_internals import (
     before_over,
     channels_of,
     count_questions,
+    end_whole,
     goes_back,
     input_of,
     namespace_of_run,
@@ -522,6 +523,38 @@ def test_the_end_of_a_run_is_reported_however_it_comes(how: str) -> None:
     assert over == [how]
     kind = {"error": LookupError, "closed": GeneratorExit, "interrupt": GraphInterrupt}.get(how)
     assert [type(error) for error in errors] == [kind or type(None)]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "as-langgraph-is"])
+async def test_a_run_that_is_left_again_and_again_ends(*, whole: bool) -> None:
+    """Its node has ended before the end is told; if LangGraph saw to that, the second case fails."""
+    order: list[str] = []
+    begun = asyncio.Event()
+
+    async def look(_: Any, config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        (end_whole if whole else when_over)(run, order.append, "told")
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)
+            order.append("ended")
+
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    graph.add_node("look", look)
+    graph.add_node("beside", lambda _: None)  # LangGraph runs a single node in the caller's task
+    graph.add_edge(START, "look")
+    graph.add_edge(START, "beside")
+    run = asyncio.create_task(graph.compile().ainvoke({"value": 1}))
+    await begun.wait()
+    while not run.done():
+        run.cancel()
+        await asyncio.sleep(0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert order == (["ended", "told"] if whole else [])
 
 
 @pytest.mark.parametrize("refused", [True, False], ids=["refused", "as-langgraph-is"])

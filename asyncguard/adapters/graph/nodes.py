@@ -97,7 +97,6 @@ class Nodes:
 
     async def prepare(self, run: Run) -> Any:
         """Apply the input, and repair the history that an earlier run has left."""
-        run.claim()
         update = await run.begin()
         # What has arrived or was taken back (a late result, a resolved doubt, a call of a lost
         # process, one that the message withdraws or cancels) is told before the model's next turn:

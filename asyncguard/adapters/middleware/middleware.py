@@ -193,7 +193,6 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         handlers.give_up_wrappers()
         with run.leaving_on_error():
             async with run.keeping():
-                run.claim()
                 left = left_text(run, given)
                 # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run, handlers)

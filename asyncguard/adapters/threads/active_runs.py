@@ -52,6 +52,8 @@ class Other:
 
     under_way: bool
     """True if it is active; else it has ended, after the run in question had read the thread."""
+    ending: bool
+    """True if LangGraph is ending it: its nodes are cancelled, and its last step is stored."""
     checkpoint: str
     """Id of the newest checkpoint that it has made."""
     storing: ref[Any] | None
@@ -79,6 +81,8 @@ class _Threads:
         self._at_work: dict[_Thread, tuple[Run, asyncio.AbstractEventLoop | None]] = {}
         # Runs that hold their thread, so that later nodes of a run return at once.
         self._holders: WeakSet[Run] = WeakSet()
+        # Runs that LangGraph is ending.
+        self._ending: WeakSet[Run] = WeakSet()
         # Runs that left nothing: their input was undone.
         self._refused: WeakSet[Run] = WeakSet()
         # How the last run of a thread ended, the newest last; see _KEPT_ENDS.
@@ -119,8 +123,8 @@ class _Threads:
                 None if sync_entry() is not None else asyncio.get_running_loop(),
             )
             # LangGraph closes the stack however the run ends, so no thread stays claimed.
-            end_whole(run)
-            when_over(run, self._leave, thread, run)
+            when_over(run, self._ending.add, run)
+            end_whole(run, self._leave, thread, run)
             return None
 
     def refused(self, config: RunnableConfig) -> None:
@@ -145,7 +149,7 @@ class _Threads:
     def _other(self, thread: _Thread, run: Run, began: str = "") -> Other | None:
         holder, loop = self._at_work.get(thread, (None, None))
         if holder is not None and not (loop is not None and loop.is_closed()):
-            return _other(holder, under_way=True)
+            return _other(holder, under_way=True, ending=holder in self._ending)
         left = self._left.get(thread)
         # A run with a checkpoint id goes back in time on purpose and continues no other run.
         if left is None or goes_back(run):
@@ -219,8 +223,11 @@ THREADS = _Threads()
 """Registry of the whole process: agents that share a saver share its threads."""
 
 
-def _other(run: Run, *, under_way: bool) -> Other:
+def _other(run: Run, *, under_way: bool, ending: bool = False) -> Other:
     put = storing(run)
     return Other(
-        under_way=under_way, checkpoint=newest_of(run), storing=None if put is None else ref(put)
+        under_way=under_way,
+        ending=ending,
+        checkpoint=newest_of(run),
+        storing=None if put is None else ref(put),
     )

@@ -27,7 +27,9 @@ _RECENT = 8
 # Polls are counted, not seconds: while the whole process stands still (a garbage collection, a
 # suspended machine), the other run cannot move either.
 _LOOKS_FOR_THE_END = 200
-"""Polls, a millisecond apart, within which a cancelled or ending run has left its thread."""
+"""Polls, a millisecond apart, within which a run that was cancelled has begun to end."""
+_LOOKS_AT_THE_END = 2000
+"""Polls within which a run that is ending has stored its last step, and left its thread."""
 _LOOKS_FOR_FIRST_NODE = 1000
 """Polls, a millisecond apart, within which a run that has put its input reaches its first node."""
 _LOOKS_PER_READ = 10
@@ -74,10 +76,12 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None, began: st
     """Return the run that has the thread, or had it while the run in question read its state."""
     other = THREADS.take(config, journal, began)
     # Polled, as the other run may end on another event loop or OS thread.
-    for _ in range(_LOOKS_FOR_THE_END):
-        if other is None or not other.under_way:
+    looks = 0
+    while other is not None and other.under_way:
+        if looks >= (_LOOKS_AT_THE_END if other.ending else _LOOKS_FOR_THE_END):
             break
         await asyncio.sleep(_FIRST_LOOK)
+        looks += 1
         other = THREADS.take(config, journal, began)
     if other is None:
         return None
@@ -131,12 +135,13 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
 async def _let_go_first(
     config: RunnableConfig, journal: Journal | None, line: Lineage, unread: CheckpointTuple
 ) -> None:
-    """Wait until the run of an input reads it, or is refused; the wait has a limit: it may be dead.
+    """Wait until the run of an input reads it, ends, or is refused; it may be dead: not for ever.
 
     A run of another process is seen by the checkpoint that it puts then.
     """
     for looks in range(1, _LOOKS_FOR_FIRST_NODE + 1):
-        if THREADS.refuses(config, journal):
+        _, ended = THREADS.began_at(config, journal)
+        if ended == id_of(unread) or THREADS.refuses(config, journal):
             return
         await asyncio.sleep(_FIRST_LOOK)
         if looks % _LOOKS_PER_READ:
