@@ -575,7 +575,7 @@ def end_whole(run: Run, act: Callable[..., object], *arguments: Any) -> None:
         arguments: Of that function.
     """
     stack = run.stack  # type: ignore[attr-defined]
-    unwind = stack.__aexit__ if isinstance(stack, AsyncExitStack) else stack.__exit__
+    unwind: Any = stack.__aexit__ if isinstance(stack, AsyncExitStack) else stack.__exit__
 
     def leave(*error: Any) -> bool | None:
         try:
