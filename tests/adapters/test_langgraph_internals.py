@@ -501,6 +501,7 @@ def test_the_end_of_a_run_is_reported_however_it_comes(how: str) -> None:
     def look(config: RunnableConfig) -> None:
         run = run_of(config)
         assert run is not None
+        end_whole(run, over.append, "whole")
         when_over(run, over.append, how)
         when_over_with(run, errors.append)
         assert over == []
@@ -520,7 +521,7 @@ def test_the_end_of_a_run_is_reported_however_it_comes(how: str) -> None:
         steps.close()  # type: ignore[attr-defined]
     else:
         list(steps)
-    assert over == [how]
+    assert over == [how, "whole"]
     kind = {"error": LookupError, "closed": GeneratorExit, "interrupt": GraphInterrupt}.get(how)
     assert [type(error) for error in errors] == [kind or type(None)]
 
