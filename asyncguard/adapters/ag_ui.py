@@ -311,7 +311,7 @@ def _known_calls(state: Mapping[str, Any]) -> dict[str, bool]:
 
 
 class _Inner(LangGraphAgent):  # type: ignore[misc]
-    """``ag-ui-langgraph``, with the snapshots also where a question is sent again."""
+    """``ag-ui-langgraph`` with snapshots where a question is sent again, and with own ids of texts."""
 
     async def prepare_stream(self, *given: Any, **named: Any) -> Any:
         """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""
@@ -320,6 +320,15 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
             config = named["config"]
             again[1:1] = [each async for each in self.get_state_and_messages_snapshots(config)]
         return prepared
+
+    def _get_or_pin_text_message_id(self, fallback_id: str, node: str | None = None) -> str:
+        """Return the id of the message that a text belongs to, as the state has it.
+
+        ``ag-ui-langgraph`` shows all texts of one visit of a node under the id of the first. In a
+        graph whose model is called again at once, that one may be replaced: see ``TextEvent``.
+        """
+        own: str = self._resolve_public_message_id(fallback_id)
+        return own
 
 
 class AgUiAgent:

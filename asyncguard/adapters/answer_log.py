@@ -63,6 +63,8 @@ class _Execution:
 
     new: int | None = None
     """Place of the answer that has come with this execution, until a question gets it."""
+    before: list[Any] = field(default_factory=list)
+    """The answers as they were before it; empty if none has come."""
     lent: dict[str, int] = field(default_factory=dict)
     """Number of answers that the newest attempt in this execution was lent, by key of its call."""
     own: set[str] = field(default_factory=set)
@@ -149,7 +151,7 @@ async def take_answer(
     if given is None:
         count_questions(notes, place + 1)
         return Taken(who)
-    execution.new = place
+    execution.new, execution.before = place, list(answers)
     taken = [given, *left]
     answers[place : place + 1] = [*taken, _made([*of, asker, *[_VOID] * len(left)], "")]
     store_answers(config)
@@ -223,6 +225,20 @@ def keep_question(config: RunnableConfig, key: str) -> None:
     execution = _execution(scratchpad_of(config))
     own = execution is None or key in execution.own
     _keep(config, key if own else _WITHIN + key)
+
+
+def put_back_question(config: RunnableConfig, key: str) -> None:
+    """Have the question of a call be out again, if an answer has come to it, which does not fit.
+
+    Args:
+        config: Of the node, hook or wrapper.
+        key: Of the call.
+    """
+    execution = _execution(scratchpad_of(config))
+    before = [] if execution is None else execution.before
+    if before and _index_in(before)["out"].removeprefix(_WITHIN) == key:
+        answers_of(scratchpad_of(config))[:] = before  # as many: the question's id counts them
+        store_answers(config)
 
 
 def _keep(config: RunnableConfig, asker: str) -> None:

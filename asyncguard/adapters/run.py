@@ -21,8 +21,9 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import is_invalid_resume
 
-from asyncguard.adapters.answer_log import asks_here, keep_question
+from asyncguard.adapters.answer_log import asks_here, keep_question, put_back_question
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.langgraph_internals import channels_of, streams
@@ -622,9 +623,11 @@ class Run:
     def take_question(self, key: str) -> BaseException:
         """Return the interrupt that a call's tool has raised, to raise it here.
 
-        The call is queued again, and its next attempt is given the answer.
+        The call is queued again, and its next attempt is given the answer. If one does not fit the
+        question's schema, LangGraph's error about it is returned, and the question stays.
         """
-        keep_question(self.config, key)
+        refused = is_invalid_resume(self._session.live.interrupts[key].error)
+        (put_back_question if refused else keep_question)(self.config, key)
         self.tell_asking([self.ledger.record(key)])
         return dispatcher.take_interrupt(self._session, key)
 
@@ -633,6 +636,7 @@ class Run:
 
         Raises:
             GraphInterrupt: The person has not answered.
+            ValidationError: The answer does not fit the question.
         """
         if self.asked_here(key):
             raise self.take_question(key)

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, is_invalid_resume
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
 from langgraph.types import Command
@@ -260,6 +260,8 @@ async def run_capturing_errors(
             symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False)
         )
     except Exception as error:  # noqa: BLE001 - no error of a tool may end another task
+        if foreground and is_invalid_resume(error):
+            return Interrupted(error=error)
         frames = traceback.walk_tb(error.__traceback__)
         if any(frame.f_code is INJECTION for frame, _ in frames):
             watch.early = error  # LangGraph could not inject a value: the tool was not called

@@ -684,6 +684,32 @@ def test_a_resolved_doubt_is_no_second_result(frontend: Frontend) -> None:
     assert "paid" in [each["content"] for each in snapshot if each["role"] == "tool"]
 
 
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("then", ["Of both.", "I look."])
+async def test_a_text_has_the_id_of_its_own_message(frontend: Frontend, then: str) -> None:
+    """Also after one that was replaced: a client removes that id, and what came under it."""
+    again = then if then == "Of both." else calls(("look", {"q": "x", "task_id": "a"}), text=then)
+    model = ScriptedChatModel(script("Too early.", again, ever="The end."))
+    look = scripted_tool("look", ["found"], args={"q": str})
+    agent = build(frontend, model, [look], specs=[pure("look")], checkpointer=InMemorySaver())
+    events = await shown(here(agent.graph, "Go.", tasks=TASKS))
+    texts: dict[str, str] = {}
+    for event in events:
+        if event["type"] == "TEXT_MESSAGE_CONTENT":
+            texts[event["messageId"]] = texts.get(event["messageId"], "") + event["delta"]
+        elif event["type"] == "CUSTOM" and event["name"] == "asyncguard.text":
+            assert (event["value"]["status"], texts.pop(event["value"]["message_id"])) == (
+                "replaced",
+                "Too early.",
+            )
+    (snapshot,) = (event["messages"] for event in events if event["type"] == "MESSAGES_SNAPSHOT")
+    said = {each["id"]: each["content"] for each in snapshot if each["role"] == "assistant"}
+    assert texts == said
+    assert then in texts.values()
+    parents = [event["parentMessageId"] for event in events if "parentMessageId" in event]
+    assert [texts[parent] for parent in parents] == [then] * (again != then)
+
+
 def test_a_placeholder_without_a_result_leaves_its_card_open() -> None:
     """A history that is shown while a call runs has no tool message for it."""
     from asyncguard.adapters.ag_ui import shown_messages
