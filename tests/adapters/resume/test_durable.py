@@ -472,7 +472,7 @@ async def test_a_question_that_nobody_answered_leaves_no_doubt(machine: Machine)
     second = machine.process(tools, declared, "Not then.", "Not then.")
     outcome = await second.say("Never mind.", durability="sync")
     assert paid == []
-    assert outcome.states("main") == {"failed": 1}
+    assert outcome.states("main") == {"cancelled": 1}
 
 
 # -- durability of the state ---------------------------------------------------------------------------------------
