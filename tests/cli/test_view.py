@@ -260,7 +260,7 @@ def test_tokens_and_cost_are_shown_where_a_model_was_asked(played: Path, tmp_pat
     path.write_text(f"{first}\n{json.dumps(value)}\n")
     facts = dict(read_content(path).groups[0].facts)
     assert facts["input tokens"] == "1,234"
-    assert facts["cost"] == "0.0125 US dollars"
+    assert facts["cost"] == "0.012500 US dollars"
     assert "cost" not in dict(read_content(played).groups[0].facts)
 
 
