@@ -51,6 +51,8 @@ _PRIMITIVE: Mapping[Any, str] = {
     type(None): "None",
 }
 
+_PUBLIC = {"Rule": "GuardRule"}
+"""Name of a protocol of our own -> name of the exported class that fulfils it."""
 _NUMBERS: Mapping[Any, Any] = {int: int, float: (int, float)}
 
 
@@ -109,9 +111,9 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     advice = ""
     if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
         advice = f"; write [{given[:_SHOWN]!r}]"
-    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec", "Rule"):
+    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec", "GuardRule"):
         if expected.startswith(f"a {name}"):
-            advice = f"; build one with {'GuardRule' if name == 'Rule' else name}(...)"
+            advice = f"; build one with {name}(...)"
     # Among names, a text is of the right type: the message has to say which one it was.
     named = isinstance(given, str) and "'" in expected
     shown = repr(given[:_SHOWN]) if named else _described(given)
@@ -265,6 +267,7 @@ def _words(hint: Any) -> str:
         )
         return f"{_ABSTRACT[origin][0]} of {parts}"
     name = getattr(origin, "__name__", str(origin))
+    name = _PUBLIC.get(name, name)
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 

@@ -19,6 +19,7 @@ from asyncguard import (
     AgUiAgent,
     AsyncGuardMiddleware,
     CallerError,
+    GuardConfig,
     GuardRule,
     Ports,
     ToolFault,
@@ -160,6 +161,11 @@ def test_journals(act: Callable[[Any], Any], said: str, tmp_path: Path) -> None:
             lambda: GuardRule(name="x", judge=lambda view: None, on_error="ignore"),  # type: ignore[arg-type]
             CallerError,
             "GuardRule.on_error must be 'reject' or 'admit', not 'ignore'.",
+        ),
+        (
+            lambda: GuardConfig(extra=[weather]),  # type: ignore[arg-type, list-item]
+            CallerError,
+            "extra[0] must be a GuardRule, not function; build one with GuardRule(...).",
         ),
         (lambda: scripted_tool("x", ["a"], latency=-1), ValueError, "latency must be >= 0 seconds"),
         (lambda: after(-1, "a"), ValueError, "seconds must be >= 0 seconds, not -1."),

@@ -264,6 +264,8 @@ def _ui_event(event: ev.Event, ledger: Ledger, texts: Texts) -> UIEvent | None:
             return _run_event("parked", [ledger.record(key).call.call_id for key in event.keys])
         case ev.RunEnded():
             return _run_event("ended", [], event.reason)
+        case ev.CallRecovered(asked=True):
+            return None  # the event of the run says that a person is asked
         case ev.CallRecovered():
             return _recovery_event(event, ledger.record(event.key), texts)
         case ev.CallEdited():

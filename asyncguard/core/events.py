@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from asyncguard.core.calls import Call
-from asyncguard.core.faults import CircuitState, HazardKind
+from asyncguard.core.faults import CircuitState, ErrorCode, HazardKind
 from asyncguard.core.lifecycle import TaskState
 
 
@@ -290,14 +290,14 @@ class CallDiagnosed(CallEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallRecovered(CallEvent):
-    """Recovery took a step after a failed attempt or a strange answer."""
+    """Recovery took a step after a failed attempt or a strange answer, or a tool asked a person."""
 
     kind: ClassVar[str] = "call_recovered"
     action: RecoveryAction
     attempt: int
     """Number of the attempt that failed."""
     error: str
-    """Class of the failure, or ``anomaly`` for a strange answer."""
+    """Class of the failure, ``anomaly`` for a strange answer, ``interrupt`` for a question."""
     reason: str
     follows: bool = True
     """True if another attempt follows; if not, the call is retired with what is known."""
@@ -311,6 +311,11 @@ class CallRecovered(CallEvent):
     """Arguments of the next attempt, unless they are the call's, as such or translated."""
     changes: tuple[str, ...] = ()
     """Changes made to arguments or answer, without values."""
+
+    @property
+    def asked(self) -> bool:
+        """True if nothing failed: the tool asked a person, and runs again with the answer."""
+        return self.error == ErrorCode.INTERRUPT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
-from asyncguard.core.faults import ErrorCode
 from asyncguard.core.ledger_queries import NEVER_BEGUN, LedgerQueries
 from asyncguard.core.lifecycle import Move, Task, TaskState, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
@@ -237,8 +236,8 @@ class Ledger(LedgerQueries):
     def _recover(self, event: ev.CallRecovered) -> None:
         record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
         # A tool that asked a person runs again by design, and a sibling is another tool: no retry.
-        asked = event.error == ErrorCode.INTERRUPT
-        record.recoveries = record.recoveries if asked else (*record.recoveries, event.action)
+        if not event.asked:
+            record.recoveries = (*record.recoveries, event.action)
         record.history.append(event)
         if not event.follows:
             return
@@ -247,7 +246,7 @@ class Ledger(LedgerQueries):
         if event.aim is ev.Aim.ANSWER:
             record.answer_arguments = event.arguments
         record.tool = event.tool or record.tool
-        if event.action is ev.RecoveryAction.RETRY and not asked:
+        if event.action is ev.RecoveryAction.RETRY and not event.asked:
             self.retries += 1
             if (task := self._tasks.get(record.call.task)) is not None:
                 task.retries += 1

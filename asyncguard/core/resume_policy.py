@@ -181,7 +181,7 @@ RULES: tuple[Rule, ...] = (
         "begun, and not wanted any more",
         (Why.CANCELLED, Why.REFUSED),
         Fate.STOP_AFTER,
-        lambda f: f.begun_later and f.state is not Open.PENDING,
+        lambda f: f.begun_later and f.state is not Open.PENDING and not f.stopped_at_question,
     ),
     _row(
         "pure, held back",
@@ -230,12 +230,7 @@ RULES: tuple[Rule, ...] = (
         "asked a person, cancelled",
         Why.CANCELLED,
         Fate.CANCEL,
-        lambda f: (
-            f.asked
-            and f.state is Open.QUEUED
-            and not f.begun_later
-            and (f.journaled or f.here is Here.IN_HAND)
-        ),
+        lambda f: f.stopped_at_question,
         CANCELLED,
     ),
     _row(
@@ -266,13 +261,7 @@ RULES: tuple[Rule, ...] = (
         "asked a person, the user spoke",
         Why.NEW_MESSAGE,
         Fate.CANCEL,
-        lambda f: (
-            f.asked
-            and f.state is Open.QUEUED
-            and f.effectful
-            and not (f.begun_later or f.wanted_again)
-            and (f.journaled or f.here is Here.IN_HAND)
-        ),
+        lambda f: f.stopped_at_question and f.effectful and not f.wanted_again,
         UNANSWERED,
     ),
     _row(

@@ -203,7 +203,7 @@ class Facts:
     begun: bool = False
     """True if an attempt was made, or may have been made by a process that has ended."""
     asked: bool = False
-    """True if each attempt in the state has stopped at its tool's question to a person."""
+    """True if each attempt that was begun has stopped at its tool's question to a person."""
     harmless: bool = False
     """True if no attempt in the state can have had an effect that the model must know of."""
     said: bool = False
@@ -235,6 +235,12 @@ class Facts:
     def begun_later(self) -> bool:
         """Return True if an attempt was begun that is not in the state."""
         return self.journal is Journal.LATER or self.here is Here.LATER
+
+    @property
+    def stopped_at_question(self) -> bool:
+        """Return True if the call's tool has asked a person, and got no answer."""
+        known = self.here is Here.IN_HAND or (self.journaled and self.here is not Here.LATER)
+        return self.asked and self.state is Open.QUEUED and known
 
     @property
     def never_begun(self) -> bool:

@@ -72,16 +72,25 @@ def bad_reference(call: Call, spec: ToolSpec, board: Scoreboard) -> Reject | Non
         source = board.ledger.labelled(call.task, reference.label)
         if not usable:
             # A rejection that names an open call is shown to the model when that call has ended.
-            named = source is not None and source.open and source.key != call.key and config.ledger
+            earlier = source if source and source.call.sequence < call.sequence else None
+            awaited = (earlier.key,) if earlier and earlier.open and config.ledger else ()
             return Reject(
                 guard="arguments",
                 reason=f"{clipped(call.tool)} does not take results by reference. "
-                f"Wait for the result of {clipped(reference.label)} and give the value itself.",
-                on=(source.key,) if source is not None and named else (),
+                f"{_instead(clipped(reference.label), earlier)}",
+                on=awaited,
             )
         if reason := _reason(reference, source, call, board):
             return Reject(guard="arguments", reason=reason)
     return None
+
+
+def _instead(label: str, earlier: CallRecord | None) -> str:
+    """Return what to do instead of a reference to an earlier call, ``None`` if it names none."""
+    if earlier is None:
+        return f"{label} is not an earlier call of this task. Give the value itself."
+    wait = f"Wait for the result of {label} and give" if earlier.open else "Give"
+    return f"{wait} the value itself."
 
 
 def _reason(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> str:
@@ -91,7 +100,7 @@ def _reason(reference: Reference, source: CallRecord | None, call: Call, board: 
         earlier = (
             item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence
         )
-        named = labels(earlier) or "none"
+        named = labels(earlier, call.task) or "none"
         return (
             f"{label} is not an earlier call of this task. Open calls that can be named: {named}."
         )

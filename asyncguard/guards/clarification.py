@@ -75,7 +75,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     advice = f"Ask the user for {names} instead of inventing it."
     if pending:
         advice = (
-            f"If it comes from {labels(pending)}, wait for the result and call again; "
+            f"If it comes from {labels(pending, call.task)}, wait for the result and call again; "
             f"otherwise ask the user for {names}. Do not invent it."
         )
     return Reject(guard="clarification", reason=f"{what} {advice}", on=keys(pending))

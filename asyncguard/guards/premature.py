@@ -46,7 +46,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if refused := [item for item in earlier if item.state is CallState.REJECTED]:
         return _reject(
             earlier,
-            f"This call may need the result of {labels(refused)}, which was refused until other "
+            f"This call may need the result of {labels(refused, record.call.task)}, which was refused until other "
             "results are told. Wait for those, make that call, then call again with what it says.",
         )
     if earlier:
@@ -54,18 +54,30 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         advice = ", or name the value by reference." if reference else "."
         return _reject(
             earlier,
-            f"The model has not seen the result of {labels(earlier)} in this task yet, and this "
+            f"The model has not seen the result of {labels(earlier, record.call.task)} in this task yet, and this "
             f"call may need it. Wait for it, then call again with what it says{advice}",
         )
     siblings = [item for item in _siblings(record, spec, board) if item.call.label not in named]
     if not siblings or _insists(record, spec, board):
         return _in_order(record, board)
+    return _reject(siblings, _beside(siblings, record, spec, board))
+
+
+def _beside(
+    siblings: list[CallRecord], record: CallRecord, spec: ToolSpec, board: Scoreboard
+) -> str:
+    """Return why a call is refused beside others of its message, and what to do."""
     once = spec.takes_from is None and board.config.siblings is Siblings.ONCE
-    return _reject(
-        siblings,
-        f"It stands in one message with {labels(siblings)}, whose result it may need. Wait for "
-        "that result, then call again with what it says"
-        f"{'; repeat the call unchanged if it needs nothing of it.' if once else '.'}",
+    unless = "; repeat the call unchanged if it needs nothing of it." if once else "."
+    task = record.call.task
+    if running := [item for item in siblings if item.open]:
+        return (
+            f"It stands in one message with {labels(running, task)}, whose result it may need. "
+            f"Wait for that result, then call again with what it says{unless}"
+        )
+    return (
+        f"It stands in one message with {labels(siblings, task)}, which was refused and whose "
+        f"result it may need. Put that right first, then call again with what it says{unless}"
     )
 
 
@@ -89,7 +101,7 @@ def _in_order(record: CallRecord, board: Scoreboard) -> Verdict:
         return ADMIT
     return _reject(
         refused,
-        f"It comes after {labels(refused)} in one message, which was not run yet, and must not "
+        f"It comes after {labels(refused, call.task)} in one message, which was not run yet, and must not "
         "overtake it. Make it again with that call or after it.",
     )
 

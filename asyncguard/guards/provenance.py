@@ -77,7 +77,9 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     pending = earlier_untold(call, board.ledger) if board.config.ledger else []
     ask = f"Ask the user for {names}, and end your turn with that question."
     if pending:
-        ask = f"If a result tells it, wait for {labels(pending)}. Otherwise ask the user."
+        ask = (
+            f"If a result tells it, wait for {labels(pending, call.task)}. Otherwise ask the user."
+        )
     return Reject(
         guard=NAME,
         reason=f"No source was found for {names}. Looked in the messages of the user, the system "

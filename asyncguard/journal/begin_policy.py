@@ -31,6 +31,18 @@ CONFIRMED = "It happened, as a person who checked has confirmed; its result is n
 OUTCOME_MISSING = "It took effect; its result was shown in its thread and could not be recorded."
 """Result of an attempt that succeeded in its thread, and whose outcome could not be written."""
 
+
+def not_happened(by: str) -> str:
+    """Return the text for the model about a call that did not happen.
+
+    Args:
+        by: Name of the person who found that, empty if it is not known.
+    """
+    return (
+        f"It did not happen, as {by or 'an operator'} found. Call it again if it is still wanted."
+    )
+
+
 _ANSWERED = Failure(
     symptom=Symptom(
         error=ErrorCode.INTERRUPT, message="A person was asked, and answered.", started=False
@@ -186,15 +198,13 @@ def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:
     )
     if last is None:
         return None
-    text = "A person checked, and it did not happen."
-    again = last.kind is SignalKind.RETRY
-    return Known(
-        result=Failure(
-            symptom=Symptom(
-                error=ErrorCode.NOT_HAPPENED, message=text, started=False, transient=again
-            )
-        )
+    symptom = Symptom(
+        error=ErrorCode.NOT_HAPPENED,
+        message=not_happened(last.by),
+        started=False,
+        transient=last.kind is SignalKind.RETRY,
     )
+    return Known(result=Failure(symptom=symptom))
 
 
 def _happened(signals: tuple[Signal, ...]) -> Known | None:

@@ -277,8 +277,8 @@ class Journal(Protocol):
         """Return keys of the thread's calls whose final state the journal may lack.
 
         These are calls that were begun, or resolved, without a final state since, and calls that
-        succeeded without a recorded outcome. They run, or their process ended before it recorded
-        the end.
+        succeeded without a recorded outcome or the word of a person. They run, or their process
+        ended before it recorded the end.
         """
         ...
 

@@ -190,7 +190,9 @@ _CONTENT = _own(
     Unit.PAYLOAD,
     "Result or error; null where there is none or it was delivered at once.",
 )
-_ERROR = _own("error", Unit.CODE, "Class of the failure; null for a result.")
+_ERROR = _own(
+    "error", Unit.CODE, "Class of the failure; null for a result, interrupt for a tool's question."
+)
 
 CALL: tuple[Field, ...] = (
     Field(

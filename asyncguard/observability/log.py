@@ -22,7 +22,6 @@ _WARNINGS = (
     ev.CallObjected,
     ev.CallRejected,
     ev.CallDiagnosed,
-    ev.CallRecovered,
     ev.CallSquashed,
     ev.CircuitMoved,
 )
@@ -52,8 +51,14 @@ def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
     def observe(details: Details) -> None:
         row = fields(details, payloads=payloads)
         event = details.event
-        failed = isinstance(event, ev.CallRetired) and event.outcome is not ev.Outcome.DONE
-        write = log.warning if failed or isinstance(event, _WARNINGS) else log.info
+        match event:
+            case ev.CallRetired():
+                warns = event.outcome is not ev.Outcome.DONE
+            case ev.CallRecovered():
+                warns = not event.asked
+            case _:
+                warns = isinstance(event, _WARNINGS)
+        write = log.warning if warns else log.info
         write(row.pop("event"), **row)
 
     return observe

@@ -122,9 +122,11 @@ class _Spans:
         match details.event:
             case ev.CallStarted() if span is None:
                 self._open[place] = self._start(details, row, run)
-            case ev.CallStarted():
+                self._actions.pop(place, None)
+            case ev.CallStarted() if place in self._actions:
                 self._attempts[place] = self._attempt(place, row)
-            case ev.CallRecovered():
+            # A tool that asked a person continues in its span when it runs with the answer.
+            case ev.CallRecovered(asked=False):
                 self._end_attempt(place, row)
                 self._actions[place] = row["action"]
                 if span is not None:
@@ -158,7 +160,7 @@ class _Spans:
 
     def _attempt(self, place: tuple[str, str, str], row: Mapping[str, Any]) -> "Span":
         attributes = _attributes(
-            {**row, "action": self._actions.pop(place, None)}, ("attempt", "tool", "action")
+            {**row, "action": self._actions.pop(place)}, ("attempt", "tool", "action")
         )
         return self._child(f"attempt {row['attempt']}", self._open[place], attributes)
 

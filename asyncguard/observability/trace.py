@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from asyncguard.core.faults import ErrorCode
 from asyncguard.errors import CallerError
 from asyncguard.observability.fields import FIELDS, VALUE_TYPES, Unit
 from asyncguard.observability.trace_file import FORMAT, HEAD
@@ -15,6 +16,11 @@ Row = Mapping[str, Any]
 
 _FARTHEST = 1e15
 """Bound of a usable time, in seconds."""
+
+
+def asked_person(row: Row) -> bool:
+    """Return True if a row says that a tool asked a person, and no attempt failed."""
+    return (row["event"], row.get("error")) == ("call_recovered", ErrorCode.INTERRUPT)
 
 
 class TraceError(CallerError):

@@ -29,6 +29,7 @@ from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion
+from asyncguard.guards.call_names import labels
 from asyncguard.runtime.resume import Circumstances, resolve, resolve_all, undecided
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import was_begun
@@ -300,8 +301,8 @@ def release_ready(session: Session) -> None:
             # stopped task does not fail this one.
             if task == record.call.task or not stopped:
                 failed.append(key)
-        labels = ", ".join(session.ledger.record(key).call.label for key in failed)
-        given = Circumstances(failed=tuple(failed), message=f"{labels} gave no usable result")
+        named = labels(map(session.ledger.record, failed), record.call.task)
+        given = Circumstances(failed=tuple(failed), message=f"{named} gave no usable result")
         if resolve(session, record, Why.RELEASED, given) is Fate.JUDGE:
             _judge(session, _again(session, record), released=True)
     _stop_tasks(session)

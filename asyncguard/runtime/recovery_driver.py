@@ -75,13 +75,23 @@ def _handle_failed_attempt(session: Session, record: CallRecord, symptom: Sympto
         )
     elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
-    elif symptom.error == ErrorCode.NOT_HAPPENED and symptom.transient:
-        # The word of an operator, who knew the call before this thread met the loss. The recovery
-        # policy is not asked: its limits and switches are about failures of tools.
-        session.live.attempt_over(record.key)
-        repeat_for_operator(session, record, by="an operator")
+    elif symptom.error == ErrorCode.NOT_HAPPENED:
+        _take_word(session, record, symptom)
     else:
         handle_failure(session, record, symptom)
+
+
+def _take_word(session: Session, record: CallRecord, symptom: Symptom) -> None:
+    """Do as an operator said, who knew the call before this thread met the loss.
+
+    The recovery policy is not asked: its limits, switches and siblings are for failures of tools.
+    """
+    session.live.attempt_over(record.key)
+    if symptom.transient:
+        repeat_for_operator(session, record, by="an operator")
+    elif resolve(session, record, Why.RECOVERY_ENDS) is not Fate.FOLLOW:
+        end = End(outcome=ev.Outcome.FAILED, content=symptom.message, error=symptom.error)
+        end_call(session, record, end)
 
 
 def ask_again(session: Session, record: CallRecord) -> None:

@@ -238,11 +238,24 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         history=_history(record, given),
         tool=_tool(session, record, given.hands),
         begun=record.answer_attempts > 0 or record.key in session.live.replays,
-        asked=record.error == ErrorCode.INTERRUPT and not (record.findings or record.recoveries),
+        asked=_asked(session, record),
         harmless=_is_harmless(session, record, why, given),
         said=given.said,
         blocker_failed=bool(given.failed),
     )
+
+
+def _asked(session: Session, record: CallRecord) -> bool:
+    """Return True if each attempt that was begun has stopped at its tool's question to a person.
+
+    The one that asks may be in the journal alone: a run that stops at a question stores no event.
+    """
+    stopped = record.error == ErrorCode.INTERRUPT and not (record.findings or record.recoveries)
+    if not journaled(session, record) or not was_begun(session, record):
+        return stopped
+    known = session.lease.begun_before[record.key]
+    next_asked = (record.last_answer_attempt + 1, AttemptState.ASKED)
+    return (known.number, known.state) == next_asked and (stopped or not record.answer_attempts)
 
 
 def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumstances) -> bool:

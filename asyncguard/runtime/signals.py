@@ -15,7 +15,7 @@ from asyncguard.core.calls import CallState, fingerprint
 from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Success
-from asyncguard.journal.begin_policy import CONFIRMED
+from asyncguard.journal.begin_policy import CONFIRMED, not_happened
 from asyncguard.journal.intent import Intent
 from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind
 from asyncguard.runtime.executors.port import Completion
@@ -186,7 +186,6 @@ def apply_signals(session: Session) -> None:
 
 def _apply_resolution(session: Session, record: CallRecord, signal: Signal) -> None:
     """Resolve a doubt by an operator's decision."""
-    by = signal.by or "an operator"
     match signal.kind:
         case SignalKind.HAPPENED:
             content = CONFIRMED if signal.content is None else signal.content
@@ -198,11 +197,13 @@ def _apply_resolution(session: Session, record: CallRecord, signal: Signal) -> N
                 )
             )
         case SignalKind.RETRY:
-            repeat_for_operator(session, record, by=by)
+            repeat_for_operator(session, record, by=signal.by or "an operator")
         case _:
-            text = f"It did not happen, as {by} found. Call it again if it is still wanted."
             session.record.retired(
-                record.key, outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.NOT_HAPPENED
+                record.key,
+                outcome=ev.Outcome.FAILED,
+                content=not_happened(signal.by),
+                error=ErrorCode.NOT_HAPPENED,
             )
 
 

@@ -378,6 +378,9 @@ def test_a_spent_budget_ends_the_run(
     assert main([*command, "--seed", "1", "--max-cost", str(spent)]) == 1
     assert "are spent" in capsys.readouterr().err
     assert len(out.read_text().splitlines()) == 1
+    out.unlink()
+    assert main([*command, "--max-cost", "0.00001"]) == 1
+    assert "$0 of $0.000010 are spent" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -510,6 +510,19 @@ def test_the_command_plays_both_front_ends(capsys: pytest.CaptureFixture[str]) -
     assert said["problems"] == []
 
 
+def test_equal_complaints_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A file of another form is complained of once, with its places counted; JSON has all of them."""
+    path = tmp_path / "trace.jsonl"
+    path.write_text("{}\n" * 64 + "[[1]]\n")
+    status, out, err = replay(capsys, path, "--json")
+    assert status == 1
+    alike, other = err.splitlines()
+    assert f"{path}:1: is not a conversation" in alike
+    assert alike.endswith(f"(and 63 more, the last at {path}:64)")
+    assert f"{path}:65: message 1: is not a message" in other
+    assert len(json.loads(out)["problems"]) == 65
+
+
 def test_the_tables_tell_guards_and_early_calls(capsys: pytest.CaptureFixture[str]) -> None:
     """One table of runs, one of guards, one of early calls by class and outcome."""
     status, out, _ = replay(capsys, RUNS, "--tools", TOOLS, "--interleave", "4", "--early")

@@ -26,7 +26,7 @@ from asyncguard.observability.trace_file import TraceFile
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual
 from asyncguard_benchmark.harness.journal import Journal
 from tests.benchmark.pages import Element, episodes
-from tests.observability.story import Story, every_kind, trip_file
+from tests.observability.story import Story, every_kind, questions, trip_file
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
 
@@ -74,6 +74,21 @@ def call(path: Path, name: str, place: int = 0) -> Item:
     """A call of a file by its label."""
     group = read_content(path).groups[place]
     return next(item for item in group.items if item.kind == "call" and item.name == name)
+
+
+def test_a_question_of_a_tool_is_shown_as_one(tmp_path: Path) -> None:
+    """Only the attempt that failed was recovered."""
+    story = Story()
+    with TraceFile(tmp_path / "run.jsonl", wall=story.wall) as trace:
+        trace.write_head()
+        story.observers = ObserverSet([trace])
+        questions(story)
+    steps = [(what, why) for _, what, why in call(tmp_path / "run.jsonl", "book_room#1").steps]
+    assert [step for step in steps if "asked" in step[0] or "recovery" in step[0]] == [
+        ("attempt 1 asked a person", ""),
+        ("recovery after attempt 2: retry", "error: TimeoutError"),
+        ("attempt 3 asked a person", ""),
+    ]
 
 
 def test_a_trace_is_written_as_a_page(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +260,7 @@ def test_tokens_and_cost_are_shown_where_a_model_was_asked(played: Path, tmp_pat
     path.write_text(f"{first}\n{json.dumps(value)}\n")
     facts = dict(read_content(path).groups[0].facts)
     assert facts["input tokens"] == "1,234"
-    assert facts["cost"] == "0.0125 US dollars"
+    assert facts["cost"] == "0.012500 US dollars"
     assert "cost" not in dict(read_content(played).groups[0].facts)
 
 

@@ -329,7 +329,8 @@ def new_message(f: Facts) -> Fate:
     """The user spoke: what has not begun and has an effect does not begin."""
     if f.state not in HELD_BACK:
         waits = f.state is Open.QUEUED and f.here is Here.IN_HAND and not f.begun
-        if (waits or stopped_at_question(f)) and f.effectful and not (f.wanted_again or later(f)):
+        ended = (waits and not later(f)) or stopped_at_question(f)
+        if ended and f.effectful and not f.wanted_again:
             return Fate.CANCEL
         return Fate.STOP if f.effectful and not f.wanted_again else Fate.KEEP
     if f.effect is Effect.PURE:
@@ -340,14 +341,14 @@ def new_message(f: Facts) -> Fate:
 def stopped_at_question(f: Facts) -> bool:
     """Return True if the tool is known to have stopped at its question, and to have got no answer (P4)."""
     known = f.here is Here.IN_HAND or f.journal is not Journal.SILENT
-    return f.state is Open.QUEUED and f.asked and known and not later(f)
+    return f.state is Open.QUEUED and f.asked and known and f.here is not Here.LATER
 
 
 def cancelled(f: Facts) -> Fate:
     """The user cancelled the task."""
     if f.state is Open.PENDING:
         return Fate.ABANDON if f.outside else Fate.INTERRUPT
-    if later(f):
+    if later(f) and not stopped_at_question(f):
         return Fate.STOP_AFTER
     if f.state in HELD_BACK:
         return Fate.SQUASH

@@ -251,6 +251,18 @@ def test_operands_can_be_switched_off(switch: str) -> None:
     assert verdict.on == (() if switch == "ledger" else (key,))
 
 
+@pytest.mark.parametrize("label", ["order#2", "ordr#1", "order#9"])
+def test_no_result_is_waited_for_that_cannot_come(label: str) -> None:
+    """Neither that of the call itself, nor that of one that was never made."""
+    scene = Scene(ORDER, config=GuardConfig(references=False))
+    scene.start("order", {"item": "tea", "count": 1})
+    proposal = scene.propose("order", {"item": ref(label), "count": 1})
+    verdict = rejection(arguments.judge(proposal, scene.board), "arguments")
+    assert f"{label} is not an earlier call of this task" in verdict.reason
+    assert "Wait" not in verdict.reason
+    assert verdict.on == ()
+
+
 def test_tools_with_effects_take_operands_only_if_declared() -> None:
     """The declaration decides, and the effect class where it says nothing."""
     schema = object_schema("to", to="string")

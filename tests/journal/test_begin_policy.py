@@ -75,7 +75,7 @@ def mail(kind: SignalKind, *, attempt: int = 1, content: object = None) -> Signa
 
 def not_happened(*, again: bool) -> Known:
     """Return the answer for an effect that did not happen."""
-    text = "A person checked, and it did not happen."
+    text = "It did not happen, as an operator found. Call it again if it is still wanted."
     return Known(
         result=Failure(
             symptom=Symptom(error="not_happened", message=text, started=False, transient=again)

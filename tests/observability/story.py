@@ -108,7 +108,11 @@ class Story:
         self.deliver(key)
 
     def recover(
-        self, key: str, action: ev.RecoveryAction = ev.RecoveryAction.RETRY, tool: str = ""
+        self,
+        key: str,
+        action: ev.RecoveryAction = ev.RecoveryAction.RETRY,
+        tool: str = "",
+        error: str = "TimeoutError",
     ) -> None:
         attempt = self.ledger.record(key).attempts
         self.tell(
@@ -116,7 +120,7 @@ class Story:
             key=key,
             action=action,
             attempt=attempt,
-            error="TimeoutError",
+            error=error,
             reason="x",
             tool=tool,
         )
@@ -172,6 +176,23 @@ def trip(story: Story) -> Story:
     story.deliver(book, ask, hold)
     story.at(2.3).turn()
     story.tell(ev.CompletionJudged, verdict=ev.CompletionVerdict.END, reason="nothing is open")
+    story.end()
+    return story
+
+
+def questions(story: Story) -> Story:
+    """A tool asks a person, fails with the answer, and asks again on its retry."""
+    story.at(0.0).begin(hotel="sleep in Rome")
+    (book,) = story.at(0.2).turn(("hotel", "book_room"))
+    story.start_calls(book)
+    story.at(0.6).recover(book, error="interrupt")
+    story.at(1.0).start_calls(book)
+    story.at(1.2).recover(book)
+    story.at(1.3).start_calls(book)
+    story.at(1.4).recover(book, error="interrupt")
+    story.at(1.8).start_calls(book)
+    story.at(2.0).retire(book)
+    story.deliver(book)
     story.end()
     return story
 

@@ -7,7 +7,7 @@ from structlog.testing import CapturingLogger
 
 from asyncguard.observability.fields import fields
 from asyncguard.observability.log import console_logger, log_events
-from tests.observability.story import Story, every_kind, trip
+from tests.observability.story import Story, every_kind, questions, trip
 
 
 def capture() -> tuple[CapturingLogger, Any]:
@@ -54,6 +54,14 @@ def test_interventions_are_warnings() -> None:
         if call.kwargs["event"] == "call_retired"
     }
     assert ended == {"done": "info", "failed": "warning", "in_doubt": "warning"}
+
+
+def test_a_question_of_a_tool_is_no_warning() -> None:
+    """Nothing failed."""
+    sink, logger = capture()
+    questions(Story(log_events(logger)))
+    warned = [call.kwargs["error"] for call in sink.calls if call.method_name == "warning"]
+    assert warned == ["TimeoutError"]
 
 
 def test_the_default_logger_follows_the_applications_configuration() -> None:

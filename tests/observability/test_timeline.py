@@ -11,10 +11,10 @@ from asyncguard.core import events as ev
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.timeline import history
 from asyncguard.observability.timeline.draw import render_timeline
-from asyncguard.observability.timeline.history import histories
+from asyncguard.observability.timeline.history import Phase, histories
 from asyncguard.observability.trace import Trace, read_trace
 from asyncguard.observability.trace_file import TraceFile
-from tests.observability.story import Story, trip, trip_trace
+from tests.observability.story import Story, questions, trip, trip_trace
 
 GOLDEN = """\
 run r1 · thread t1
@@ -279,7 +279,7 @@ def test_a_held_call_is_drawn_differently(tmp_path: Path) -> None:
 
     text = render_timeline(traced(tmp_path, tell))
     assert "▒▒▒" in text
-    assert "▒ held for approval" in text
+    assert "▒ held for a person" in text
 
 
 def test_an_empty_trace_says_so(tmp_path: Path) -> None:
@@ -373,3 +373,15 @@ def test_every_event_of_a_call_moves_its_bar_or_is_known_not_to() -> None:
     """A new kind of event would be left out without a word."""
     kinds = {kind.kind for kind in ev.CallEvent.__subclasses__()}
     assert kinds - history._MOVING == {"call_found", "call_diagnosed"}
+
+
+def test_a_question_of_a_tool_is_a_wait_for_a_person_and_no_retry(tmp_path: Path) -> None:
+    """Only the attempt that failed was retried."""
+    trace = traced(tmp_path, questions)
+    (run,) = histories(trace)
+    (bar,) = run.bars
+    assert run.totals.retried == 1
+    assert [mark for _, mark in bar.marks].count(history.Mark.RETRIED) == 1
+    held = [(piece.start, piece.end) for piece in bar.stretches if piece.phase is Phase.HELD]
+    assert held == [(100.6, 101.0), (101.4, 101.8)]
+    assert "held for a person" in render_timeline(trace, width=80)

@@ -39,6 +39,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scheduling import deliverable, held_back
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
+from asyncguard.guards.call_names import labels
 
 _NOT_RUN = (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED)
 _DOES = {CallState.QUEUED: "is about to run", CallState.PENDING: "is running"}
@@ -158,9 +159,8 @@ class MessageRenderer:
         label = record.call.label if self._config.ledger else record.call.tool
         match record.state:
             case CallState.DEFERRED:
-                names = ", ".join(
-                    self._board.ledger.record(key).call.label for key in record.blocked_by
-                )
+                awaited = map(self._board.ledger.record, record.blocked_by)
+                names = labels(awaited, record.call.task)
                 text = (
                     f"{label} is accepted and waits for {names}; the runtime runs it then. "
                     "Do not repeat it: its result arrives in a later message."

@@ -169,7 +169,7 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if usage.get("estimated_calls"):
         yield "model calls with estimated tokens", str(usage["estimated_calls"])
     if usage.get("dollars") is not None:
-        yield "cost", f"{usage['dollars']:.4f} US dollars"
+        yield "cost", f"{usage['dollars']:.6f} US dollars"
     if usage.get("seconds"):
         yield "seconds of the model", f"{usage['seconds']:.1f}"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asyncguard.cli.view.story import NOT_IN_FILE, Content, Group, Item, arguments_of, shown
-from asyncguard.observability.trace import Row, Trace
+from asyncguard.observability.trace import Row, Trace, asked_person
 
 _STRENGTH = (
     "rejected",
@@ -102,7 +102,8 @@ class _Run:
             what, flags = describe(row)
             for flag in flags:
                 item.flag(flag)
-            item.steps.append((self._time(row), what, _why(row)))
+            why = "" if asked_person(row) else _why(row)
+            item.steps.append((self._time(row), what, why))
         if row["event"] in ("call_retired", "call_found") and "content" in row:
             heading = "Result" if row["event"] == "call_retired" else f"Answer of {row['source']}"
             if row["content"] is not None:
@@ -207,6 +208,8 @@ def _admitted(row: Row) -> tuple[str, tuple[str, ...]]:
 
 
 def _recovered(row: Row) -> tuple[str, tuple[str, ...]]:
+    if asked_person(row):
+        return f"attempt {row['attempt']} asked a person", ()
     following = f", next attempt by {row['next_tool']}" if row["next_tool"] else ""
     said = f"recovery after attempt {row['attempt']}: {row['action']}{following}"
     return said, ("recovered",)

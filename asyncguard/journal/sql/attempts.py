@@ -164,7 +164,7 @@ def unfinished(store: Store, session: str) -> list[str]:
         "AND (state = 'pending' OR resolution <> '') "
         "UNION SELECT c.key FROM attempts a CROSS JOIN calls c "
         "WHERE a.state = 'intent' AND c.key = a.key AND c.session = ? "
-        "AND c.state IN ('done', 'resolved')",
+        "AND c.state IN ('done', 'resolved') AND c.resolution <> 'happened'",
         (plain(session), plain(session)),
     )
     return [str(key) for (key,) in rows]
@@ -352,12 +352,14 @@ def record_final_state(
         stored
         and state in SUCCESS_STATES
         and store.execute(
-            "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?",
+            "SELECT 1 FROM attempts a CROSS JOIN calls c WHERE a.key = ? AND a.state = 'intent' "
+            "AND a.epoch <> ? AND c.key = a.key AND c.resolution <> 'happened'",
             (key, store.process_id),
         )
     )
     # An intent of an ended process, whose outcome is missing while its thread has the call as done:
-    # left open, it would count as lost.
+    # left open, it would count as lost. Where a person found that it happened, that signal answers
+    # for the attempt, whose own outcome no process has seen.
     last = latest(store, key) if orphaned else None
     if last is not None and last.attempt.state is AttemptState.INTENT and not last.alive:
         end(store, outcome_of(key, last.attempt.number, Success(content=OUTCOME_MISSING)))

@@ -47,7 +47,7 @@ _GUTTER = (8, 18)
 _PHASE_NAMES = {
     Phase.RUNNING: "running",
     Phase.DEFERRED: "deferred",
-    Phase.HELD: "held for approval",
+    Phase.HELD: "held for a person",
     Phase.QUEUED: "queued or backing off",
 }
 _MARK_NAMES = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from asyncguard.observability.trace import Row, Trace
+from asyncguard.observability.trace import Row, Trace, asked_person
 
 
 class Phase(StrEnum):
@@ -211,6 +211,8 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
         match kind:
             case "call_retired":
                 phase, mark = Phase.UNDELIVERED, _OUTCOMES.get(row["outcome"])
+            case "call_recovered" if asked_person(row):
+                phase, mark = Phase.HELD, None
             case "call_recovered":
                 phase, mark = Phase.QUEUED, _RECOVERIES.get(row["action"])
             case _:
@@ -283,7 +285,9 @@ def _totals(rows: list[Row]) -> Totals:
     kinds = [row["event"] for row in rows]
     retired = [row["at"] for row in rows if row["event"] == "call_retired"]
     walls = [row["wall"] for row in rows]
-    actions = [row["action"] for row in rows if row["event"] == "call_recovered"]
+    actions = [
+        row["action"] for row in rows if row["event"] == "call_recovered" and not asked_person(row)
+    ]
     times = [row["at"] for row in rows]
     return Totals(
         turns=kinds.count("turn_taken"),

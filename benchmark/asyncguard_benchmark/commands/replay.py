@@ -71,8 +71,8 @@ def execute(options: Namespace) -> int:
     read = [each for path in options.files for each in read_conversations(path)]
     conversations = [each for each in read if isinstance(each, Conversation)]
     problems = [each for each in read if isinstance(each, DataError)]
-    for problem in problems:
-        notice(str(problem))
+    for complaint in _grouped(problems):
+        notice(complaint)
     episodes = list(_episodes(conversations, options))
     with CountsFile(options.out) as file:
         keys = [episode.key for episode in episodes]
@@ -91,6 +91,17 @@ def execute(options: Namespace) -> int:
     _say(options, episodes, outcomes, conversations, problems)
     broken = [each for each in outcomes if each.ended.startswith(BROKEN)]
     return 1 if problems or broken or not conversations else 0
+
+
+def _grouped(problems: Sequence[DataError]) -> Iterator[str]:
+    """Yield each complaint once, with the number of further places of which it is made."""
+    alike: dict[str, list[DataError]] = {}
+    for problem in problems:
+        alike.setdefault(problem.problem, []).append(problem)
+    for first, *more in alike.values():
+        yield (
+            f"{first} (and {len(more)} more, the last at {more[-1].where})" if more else str(first)
+        )
 
 
 def _played(missing: tuple[str, _Episode]) -> tuple[str, _Episode, Outcome]:

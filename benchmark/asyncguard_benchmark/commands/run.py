@@ -17,6 +17,7 @@ from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import ALL, with_rules
 from asyncguard_benchmark.harness.campaign import Cell, Contestant, Failed, Grid
 from asyncguard_benchmark.harness.journal import read_lines
+from asyncguard_benchmark.harness.models.money import dollars
 from asyncguard_benchmark.harness.models.spec import ModelSpec
 from asyncguard_benchmark.harness.registry import AgentSpec, agent_class, rule_at
 from asyncguard_benchmark.harness.report.figures import COLUMNS, Tally, cells
@@ -133,8 +134,8 @@ def say_estimates(options: Namespace, episodes: int, found: "Sequence[Estimate]"
             f"{each.usage.input_tokens:,}",
             f"{each.usage.cached_tokens:,}",
             f"{each.usage.output_tokens:,}",
-            "-" if each.dollars is None else f"{each.dollars:.2f}",
-            "-" if each.dollars_uncached is None else f"{each.dollars_uncached:.2f}",
+            "-" if each.dollars is None else dollars(each.dollars),
+            "-" if each.dollars_uncached is None else dollars(each.dollars_uncached),
         )
         for each in found
     ]

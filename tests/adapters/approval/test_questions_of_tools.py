@@ -207,6 +207,40 @@ async def test_a_question_may_be_cancelled_in_another_process(
         assert office.done
 
 
+LOOK_Y = ("look", {"q": "y", "task_id": "b"})
+INSTEAD: dict[str, tuple[dict[str, Any], str]] = {
+    "message": (
+        {"messages": [("user", "Hm.")]},
+        "the user sent a new message instead of an answer to its question",
+    ),
+    "cancellation": ({"messages": [], "cancel": ["a"]}, "the user cancelled the task"),
+    "both": ({"messages": [("user", "Hm.")], "cancel": ["a"]}, "the user cancelled the task"),
+}
+
+
+@pytest.mark.parametrize("instead", INSTEAD)
+@pytest.mark.parametrize("apart", [False, True], ids=["one process", "other processes"])
+async def test_a_withdrawn_question_is_told_as_one(
+    agent_of: AgentOf, tmp_path: Path, instead: str, *, apart: bool
+) -> None:
+    """In any process its call was not run, for the user's reason, and is not announced as one to come."""
+    office = Office(agent_of, PAY_X, LOOK_Y)
+    office.specs.append(ToolSpec(name="look", effect=EffectClass.PURE))
+    office.extra = [scripted_tool("look", lambda _: "seen", args={"q": str})]
+    given, reason = INSTEAD[instead]
+    if apart:
+        asked, outcome = await office.go_on(tmp_path / "effects.db", given)
+    else:
+        agent = office.process()
+        asked = await agent.say(tasks=TASKS, thread="t")
+        outcome = await agent.go(given, "t")
+    assert asked.interrupts == ["pay x?"]
+    assert outcome.answer("call_1_1").startswith(f"pay#1 was not run: {reason}.")
+    assert outcome.states("a") == {"cancelled": 1}
+    assert outcome.report["in_doubt"] == []
+    assert office.done == []
+
+
 class Delays(AgentMiddleware[Any, Any, Any]):
     """Lets the calls of one tool wait, or answers them itself."""
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from asyncguard import GuardConfig, Limits, Timing, ToolSpec
-from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from asyncguard import GuardConfig, Limits, Timing, ToolFault, ToolSpec
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import AgentOf, Outcome, pure, script
 
 A_AND_B = [
@@ -54,6 +54,36 @@ def test_declared_footprints_order_calls_of_one_message(
     assert began == pytest.approx([0.0, apart])
     if first != second:
         assert (read.calls[0].started < write.calls[0].started) is (first == "read")
+
+
+def test_a_call_of_another_task_is_named_with_its_task(agent_of: AgentOf) -> None:
+    """Labels count within a task, so that `write#1` alone would seem to wait for itself."""
+    _, write = tools()
+    look = scripted_tool("look", ["seen"], args={})
+    told: list[str] = []
+    both = [("write", {"path": "f", "task_id": task}) for task in ("a", "b")]
+    model = ScriptedChatModel(script(calls(*both, ("look", {"task_id": "c"}))))
+    agent = agent_of(model, [write, look], specs=[WRITE, pure("look")], config=EXACT)
+
+    async def main() -> None:
+        tasks = [*A_AND_B, {"id": "c", "goal": "Look."}]
+        async for event in agent.graph.astream(agent.input(None, tasks), stream_mode="custom"):
+            told.append(event.get("reason", ""))  # noqa: PERF401 - in the order of the stream
+
+    run_virtual(main())
+    text = "\n".join(message.text for message in model.requests[1].messages)
+    assert "write#1 is accepted and waits for write#1 of task a; the runtime" in text
+    assert any("being written by write#1 of task a;" in reason for reason in told)
+
+
+def test_a_call_says_which_one_of_another_task_gave_nothing(agent_of: AgentOf) -> None:
+    """It is not run, for a failure that is not its own."""
+    broken = scripted_tool("write", [ToolFault("full", started=False)], args={"path": str})
+    both = [("write", {"path": "f", "task_id": task}) for task in ("a", "b")]
+    outcome = agent_of(
+        ScriptedChatModel(script(calls(*both))), [broken], specs=[WRITE], config=EXACT
+    ).run(tasks=A_AND_B)
+    assert "write#1 was not run: write#1 of task a gave no usable result" in outcome.text
 
 
 def test_other_resources_are_not_held_up(agent_of: AgentOf) -> None:

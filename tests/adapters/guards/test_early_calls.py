@@ -72,6 +72,18 @@ def test_the_placeholder_says_that_further_calls_wait(agent_of: AgentOf) -> None
         assert ("Further calls of this task wait for it" in outcome.text) is on
 
 
+def test_no_result_of_a_refused_call_of_the_same_message_is_waited_for(agent_of: AgentOf) -> None:
+    """There is no such tool, so none comes; repeated unchanged, the other call is made."""
+    booking = book()
+    wrong = ("fnd", {"city": "Rome", "task_id": "a"})
+    model = ScriptedChatModel(script(calls(wrong, RIGHT), calls(RIGHT), ever="All done."))
+    outcome = agent_of(model, [find(), booking], config=CONFIG).run(tasks=TASKS)
+    refused = outcome.answer("call_1_2")
+    assert "in one message with fnd#1, which was refused" in refused
+    assert "ait for" not in refused
+    assert [call.args["id"] for call in booking.calls] == ["ZX81"]
+
+
 def test_a_declared_sibling_does_not_run_on_a_guess(agent_of: AgentOf) -> None:
     """``[find, book(guess)]`` with one task, too: the declaration says that the booking rests on the search."""
     booking = book()

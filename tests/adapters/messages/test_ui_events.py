@@ -8,7 +8,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from asyncguard import (
     AsyncGuardMiddleware,
@@ -238,6 +238,23 @@ def test_a_question_to_a_person_is_told_once(agent_of: AgentOf) -> None:
     assert (question["status"], question["tool_call_ids"]) == ("asking", ["call_1_1"])
     assert [each["state"] for each in cards(answered, "call_1_1")] == ["queued", "pending", "done"]
     assert [each["status"] for each in of_type(answered, "run")] == ["ended"]
+
+
+def test_a_question_of_a_tool_is_no_step_of_recovery(agent_of: AgentOf) -> None:
+    """Nothing failed: the tool waits for the answer, with which it runs again."""
+    spec = ToolSpec(name="look", interrupts=True, reads=(), writes=("x",))
+    tools = [look(answer=lambda a: f"found {a['q']}, {interrupt('Where?')}")]
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), "Done."])
+    agent = agent_of(model, tools, specs=[spec], checkpointer=InMemorySaver())
+
+    async def main() -> tuple[Any, Any]:
+        return await events(agent, ONE), await events(agent, Command(resume="here"))
+
+    asked, answered = run_virtual(main()).result
+    assert of_type([*asked, *answered], "recovery") == []
+    assert asked[-1][1]["status"] == "asking"
+    last = cards(answered, "call_1_1")[-1]
+    assert (last["state"], last["content"]) == ("done", "found x, here")
 
 
 def test_a_question_of_other_middleware_is_in_the_result_alone() -> None:

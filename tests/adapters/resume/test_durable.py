@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.types import interrupt
 
-from asyncguard import CallerError, EffectClass, Mode, ToolSpec, UnknownTokenError
+from asyncguard import CallerError, EffectClass, Fallback, Mode, ToolSpec, UnknownTokenError
 from asyncguard.core.calls import CallState
 from asyncguard.errors import ThreadBusyError
 from asyncguard.journal.port import SignalKind
@@ -257,6 +257,34 @@ async def test_a_persons_word_about_a_doubt(
     assert shop.paid == (["x"] if kind is SignalKind.RETRY else [])
 
 
+async def test_a_persons_word_before_the_thread_met_the_loss_is_no_failure_to_diagnose(
+    machine: Machine,
+) -> None:
+    """The model is told what was found, no sibling is tried, and the same call is made if it asks again."""
+    shop = Shop()
+    shop.stuck = "before"
+    sibling = scripted_tool("transfer", lambda _: "transferred", args={"item": str})
+    tools = [*shop.tools(), sibling]
+    declared = [
+        ToolSpec(name="pay", fallbacks=(Fallback(tool="transfer"),)),
+        ToolSpec(name="transfer"),
+        pure("check"),
+    ]
+    old = machine.process(tools, declared, PAY)
+    old.begin("Pay x.", durability="sync")
+    await shop.reached.wait()
+    await old.die()
+    new = machine.process(tools, declared, PAY)
+    (entry,) = new.journal.entries(states=[CallState.IN_DOUBT])
+    await asyncio.to_thread(new.journal.resolve, entry.key, SignalKind.NOT_HAPPENED, by="Kim")
+    outcome = await new.go_on(durability="sync")
+    told = "It did not happen, as Kim found. Call it again if it is still wanted."
+    assert outcome.text.count(told) == 1
+    assert not any(word in outcome.text for word in ("Diagnosis", "Options", "transferred"))
+    assert outcome.states("main") == {"failed": 1, "done": 1}
+    assert shop.paid == ["x"]
+
+
 class Bank:
     """An external tool that keeps its tokens."""
 
@@ -444,7 +472,7 @@ async def test_a_question_that_nobody_answered_leaves_no_doubt(machine: Machine)
     second = machine.process(tools, declared, "Not then.", "Not then.")
     outcome = await second.say("Never mind.", durability="sync")
     assert paid == []
-    assert outcome.states("main") == {"failed": 1}
+    assert outcome.states("main") == {"cancelled": 1}
 
 
 # -- durability of the state ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from langgraph.types import Command, interrupt
 
 from asyncguard import CallerError, GuardConfig, Mode, SignalKind, Timing, ToolFault, ToolSpec
 from asyncguard.core.calls import CallState
+from asyncguard.journal.port import AttemptState
 from asyncguard.testing import ToolMode, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
 from tests.adapters.processes import Machine, MortalJournal, until
@@ -302,6 +303,33 @@ async def test_a_result_after_a_persons_word_is_logged_and_kept(
     (warned,) = [item.getMessage() for item in caplog.records if entry.key in item.getMessage()]
     assert "gave a result after the call was answered (happened)" in warned
     assert "SECRET" not in caplog.text + outcome.text
+
+
+async def test_a_persons_word_is_not_recorded_as_an_outcome(machine: Machine) -> None:
+    """The end of the killed attempt stays unknown in the journal, however often the thread is run."""
+    till = Till("paid x")
+    old = machine.process([till.tool()], [ToolSpec(name="pay")], PAY)
+    old.begin("Pay x.", durability="sync")
+    assert await asyncio.to_thread(till.entered.wait, 10)
+    await old.die()
+    new = machine.process([till.tool()], [ToolSpec(name="pay")])
+    assert (await new.go_on(durability="sync")).report["in_doubt"] == ["main/pay#1"]
+    (entry,) = new.journal.entries(states=[CallState.IN_DOUBT])
+    await asyncio.to_thread(new.journal.resolve, entry.key, SignalKind.HAPPENED, "receipt 7")
+    assert (await new.say("And?", durability="sync")).text.count("receipt 7") == 1
+    await new.die()
+    last = machine.process([till.tool()], [ToolSpec(name="pay")])
+    for said in ("And now?", "Sure?"):
+        assert (await last.say(said, durability="sync")).states("main") == {"resolved": 1}
+        (entry,) = last.journal.entries()
+        (attempt,) = entry.attempts
+        assert (attempt.state, attempt.ended_at, attempt.result) == (
+            AttemptState.INTENT,
+            None,
+            None,
+        )
+    assert await last.journal.unfinished(entry.session) == []
+    till.hold.set()
 
 
 async def test_a_cancelled_call_may_be_denied_once_its_thread_has_raised(machine: Machine) -> None:

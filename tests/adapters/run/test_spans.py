@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
-from asyncguard import Ports, ToolSpec
+from asyncguard import Ports, ToolFault, ToolSpec
 from asyncguard.observability.otel import otel_spans
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
@@ -132,3 +132,30 @@ def test_a_run_that_rests_has_a_span_for_each_part(agent_of: AgentOf) -> None:
     assert after.attributes["asyncguard.run"] == before.attributes["asyncguard.run"]
     (tool,) = spans.named("execute_tool")
     assert tool.parent.span_id == after.context.span_id
+
+
+def test_a_question_of_a_tool_is_no_attempt_of_recovery(agent_of: AgentOf) -> None:
+    """The attempt that asked goes on with the answer, in its own span; the retry that asked has one more."""
+    spans = Spans()
+    faults = [ToolFault("busy", transient=True, started=False)]
+
+    def ask(_: Any) -> str:
+        place = interrupt("Where?")
+        if faults:
+            raise faults.pop()
+        return f"found {place}"
+
+    ports = Ports(observers=[otel_spans(spans.tracer)])
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), answer()])
+    spec = ToolSpec(name="look", interrupts=True, reads=(), writes=("x",))
+    tool = scripted_tool("look", ask, args={"q": str})
+    agent = agent_of(model, [tool], specs=[spec], ports=ports, checkpointer=InMemorySaver())
+    agent.run_sync("Look up x.", thread="t")
+    agent.go_sync(Command(resume="here"), thread="t")
+    agent.go_sync(Command(resume="there"), thread="t")
+    (call,) = spans.named("execute_tool")
+    (attempt,) = spans.named("attempt")
+    assert [event.name for event in call.events] == ["call_diagnosed", "call_recovered"]
+    assert call.status.is_unset
+    assert attempt.status.is_unset
+    assert attempt.attributes["asyncguard.action"] == "retry"

@@ -375,6 +375,22 @@ async def lists_unfinished_calls(bench: Bench) -> None:
     assert found == expected, f"unfinished() returned {found}, not {expected}"
 
 
+async def keeps_the_end_unknown_that_a_person_told(bench: Bench) -> None:
+    """Check that the outcome of a lost attempt stays unknown after a person told what happened."""
+    journal = await bench.process()
+    intent = await bench.begun(journal)
+    await bench.die(journal)
+    heir = await bench.process()
+    await bench.resolve(heir, SignalKind.HAPPENED, "paid")
+    heir.record_final_state(intent.key, CallState.RESOLVED, stored=True)
+    (attempt,) = (await bench.entry(heir)).attempts
+    assert (attempt.state, attempt.result) == (AttemptState.INTENT, None), (
+        f"the attempt is recorded as {attempt.state} with {attempt.result}, which no process saw"
+    )
+    unfinished = await heir.unfinished(bench.session())
+    assert not unfinished, "a call that a person resolved is listed as unfinished"
+
+
 async def begins_nothing_when_closed(bench: Bench) -> None:
     """Check that a closed journal refuses with an error and can be closed twice.
 
@@ -441,6 +457,7 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     concludes_its_own_attempts,
     records_final_states,
     lists_unfinished_calls,
+    keeps_the_end_unknown_that_a_person_told,
     begins_nothing_when_closed,
     serves_several_loops,
 )

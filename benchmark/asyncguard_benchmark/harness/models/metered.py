@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.chat_model import DelegatingChatModel
+from asyncguard_benchmark.harness.models.money import dollars
 from asyncguard_benchmark.harness.models.quota import Quota
 from asyncguard_benchmark.harness.models.usage import Price, Usage, prompt_tokens, usage_of
 
@@ -71,7 +72,8 @@ class Budget:
         with self._lock:
             if self._limit is not None and self._spent + self._reserved + amount > self._limit:
                 raise BudgetExhaustedError(
-                    f"${self._spent:.4f} of ${self._limit:.4f} are spent, and the next request may cost ${amount:.4f}; "
+                    f"${dollars(self._spent, 4)} of ${dollars(self._limit, 4)} are spent, "
+                    f"and the next request may cost ${dollars(amount, 4)}; "
                     "what is finished is saved: the same command with a larger --max-cost goes on"
                 )
             self._reserved += amount

@@ -2,9 +2,11 @@
 
 from asyncguard_benchmark.harness.ablation.findings import ArmFigures, Findings, Interval, Study
 from asyncguard_benchmark.harness.arms import ALL, NONE, ArmKind
+from asyncguard_benchmark.harness.models.money import dollars
 from asyncguard_benchmark.harness.report.blocks import Chapter, Plot, Table, axis_for
 from asyncguard_benchmark.harness.report.chapters.names import change, in_order, namer
 from asyncguard_benchmark.harness.report.number_format import (
+    NO_DATA,
     count,
     difference,
     number,
@@ -41,7 +43,7 @@ def tokens_table(observed: Observations) -> Table | None:
                 count(spent.input_tokens),
                 count(spent.output_tokens),
                 count((spent.input_tokens + spent.output_tokens) / spent.episodes),
-                number(spent.dollars, 2),
+                NO_DATA if spent.dollars is None else dollars(spent.dollars),
             )
             for (setup, arm), spent in sorted(observed.spent.items())
         ],
