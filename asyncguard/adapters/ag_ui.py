@@ -311,7 +311,7 @@ def _known_calls(state: Mapping[str, Any]) -> dict[str, bool]:
 
 
 class _Inner(LangGraphAgent):  # type: ignore[misc]
-    """``ag-ui-langgraph`` with snapshots where a question is sent again, and with own ids of texts."""
+    """``ag-ui-langgraph`` with snapshots where a question is sent again, and own ids of texts."""
 
     async def prepare_stream(self, *given: Any, **named: Any) -> Any:
         """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""

@@ -54,7 +54,7 @@ def defer(
     clause = why[first.hazard].format(resource=clipped(first.resource))
     return Defer(
         guard=guard,
-        reason=f"{proposal.call.label} {clause} {labels(records, proposal.call.task)}; it runs by itself afterwards, "
-        "do not repeat it.",
+        reason=f"{proposal.call.label} {clause} {labels(records, proposal.call.task)}; "
+        "it runs by itself afterwards, do not repeat it.",
         on=tuple(dict.fromkeys(item.on for item in found)),
     )

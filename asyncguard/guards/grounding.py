@@ -60,7 +60,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         return Reject(
             guard="grounding",
             reason=f"{where}={short(value)} was found nowhere in this task's messages and results. "
-            f"Do not guess: wait for {labels(pending, call.task)}, then call again with the real value.",
+            f"Do not guess: wait for {labels(pending, call.task)}, "
+            "then call again with the real value.",
             on=keys(pending),
         )
     return ADMIT

@@ -46,16 +46,18 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if refused := [item for item in earlier if item.state is CallState.REJECTED]:
         return _reject(
             earlier,
-            f"This call may need the result of {labels(refused, record.call.task)}, which was refused until other "
-            "results are told. Wait for those, make that call, then call again with what it says.",
+            f"This call may need the result of {labels(refused, record.call.task)}, which was "
+            "refused until other results are told. Wait for those, make that call, then call "
+            "again with what it says.",
         )
     if earlier:
         reference = board.config.offers_references and spec.allows_references
         advice = ", or name the value by reference." if reference else "."
         return _reject(
             earlier,
-            f"The model has not seen the result of {labels(earlier, record.call.task)} in this task yet, and this "
-            f"call may need it. Wait for it, then call again with what it says{advice}",
+            f"The model has not seen the result of {labels(earlier, record.call.task)} in this "
+            "task yet, and this call may need it. Wait for it, then call again with what it "
+            f"says{advice}",
         )
     siblings = [item for item in _siblings(record, spec, board) if item.call.label not in named]
     if not siblings or _insists(record, spec, board):
@@ -101,8 +103,8 @@ def _in_order(record: CallRecord, board: Scoreboard) -> Verdict:
         return ADMIT
     return _reject(
         refused,
-        f"It comes after {labels(refused, call.task)} in one message, which was not run yet, and must not "
-        "overtake it. Make it again with that call or after it.",
+        f"It comes after {labels(refused, call.task)} in one message, which was not run yet, and "
+        "must not overtake it. Make it again with that call or after it.",
     )
 
 
