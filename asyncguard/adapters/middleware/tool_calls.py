@@ -259,5 +259,6 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         or run.board.spec(own.tool).mode is Mode.EXTERNAL
     ):
         return False
-    await run.wait_changed()
+    if not run.questions:  # another wrapper may have met one meanwhile, for this one to raise
+        await run.wait_changed()
     return True
