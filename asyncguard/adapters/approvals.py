@@ -10,6 +10,7 @@ from langgraph.types import Command
 from asyncguard.adapters.langgraph_internals import channels_of, input_of, saver_of, update_of
 from asyncguard.adapters.run_input import read_cancelled
 from asyncguard.adapters.state import read_messages
+from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.core.records import CallRecord
 from asyncguard.errors import CallerError
 
@@ -92,7 +93,7 @@ def cancel_beside(
     read = channels_of(config)
     # In create_agent only: build_agent refuses such tasks before LangGraph resumes the run.
     if read is not None and read("tasks"):
-        _log.warning(_NO_TASKS)
+        _log.warning("thread %r: %s", thread_of(config), _NO_TASKS)
     given = input_of(config)
     # LangGraph keeps the update of an earlier Command until the step ends. Its mistake was logged
     # then, and must not refuse what a later answer approves.
@@ -103,7 +104,11 @@ def cancel_beside(
         if own or approving or left == names:  # else it was refused as a whole, and stays so
             cancel(names if own else left)
     except CallerError as error:
-        _log.warning("The cancellation in a Command was not carried out: %s", error)
+        _log.warning(
+            "thread %r: the cancellation in a Command was not carried out: %s",
+            thread_of(config),
+            error,
+        )
         return str(error) if own else ""
     return ""
 

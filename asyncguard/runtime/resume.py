@@ -468,10 +468,12 @@ def _squash(case: Case) -> None:
     record = case.record
     if case.facts.state is Open.HELD and case.reason == GONE:
         _log.warning(
-            "%s of %s was held for a person's approval and is not run, as %s. In create_agent a "
-            "person answers where the call was asked about; build_agent runs it anywhere.",
+            "%s of %s in thread %r was held for a person's approval and is not run, as %s. In "
+            "create_agent a person answers where the call was asked about; build_agent runs it "
+            "anywhere.",
             record.call.label,
             record.call.task,
+            case.session.thread_id or case.session.thread,
             GONE,
         )
     case.session.record.squashed(record.key, reason=case.reason, on=case.given.failed)

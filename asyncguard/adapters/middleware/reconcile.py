@@ -36,6 +36,7 @@ from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.adapters.refused_input import answers_in
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.threads.checkpoints import of_thread, stored
+from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -220,9 +221,11 @@ def as_changed(request: ToolCallRequest, task_argument: str) -> ToolCallRequest:
     """
     now = request.tool_call
     _log.warning(
-        "Other middleware changed a call of %s after the guard had judged it, and outside of "
-        "shadow mode it is not run; list middleware that changes calls after AsyncGuardMiddleware.",
+        "Other middleware changed a call of %s in thread %r after the guard had judged it, and "
+        "outside of shadow mode it is not run; list middleware that changes calls after "
+        "AsyncGuardMiddleware.",
         now["name"],
+        thread_of(request.runtime.config),
     )
     kept = {name: value for name, value in now["args"].items() if name != task_argument}
     return request.override(tool_call={**now, "args": kept})
@@ -293,10 +296,11 @@ def refusal_of_change(request: ToolCallRequest) -> str:
     """
     now = request.tool_call
     _log.warning(
-        "Other middleware changed a call of %s after the guard had judged it, so it is not run and "
-        "the model is told to make the changed call; list middleware that changes calls after "
-        "AsyncGuardMiddleware.",
+        "Other middleware changed a call of %s in thread %r after the guard had judged it, so it "
+        "is not run and the model is told to make the changed call; list middleware that changes "
+        "calls after AsyncGuardMiddleware.",
         now["name"],
+        thread_of(request.runtime.config),
     )
     return (
         "Nothing was executed for this call: it was changed after the guards had judged it, to "

@@ -123,7 +123,7 @@ async def test_a_held_call_that_is_given_up_is_logged(
     *_, outcome = await office.run(tmp_path / "effects.db", inputs[:2], inputs[2:])
     given_up = outcome.states("b") == {"squashed": 1}
     assert given_up == (office.frontend is Frontend.MIDDLEWARE)
-    assert given_up == ("ship#1 of b was held for a person's approval" in caplog.text)
+    assert given_up == ("ship#1 of b in thread 't' was held for a person" in caplog.text)
 
 
 WRONG = {"cancel": ["nosuch", "b"]}
@@ -137,7 +137,12 @@ WRONG = {"cancel": ["nosuch", "b"]}
     ids=["beside an answer", "alone"],
 )
 async def test_a_refused_cancellation_takes_no_effect_later(
-    agent_of: AgentOf, tmp_path: Path, refused: Any, apart: bool, journaled: bool
+    agent_of: AgentOf,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    refused: Any,
+    apart: bool,
+    journaled: bool,
 ) -> None:
     """It was refused as a whole for a wrong name; the next answer cancels nothing."""
     office = Office(agent_of, PAY, SHIP)
@@ -147,6 +152,7 @@ async def test_a_refused_cancellation_takes_no_effect_later(
     processes: list[list[Any]] = [[begin], [refused], rest] if apart else [[begin, refused, *rest]]
     _, again, asked, outcome = await office.run(path, *processes)
     assert again.interrupts == ["pay x?"]
+    assert "thread 't': the cancellation in a Command was not carried out" in caplog.text
     assert [each["type"] for each in asked.interrupts] == ["approval"]
     assert [name for name, _ in office.done] == ["pay", "ship"]
     assert {each["id"]: each["state"] for each in outcome.report["tasks"]} == CLOSED

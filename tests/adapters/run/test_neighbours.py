@@ -125,13 +125,15 @@ def test_a_call_changed_outside_of_the_guard_is_refused_and_inside_it_is_run(
 
     def ran(*middleware: Any) -> Any:
         agent = create_agent(ScriptedChatModel(made), [tool], middleware=list(middleware))
-        return run_virtual(agent.ainvoke({"messages": [("user", "Book x.")]})).result
+        place: Any = {"configurable": {"thread_id": "t"}}
+        return run_virtual(agent.ainvoke({"messages": [("user", "Book x.")]}, place)).result
 
     state = ran(Cap(), AsyncGuardMiddleware(config=CONFIG))
     assert not tool.calls
     assert 'book({"q": "capped"})' in text(state)
     assert "list middleware that changes calls after AsyncGuardMiddleware" in caplog.text
     assert "x" not in caplog.text.split("call of book")[0]
+    assert "a call of book in thread 't'" in caplog.text
     ran(AsyncGuardMiddleware(config=CONFIG), Cap())
     assert [call.args for call in tool.calls] == [{"q": "capped"}]
 
