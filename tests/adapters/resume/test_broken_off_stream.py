@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import ThreadBusyError
+from asyncguard.adapters.threads import claims
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Frontend, build, pure
+from tests.adapters.processes import HANG
 from tests.adapters.resume.test_two_runs import PLACE, async_saver, said
 
 
@@ -23,10 +26,17 @@ def two_calls(messages: Any, _: Any) -> Any:
 @pytest.mark.parametrize("events", range(1, 7))
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 async def test_the_next_message_is_heard(
-    frontend: Frontend, tmp_path: Path, kind: str, events: int, turns: int
+    frontend: Frontend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    events: int,
+    turns: int,
 ) -> None:
     """Once, though the loop closes the stream later than the next message begins."""
-    async with async_saver(kind, tmp_path) as saver:
+    # A run that has ended before it read its input reads none any more: it is not waited for.
+    monkeypatch.setattr(claims, "_LOOKS_FOR_FIRST_NODE", 1000 * int(HANG))
+    async with async_saver(kind, tmp_path) as saver, asyncio.timeout(HANG):
         agent = build(
             frontend,
             ScriptedChatModel(two_calls),
@@ -57,3 +67,21 @@ async def test_the_next_message_is_heard(
             state = await agent.graph.ainvoke(message, PLACE)
         assert said(state["messages"]).count("there?") == 1
         assert state["messages"][-1].text == "all done"
+
+
+class SlowWrites(InMemorySaver):
+    """A checkpointer that takes its time with what a node has written."""
+
+    async def aput_writes(self, *given: Any, **more: Any) -> None:
+        await asyncio.sleep(0.4)
+        await super().aput_writes(*given, **more)
+
+
+async def test_a_run_that_stores_its_last_writes_is_waited_for(frontend: Frontend) -> None:
+    """Longer than one that works on."""
+    agent = build(frontend, ScriptedChatModel(["all done"]), [], checkpointer=SlowWrites())
+    given = agent.input(None, [{"id": "a", "goal": "Say so."}])
+    async for _ in agent.graph.astream(given, PLACE, stream_mode="custom"):
+        break
+    state = await agent.graph.ainvoke(agent.input("there?", None), PLACE)
+    assert state["messages"][-1].text == "all done"
