@@ -13,7 +13,8 @@ A caller may send back messages that the thread has shown, under their ids, and 
 along whose calls are not those of this thread.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -37,6 +38,7 @@ from asyncguard.adapters.run_input import (
 )
 from asyncguard.adapters.state import fold_messages, read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
+from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.core.events import CallHeld, TaskOpened
 from asyncguard.errors import CallerError
 from asyncguard.runtime.tasks import check_known
@@ -63,19 +65,15 @@ async def check_input_of(
     """
     given, run = input_of(config), run_of(config)
     begun = run is not None and base_of(run) and state.get("messages")
-    # A question before the guard's first hook leaves a thread without identity, but with its input.
-    if isinstance(given, Command) and not (begun or state.get("asyncguard")):
-        await undo_input(config)
-        raise CallerError(NO_RUN)
-    if not isinstance(given, Mapping):  # the run continues, or its input is not known
-        return
-    try:
-        refuse_silence(given)
-        read_tasks(given.get("tasks"))
-        _check_with_thread(given, state, asked=asked, shown=shown)
-    except CallerError:
-        await undo_input(config)
-        raise
+    async with taking_back(config):
+        # A question before the guard's first hook leaves a thread without identity, but with its
+        # input.
+        if isinstance(given, Command) and not (begun or state.get("asyncguard")):
+            raise CallerError(NO_RUN)
+        if isinstance(given, Mapping):  # else the run continues, or its input is not known
+            refuse_silence(given)
+            read_tasks(given.get("tasks"))
+            _check_with_thread(given, state, asked=asked, shown=shown)
 
 
 def depends_on_thread(given: Mapping[str, Any] | Command[Any]) -> bool:
@@ -162,14 +160,35 @@ def _holds(events: Iterable[Mapping[str, Any]]) -> bool:
     return bool(held)
 
 
-async def undo_input(config: RunnableConfig) -> None:
-    """Restore the head that a thread had before the input of a run, which is to raise now.
+@contextmanager
+def naming_thread(config: RunnableConfig) -> Iterator[None]:
+    """Add the thread to the errors of the caller that the block raises.
+
+    Args:
+        config: Of the run or its node.
+    """
+    try:
+        yield
+    except CallerError as error:
+        if thread := thread_of(config):
+            error.add_note(f"thread {thread!r}")
+        raise
+
+
+@asynccontextmanager
+async def taking_back(config: RunnableConfig) -> AsyncIterator[None]:
+    """Restore the head that a thread had before the input of a run if the block refuses it.
 
     Args:
         config: Of the run's first node.
     """
-    await undo_refused_input(config, begins=True)
-    store_nothing(config)
+    with naming_thread(config):
+        try:
+            yield
+        except CallerError:
+            await undo_refused_input(config, begins=True)
+            store_nothing(config)
+            raise
 
 
 def answers_in(given: Any, state: Mapping[str, Any]) -> list[tuple[ToolMessage, str, str]]:

@@ -40,7 +40,7 @@ from asyncguard.adapters.messages.markers import mark, note_for_model
 from asyncguard.adapters.messages.parse import parse_calls, parse_edit
 from asyncguard.adapters.messages.render import MessageRenderer, text_of
 from asyncguard.adapters.messages.run_messages import report
-from asyncguard.adapters.refused_input import undo_input
+from asyncguard.adapters.refused_input import taking_back
 from asyncguard.adapters.run_input import (
     cancellation,
     check_input,
@@ -252,11 +252,8 @@ class Run:
         session, state = self._session, self._state
         session.identify(thread_of(self.config))
         if begins:  # before anything changes
-            try:
+            async with taking_back(self.config):
                 session.lease.claim()
-            except CallerError:
-                await undo_input(self.config)
-                raise
         follow_run(session, self.config)
         # Before the first event of this node or hook: the listener of an earlier run is of no use.
         session.listen(self._tell_interface if streams(self.config, "custom") else None)
@@ -374,14 +371,11 @@ class Run:
         names = [task.task.id for task in self.ledger.tasks()]
         # Before the first event: the session keeps it for the next state, and the observers have
         # seen it, even if the input is refused after it.
-        try:
+        async with taking_back(self.config):
             tasks = read_tasks(self._state.get("tasks"), set(names))
             cancelled = read_cancelled(self._state.get("cancel"))
             check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
             check_known(cancelled, names)
-        except CallerError:
-            await undo_input(self.config)
-            raise
         known = self.ledger.turns  # run_started sets it to 0
         session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
         cancel_tasks(session, cancelled)

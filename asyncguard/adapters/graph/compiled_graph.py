@@ -23,7 +23,11 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
 from asyncguard.adapters.langgraph_internals import SAVER
-from asyncguard.adapters.refused_input import check_with_stored, depends_on_thread
+from asyncguard.adapters.refused_input import (
+    check_with_stored,
+    depends_on_thread,
+    naming_thread,
+)
 from asyncguard.adapters.run_input import NO_RUN, refuse_silence
 from asyncguard.adapters.thread_id import check_names_thread
 from asyncguard.errors import CallerError
@@ -49,11 +53,13 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 says nothing, has an unknown key, or does not fit a thread with an open question; or
                 it is None, and there is no run to continue.
         """
-        self._check(input, config)
+        with naming_thread(ensure_config(config)):
+            self._check(input, config)
         if input is None:
             return self._stream_on(config, options)
         if self._reads_thread(input, config):
-            _check_beside_question(input, self.get_state(config or {}))
+            with naming_thread(ensure_config(config)):
+                _check_beside_question(input, self.get_state(config or {}))
         return super().stream(input, config, **options)
 
     def _stream_on(
@@ -71,7 +77,8 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         **options: Any,
     ) -> AsyncIterator[Any]:
         """See :meth:`stream`."""
-        self._check(input, config)
+        with naming_thread(ensure_config(config)):
+            self._check(input, config)
         if input is None:
             return self._astream_on(config, options)
         if self._reads_thread(input, config):
@@ -92,7 +99,8 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _astream_checked(
         self, given: Any, config: RunnableConfig | None, options: Mapping[str, Any]
     ) -> AsyncIterator[Any]:
-        _check_beside_question(given, await self.aget_state(config or {}))
+        with naming_thread(ensure_config(config)):
+            _check_beside_question(given, await self.aget_state(config or {}))
         parts = cast(AsyncGenerator[Any], super().astream(given, config, **options))
         async with aclosing(parts):
             async for part in parts:

@@ -38,11 +38,12 @@ def agent(agent_of: AgentOf, model: ScriptedChatModel) -> Any:
 
 @pytest.mark.parametrize("said", EMPTY, ids=str)
 def test_a_thread_does_not_begin_with_nothing(said: dict[str, Any], agent_of: AgentOf) -> None:
-    """The model is not asked with an empty history."""
+    """The model is not asked with an empty history, and a log of the error names the thread."""
     model = ScriptedChatModel(script())
-    with pytest.raises(CallerError, match="Nothing to do"):
+    with pytest.raises(CallerError, match="Nothing to do") as refused:
         run_virtual(agent(agent_of, model).go(said, "t"))
     assert not model.requests
+    assert "thread 't'" in refused.value.__notes__
 
 
 @pytest.mark.parametrize("said", EMPTY, ids=str)
@@ -56,8 +57,9 @@ def test_a_finished_thread_is_not_asked_again_with_nothing_new(
     async def main() -> Outcome:
         await made.say("Look at x.", thread="t")
         asked = len(model.requests)
-        with pytest.raises(CallerError, match="Nothing to do"):
+        with pytest.raises(CallerError, match="Nothing to do") as refused:
             await made.go(said, "t")
+        assert "thread 't'" in refused.value.__notes__
         assert len(model.requests) == asked
         return await made.say("And?", thread="t")
 
