@@ -1,7 +1,7 @@
 "use strict";
 const ROW = 46, NARROWEST = 30, WIDEST = 110, BAR = 20, HEAD = 18, NAME = 18, MOST_ROWS = 200;
 const SIGNS = { rejected: "\u2717", failed: "!", "in doubt": "?", squashed: "\u2205", cancelled: "\u2205",
-  recovered: "\u21bb", deferred: "\u2591", held: "\u23f8", objected: "~", done: "", pending: "\u2026" };
+  recovered: "\u21bb", deferred: "\u2591", held: "\u2016", objected: "~", done: "", pending: "\u2026" };
 const part = (id) => document.getElementById(id);
 const state = { data: null, at: -1, group: null, shown: [], chosen: -1, places: new Map(), lanes: [], bars: [],
   touched: false };
