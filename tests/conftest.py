@@ -6,11 +6,14 @@ import os
 import shutil
 import signal
 import ssl
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator
 from contextvars import Context
 from functools import lru_cache
+from math import ceil
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import hypothesis
 import langsmith
@@ -69,14 +72,31 @@ _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `full` tests as `slow`, too, as they take minutes; put the longest of the slow first.
+    """Mark `full` tests as `slow`, too, as they take minutes, and most cases of the `sampled`; longest slow ones first.
 
     A long one that begins last leaves the other cores idle.
     """
     for item in items:
         if item.get_closest_marker("full") is not None:
             item.add_marker(pytest.mark.slow)
+    _mark_left_out(items)
     items.sort(key=_seconds, reverse=True)
+
+
+def _mark_left_out(items: list[pytest.Item]) -> None:
+    """Mark all but each n-th case of a test with the mark `sampled(n)` as slow.
+
+    The order is that of a checksum: in the order of the parameters each n-th case may have one and the same value.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            cases[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (_, share), of_one in cases.items():
+        for item in sorted(of_one, key=lambda each: crc32(each.nodeid.encode()))[
+            ceil(len(of_one) / share) :
+        ]:
+            item.add_marker(pytest.mark.slow)
 
 
 def _seconds(item: pytest.Item) -> float:

@@ -67,6 +67,7 @@ async def test_a_slow_server_leaves_the_effect_unknown(tmp_path: Path) -> None:
     assert effects.read_text() == "slow Rome\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sse", [False, True], ids=["json", "sse"])
 @pytest.mark.parametrize("trusted", [False, True], ids=["at_most_once", "idempotent"])
 async def test_a_server_that_dies_midway(tmp_path: Path, trusted: bool, sse: bool) -> None:

@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool
 from langchain_mcp_adapters.client import MultiServerMCPClient
@@ -93,6 +94,7 @@ async def test_hints_of_a_server_raise_caution_and_lower_it_only_if_trusted(tmp_
     assert (wipe.effect, wipe.destructive) == (EffectClass.IDEMPOTENT, True)
 
 
+@pytest.mark.slow
 async def test_a_slow_and_a_dying_server_leave_the_effect_unknown_and_nothing_is_repeated(
     tmp_path: Path,
 ) -> None:

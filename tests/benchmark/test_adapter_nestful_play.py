@@ -41,6 +41,7 @@ def cell(composition: Composition, agent: str = "oracle", **changed: Any) -> Cel
     return Cell(composition=composition, condition=replace(condition, **changed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", ["text", pytest.param("native", marks=pytest.mark.slow(20))])
 def test_the_oracle_succeeds_in_all_regimes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], surface: str
@@ -129,6 +130,7 @@ def test_functions_that_have_changed_are_refused(tmp_path: Path) -> None:
         list(play_each([cell(made)], 1))
 
 
+@pytest.mark.slow
 def test_an_ended_worker_ends_the_episode_as_infrastructure(tmp_path: Path) -> None:
     """It is noted as a failure; the next one is played."""
     slow = "def double(number):\n    n = 0\n    while n < 3e6 * (number - 1): n += 1\n    return 2 * number\n"

@@ -84,6 +84,7 @@ SYSTEM = "import dataclasses\nsystem = dataclasses.sys.modules\n"
 """A way round the list of imports, which the sandbox has to hold."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "outcome", "complaint"),
     [

@@ -112,6 +112,7 @@ def test_entries_without_one_question_are_left_out_by_name(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", ["plain", "graph", "middleware"])
 def test_the_oracle_asks_and_is_right_by_upstream(tmp_path: Path, player: str) -> None:
     """It asks where a value is missing and not beside it; all its missions are accepted, with guards too."""

@@ -286,6 +286,7 @@ def test_what_nobody_published_is_an_extrapolation() -> None:
     assert not extrapolated.published
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     [Plan(spread=6, rounds=2), pytest.param(Plan(spread=12, rounds=4), marks=pytest.mark.slow)],

@@ -142,6 +142,7 @@ def test_what_is_wrong_in_a_design_is_said(tmp_path: Path) -> None:
             read_design(path)
 
 
+@pytest.mark.slow
 def test_a_design_is_played_resumed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_design_is_played_resumed_and_written(
     assert out.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.slow
 def test_tables_of_other_commands_are_played_and_stand_in_the_document(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

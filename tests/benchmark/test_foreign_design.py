@@ -63,6 +63,7 @@ def test_the_shipped_design_is_frozen_and_has_a_control() -> None:
     assert not list(design.designs())
 
 
+@pytest.mark.slow
 def test_compositions_of_a_package_are_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

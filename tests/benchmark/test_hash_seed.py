@@ -51,6 +51,7 @@ def _python(code: str, *argv: str, seed: int, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_runs_are_played_in_the_same_order_for_every_hash_seed(tmp_path: Path) -> None:
     """The sets of switches that an ablation plays, and their names, follow from the names alone."""
     assert len({_python(_LATTICE, seed=seed, folder=tmp_path) for seed in range(4)}) == 1

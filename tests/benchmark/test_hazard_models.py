@@ -40,6 +40,7 @@ def naive(request: ModelRequest) -> Reply:
     return Reply(text=str(said.text), calls=calls, usage=Usage(input_tokens=50, output_tokens=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", [pytest.param("text", marks=pytest.mark.slow), "native"])
 def test_a_model_plays_hazards_like_the_agent_behind_it(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str], surface: str

@@ -77,6 +77,7 @@ def test_every_family_has_cases_at_every_level() -> None:
     }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FEW)
 def test_few_faults_are_survived_or_told(name: str) -> None:
     """One or two of each family with a full declaration and with none, in every guarded setting; the twin is served."""

@@ -78,6 +78,7 @@ def test_the_oracle_solves_every_composition(regime: Regime) -> None:
     assert len(rounds("oracle", "none", regime, "plain")) == len(EVERY)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 @pytest.mark.parametrize("regime", list(Regime))
 def test_guards_cost_the_oracle_nothing(regime: Regime, player: str) -> None:

@@ -85,6 +85,7 @@ def test_the_held_out_parts_are_those_that_were_written_down() -> None:
     assert splits.statement()["digest"].startswith("6f5d2003655252b9")
 
 
+@pytest.mark.slow
 def test_training_never_sees_what_is_held_out() -> None:
     """No trace is drawn from a held-out task, and none puts together what a bundled composition puts together."""
     unseen = {task.id for task in splits.unseen_tasks()}

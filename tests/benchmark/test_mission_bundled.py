@@ -464,6 +464,7 @@ CHAT = "chat"
 """The proof that tries thousands of calls for each mission: three quarters of the time of all proofs."""
 
 
+@pytest.mark.sampled(5)
 @DOMAINS
 def test_the_shipped_missions_hold(bundle: Bundle) -> None:
     """Every proof of single missions holds for the domain, the longest for an eighth of its dialogues."""
@@ -479,6 +480,7 @@ def test_no_tool_answers_a_chat_of_the_shipped_missions(bundle: Bundle) -> None:
     assert problems(replace(bundle, dialogues=tuple(others)), [CHAT]) == []
 
 
+@pytest.mark.slow
 def test_the_shipped_suite_holds() -> None:
     """Ids, patterns, wording and copying are right over all domains together."""
     found = bundles()

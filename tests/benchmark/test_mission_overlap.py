@@ -143,6 +143,7 @@ def test_a_text_is_read_by_the_names_of_missions() -> None:
 # -- guarded -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 @pytest.mark.parametrize("arm", ["none", "all"])
 @pytest.mark.parametrize(("regime", "overlap"), [(Regime.SYNC, 1), (Regime.FIXED2, 0)])
@@ -267,6 +268,7 @@ def test_explain_is_refused_for_played_missions(
     assert told.out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 def test_a_sham_of_overlapping_missions_refuses_as_often_as_guards(player: str) -> None:
     """Calls by chance, in the words of the guards; what it was to imitate is noted beside what it did."""

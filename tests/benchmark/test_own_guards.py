@@ -131,6 +131,7 @@ def test_several_processes_import_it_by_its_place(folder: Path) -> None:
     assert all("serial_task reject" in said for said in played(folder / "two.jsonl")[WITH])
 
 
+@pytest.mark.slow
 def test_a_file_does_not_decide_that_it_is_imported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +189,7 @@ def test_the_plain_player_has_no_guards(folder: Path) -> None:
         player_of("plain", WITH, declared=True)
 
 
+@pytest.mark.slow
 def test_an_ablation_measures_it(folder: Path) -> None:
     """Beside all guards, on its own, and as a detector; the arms of others are what they are without it."""
     design = Design(

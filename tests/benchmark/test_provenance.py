@@ -137,6 +137,7 @@ def test_figures_have_denominators_and_say_nothing_of_nothing() -> None:
     assert figures([])["recall"]["share"] is None
 
 
+@pytest.mark.slow
 def test_the_goals_hold_on_the_development_missions() -> None:
     """At most 1 % of the values that were said are refused, and 95 % of the invented ones in their places.
 

@@ -53,6 +53,7 @@ def test_one_command_sweeps_and_reports(tmp_path: Path, capsys: pytest.CaptureFi
     assert sum(row["episodes"] for row in told["sets"]["lite"]) == len(found) * len(LITE[::60])
 
 
+@pytest.mark.slow
 def test_the_rules_for_calls_of_one_message_stand_beside_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

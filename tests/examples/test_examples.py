@@ -150,6 +150,7 @@ def test_the_log_says_how_faults_were_diagnosed_and_recovered(run: Run) -> None:
     assert "2 of 3 agree (ask_archive, ask_wholesaler)" in mark
 
 
+@pytest.mark.slow
 def test_a_killed_process_repeats_nothing() -> None:
     """Each effect happened once; the payment is in doubt until a person resolves it."""
     printed = process_run("13_survive_a_crash").stdout
@@ -195,6 +196,7 @@ def test_every_example_is_here() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["13_survive_a_crash", "14_deliver_from_outside"])
 def test_a_crash_leaves_nothing_to_complain_about(name: str) -> None:
     """The journal is closed before its folder goes; else the process says at its end that nothing was written."""

@@ -273,6 +273,7 @@ def test_every_fault_is_played_and_explained(stage: Stage) -> None:
 # -- under the development server ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.server
 async def test_studio_sees_the_nodes_of_recovery(client: LangGraphClient, server: Server) -> None:
     """Five faults at once: the nodes that act are streamed, the incident is handled once, the trace has the chains."""
@@ -302,6 +303,7 @@ async def test_studio_sees_the_nodes_of_recovery(client: LangGraphClient, server
     )
 
 
+@pytest.mark.slow
 @pytest.mark.server
 async def test_each_further_node_is_reached(client: LangGraphClient) -> None:
     """The checkpoints of a thread show the node, so a person can look at the state before and after it."""

@@ -14,7 +14,7 @@ from asyncguard.observability.trace import read_trace
 from tests.graphs.desk import Server
 from tests.graphs.talking import SECONDS, book, eventually, new_thread, states, values_of
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
 async def test_all_agents_are_served(client: LangGraphClient) -> None:

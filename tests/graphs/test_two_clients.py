@@ -11,7 +11,7 @@ from langgraph_sdk.errors import ConflictError
 from tests.graphs.desk import Server
 from tests.graphs.talking import SECONDS, book, eventually, new_thread, reached, states, values_of
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
 async def test_a_second_client_waits_its_turn(client: LangGraphClient, server: Server) -> None:

@@ -54,6 +54,7 @@ def test_both_agree_on_played_episodes() -> None:
     assert seen == set(reference.MODES)
 
 
+@pytest.mark.slow
 def test_both_agree_on_500_mutated_episodes() -> None:
     """The same where calls, records and ground truth were changed, all mutations as one condition too."""
     assert table_differences(*_split([each.after for each in cases()])) == []

@@ -133,6 +133,7 @@ def differences() -> list[str]:
     return told + ["runs are lost"] * (seen != len(episodes()))
 
 
+@pytest.mark.slow
 def test_both_agree_on_hazard_runs() -> None:
     """Every cell of the grid, every severity, every budget and every hint; all endings occur."""
     assert len(episodes()) > 150

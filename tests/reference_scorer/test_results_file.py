@@ -38,6 +38,7 @@ RUN += [
 ]
 
 
+@pytest.mark.slow
 def test_a_file_is_scored_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Figures of every condition are the same, as played and after the file was edited."""
     path = tmp_path / "episodes.jsonl"

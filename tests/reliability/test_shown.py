@@ -21,6 +21,7 @@ def shown(name: str, build: Build, **options: object) -> Case:
     return Case(build=build, shown=True, **chosen)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @GUARDED
 def test_killed_at_drawn_instants_it_keeps_its_promises(build: Build, play: Play) -> None:
     """A plain conversation, the five classes and a tool that declares nothing, three kills."""
@@ -71,6 +72,7 @@ def test_the_next_message_comes_before_anything_was_decided(build: Build, play: 
     assert played.violations == []
 
 
+@pytest.mark.sampled(4)
 @GUARDED
 @pytest.mark.parametrize(
     "point", [Point.A0, Point.A1, Point.A3, Point.C7], ids=lambda point: point.value
@@ -103,6 +105,7 @@ def test_a_broken_build_is_found_out(
     assert (played.needless > 0) == (broken is Broken.FORGOTTEN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beside", [Beside.LIMIT, Beside.PEOPLE, Beside.SUMMARY], ids=lambda value: value.value
 )

@@ -226,6 +226,7 @@ def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
 SAME = ["the same body", "the same messages", "no message"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("again", ["a new word", *SAME])
 def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
     server: Server, frontend: Frontend, again: str

@@ -80,6 +80,7 @@ JOURNALED = pytest.mark.parametrize("journaled", [True, False], ids=["journal", 
 SPLIT = pytest.mark.parametrize("split", [(), (1,), (2,), (1, 2)], ids=str)
 
 
+@pytest.mark.sampled(4)
 @JOURNALED
 @ORDER
 @SPLIT

@@ -218,6 +218,7 @@ INSTEAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("instead", INSTEAD)
 @pytest.mark.parametrize("apart", [False, True], ids=["one process", "other processes"])
 async def test_a_withdrawn_question_is_told_as_one(
@@ -447,6 +448,7 @@ def reply(found: Outcome, *, by_id: bool) -> Command[Any]:
 EACH = [(0,), (1,), (0, 1)]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("approved", EACH, ids=str)
 @pytest.mark.parametrize("asking", EACH, ids=str)
 @pytest.mark.parametrize("order", [(PAY_X, SHIP_Y), (SHIP_Y, PAY_X)], ids=["in order", "reversed"])

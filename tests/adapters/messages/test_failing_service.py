@@ -55,6 +55,7 @@ _MENDED: list[Answer] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("failure", _MENDED, ids=lambda failure: str(failure.status))
 @pytest.mark.parametrize("at", [1, 2])
 async def test_the_client_mends_what_passes(

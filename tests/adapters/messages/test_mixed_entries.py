@@ -67,6 +67,7 @@ def _enter(agent: Any, how: str, runner: asyncio.Runner) -> str:
     return str(state["messages"][-1].text)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 def test_entries_of_both_sides_share_a_model(front_end: FrontEnd, order: str) -> None:
     """The client's pool is used on the caller's loop only, whatever was called before."""

@@ -47,6 +47,7 @@ async def heard(agent: Agent, said: str) -> None:
                 return
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("clients", [pytest.param(2, marks=pytest.mark.slow), 7])
 @pytest.mark.parametrize(
     ("own", "journal"),

@@ -220,6 +220,7 @@ class Stopping:
             self.stopped = True
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
 @pytest.mark.parametrize("looks", range(1, 5))
 async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing(
@@ -259,6 +260,7 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
     machine.close()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
 @pytest.mark.parametrize("writing", [False, True], ids=["checkpoint", "writes"])
 @pytest.mark.parametrize("stored", STEPS)
@@ -300,6 +302,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     machine.close()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dies", ["", "at once", "a step later"])
 @pytest.mark.parametrize("stored", STEPS)
 async def test_a_client_that_is_refused_covers_nothing(

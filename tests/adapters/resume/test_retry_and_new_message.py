@@ -92,6 +92,7 @@ async def test_before_any_run_has_met_the_doubt(
     check(new, shop, await go(new, said))
 
 
+@pytest.mark.sampled(4)
 @MET
 @SAID
 @pytest.mark.parametrize("first", ["What of it?", None], ids=["asked", "resumed"])
@@ -113,6 +114,7 @@ async def test_after_a_run_has_met_the_doubt(
     check(new, shop, await go(new, said))
 
 
+@pytest.mark.sampled(4)
 @MET
 @pytest.mark.parametrize("first", ["What of it?", None], ids=["asked", "resumed"])
 @SAID

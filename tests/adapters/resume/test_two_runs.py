@@ -76,6 +76,7 @@ DURABILITIES = ["sync", pytest.param("async", marks=pytest.mark.slow), "exit"]
 """Stored before the next step, and at the end; what is stored meanwhile comes between the two."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("latency", [0.0, 0.05])
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,6 +134,7 @@ def once_released(call: Callable[[], Any]) -> Any:
             time.sleep(0.02)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shared", [True, False], ids=["one agent", "an agent each"])
@@ -286,6 +288,7 @@ async def test_going_back_in_time_is_no_meeting(frontend: Frontend) -> None:
     assert said(branch["messages"]) == ["one", "three"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", [say_hello, look_first])
 @pytest.mark.parametrize("wait", [True, False], ids=["waited for", "at once"])
 async def test_a_cancelled_run_leaves_the_thread(

@@ -114,6 +114,7 @@ async def test_a_call_of_each_effect_class(machine: Machine, effect: EffectClass
     assert ("paid, says the probe" if effect is EffectClass.PROBED else "paid x") in outcome.text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("journal", [True, False], ids=["journal", "no journal"])
 @pytest.mark.parametrize(
     ("before", "now"),

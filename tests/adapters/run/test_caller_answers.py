@@ -142,6 +142,7 @@ STOPPED = pytest.mark.parametrize("tools", [("ask",), ("ask", "look"), ("pay", "
 """A run that parks, or stops with a question, and the message also made a call that was answered."""
 
 
+@pytest.mark.sampled(3)
 @STOPPED
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 @pytest.mark.parametrize("restarted", [False, True], ids=["this process", "another process"])

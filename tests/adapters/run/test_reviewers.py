@@ -261,6 +261,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("later", [False, True], ids=["one process", "another process"])
 @pytest.mark.parametrize("specs", [[], [HELD], [PURE]], ids=["", "approval", "pure"])
 @pytest.mark.parametrize("shadow", [False, True], ids=["guarded", "shadow"])

@@ -213,6 +213,7 @@ def _cell(level: str, *, asynchronous: bool) -> Any:
     )
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("fault", "before"), CELLS)
 @pytest.mark.parametrize(
     ("level", "asynchronous"),
@@ -249,6 +250,7 @@ def test_no_middleware_repeats_an_effect(
         assert not any("try again" in str(message.content) for message in state["messages"])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("level", SPECS)
 @pytest.mark.parametrize("fault", FAULTY)
 @pytest.mark.parametrize("handled", [True, False], ids=["handled", "raised"])

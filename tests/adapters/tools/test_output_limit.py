@@ -43,6 +43,7 @@ def _answer(agent_of: AgentOf, content: Any, **spec: Any) -> tuple[Agent, ToolMe
     return agent, next(message for message in outcome.messages if isinstance(message, ToolMessage))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "content",
     [
