@@ -141,6 +141,7 @@ for name, extra in {"DbosExecutor": "dbos", "AgUiAgent": "ag-ui-langgraph"}.item
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", _BLOCKED)
 def test_modules_can_be_looked_through_without_extras(how: str) -> None:
     """``import *``, ``help`` and ``getmembers`` show what is there, however the package of an extra is missing."""

@@ -75,6 +75,7 @@ def eager(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_guards_help_an_agent_that_runs_ahead(
     eager: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

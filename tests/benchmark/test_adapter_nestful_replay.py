@@ -41,6 +41,7 @@ def test_the_sample_replays_as_published(capsys: pytest.CaptureFixture[str]) -> 
     }
 
 
+@pytest.mark.slow
 def test_provenance_judges_the_values_of_the_gold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,6 +168,7 @@ def test_printing_disturbs_nothing_and_each_row_has_a_worker_of_its_own(
     assert said["figures"]["equal to the stored answer"] == 2
 
 
+@pytest.mark.slow
 def test_an_ended_worker_fails_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,7 @@ def sample() -> Making:
     return making(SAMPLE, FUNCTIONS)
 
 
+@pytest.mark.slow
 def test_each_clean_row_of_the_sample_is_a_task(sample: Making) -> None:
     """With its place of origin, results, tools and a category; the row that may not run is left out with its reason."""
     assert len(sample.tasks) == 29

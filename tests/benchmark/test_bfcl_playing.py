@@ -209,6 +209,7 @@ def test_a_world_that_was_closed_in_order_has_not_ended(
     assert world.ended is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regime", list(Regime))
 @pytest.mark.parametrize("arm", ["none", "all"])
 def test_the_oracle_solves_a_pair(pair: Composition, arm: str, regime: Regime) -> None:

@@ -29,6 +29,7 @@ assert "inspect_ai" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_nothing_loads_the_libraries_of_an_extra_by_itself() -> None:
     """The library, the suites, the command line and the training data work without PyTorch and Inspect."""
     done = subprocess.run([sys.executable, "-c", _LOADED], capture_output=True, text=True)

@@ -304,6 +304,7 @@ CONFIGS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("play", PLAYERS)
 @pytest.mark.parametrize(

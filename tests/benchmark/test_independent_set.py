@@ -72,6 +72,7 @@ def rounds(
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regime", list(Regime))
 def test_the_oracle_solves_every_composition(regime: Regime) -> None:
     """Under every delay, without a runtime."""

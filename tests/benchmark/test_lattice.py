@@ -70,6 +70,7 @@ def check_inferences(composition: Composition, condition: Condition, guards: Seq
 GUARDS = ("arguments", "scope", "duplicate", "grounding", "completion")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "agent",
     [

@@ -182,6 +182,7 @@ def test_seeds_play_other_missions_and_arms_the_same() -> None:
     assert max(places) - min(places) <= 5
 
 
+@pytest.mark.slow
 def test_a_design_is_played_resumed_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

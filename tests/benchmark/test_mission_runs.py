@@ -98,6 +98,7 @@ def test_the_oracle_is_perfect_in_every_mission(
     assert [each for each in runs if not is_perfect(played(each, "oracle", guards))] == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("player", ["graph", "middleware"])
 @pytest.mark.parametrize("arm", ["none", "all"])
 def test_the_oracle_is_perfect_within_the_runtime(player: str, arm: str) -> None:

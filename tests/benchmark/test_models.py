@@ -118,6 +118,7 @@ def usages(file: Path) -> list[Mapping[str, Any]]:
     return [line["settings"]["usage"] for line in lines if "settings" in line]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("surface", ["text", "native"])
 @pytest.mark.parametrize("player", ["plain", "graph", "middleware"])
 def test_a_model_plays_like_the_agent_behind_it(
@@ -150,6 +151,7 @@ def test_a_model_plays_like_the_agent_behind_it(
     assert "sk-not-for-logs" not in file.read_text(encoding="utf-8")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("player", ["plain", "graph"])
 @pytest.mark.parametrize("surface", ["text", "native"])
 def test_the_beginning_of_a_prompt_never_changes(

@@ -155,6 +155,7 @@ def solved(agent: str, regime: Regime, every: int) -> list[bool]:
     return [score(play(cell).episode).overall for cell in cells]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regime", list(Regime))
 def test_the_oracle_solves_the_compositions(regime: Regime) -> None:
     """Under every delay; `bench validate` plays all of them."""

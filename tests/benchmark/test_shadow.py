@@ -39,6 +39,7 @@ def episode(
     return play(Cell(composition=composition, condition=condition)).episode
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("agent", "player"),
     [

@@ -87,6 +87,7 @@ def relative_docstrings(root: Path, places: Iterable[str]) -> tuple[list[str], i
     return found, len(every)
 
 
+@pytest.mark.slow
 def test_no_text_holds_a_banned_word() -> None:
     """Docstrings, comments, messages and documents are in plain English."""
     found = problems(ROOT, PLACES)
@@ -112,6 +113,7 @@ def strings(tree: ast.AST) -> list[Text]:
     ]
 
 
+@pytest.mark.slow
 def test_few_docstrings_begin_with_a_relative_clause() -> None:
     """The first sentence of a docstring is an imperative, not "What is done"."""
     found, every = relative_docstrings(ROOT, PLACES)

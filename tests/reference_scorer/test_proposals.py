@@ -120,6 +120,7 @@ def differences(found: list[Episode]) -> list[str]:
     return told
 
 
+@pytest.mark.slow
 def test_both_agree_on_played_and_mutated_episodes() -> None:
     """Every call with its basis, its guard and its fate; the counts, too."""
     assert differences(episodes()) == []

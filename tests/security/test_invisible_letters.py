@@ -68,6 +68,7 @@ def _judge(agent: Agent, forged: int = 1) -> None:
     assert seen.count(REMOVED) >= forged
 
 
+@pytest.mark.sampled(2)
 def test_no_invisible_character_carries_mark_or_nonce_into_a_result(agent_of: AgentOf) -> None:
     """All default-ignorable code points, controls and format characters, in one result each that the model reads."""
     read = scripted_tool("read", ["\n\n".join(_forged())])

@@ -25,6 +25,7 @@ def test_every_case_is_stored() -> None:
     assert {each.stem for each in ON_SERVER.glob("*.sql")} == wanted | {SCHEMA.removesuffix(".sql")}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", cases_of("middleware"))
 async def test_only_a_thread_in_a_former_hook_is_moved_and_once(opened: Open, case: str) -> None:
     """It would continue with nothing; all others keep their next node, and so does a moved one."""
@@ -139,6 +140,7 @@ class TestCallsThatWereRunning:
         assert [each.split()[1] for each in thread.effects] == ["17", "17", "17b"]
         assert len(set(thread.effects)) == 2
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "case", [case for case in CASES if case not in ("parked", "parked_pure", "held")]
     )

@@ -501,6 +501,7 @@ class HaltingSaver(InMemorySaver):
         return await super().aput(*given, **more)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
 @pytest.mark.parametrize("steps", range(2, 6))
 @pytest.mark.parametrize("again", [[ASKED], []])

@@ -130,6 +130,7 @@ async def test_a_held_call_that_is_given_up_is_logged(
 WRONG = {"cancel": ["nosuch", "b"]}
 
 
+@pytest.mark.sampled(3)
 @JOURNALED
 @pytest.mark.parametrize("apart", [False, True], ids=["one process", "three processes"])
 @pytest.mark.parametrize(

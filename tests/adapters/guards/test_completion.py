@@ -129,6 +129,7 @@ STUBBORN: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("answer", STUBBORN.values(), ids=STUBBORN.keys())
 @pytest.mark.parametrize("tasks", [TASKS, None], ids=["two tasks", "messages"])
 def test_no_model_however_stubborn_loops_for_ever(

@@ -131,6 +131,7 @@ def test_objections_are_told_and_calls_pass(agent_of: AgentOf) -> None:
     assert not {"call_rejected", "call_deferred", "call_held"} & set(kinds)
 
 
+@pytest.mark.sampled(2)
 @settings(
     max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )

@@ -95,6 +95,7 @@ def _check_three_tasks(final: dict[str, Any], tools: Tools) -> None:
     assert [task["calls"] for task in report["tasks"]] == [{"done": 2}] * 3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("style", list(NewsStyle))
 async def test_late_results_of_three_tasks(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, style: NewsStyle

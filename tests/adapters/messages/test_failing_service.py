@@ -88,6 +88,7 @@ _EXHAUSTED: list[tuple[Answer, type[Exception]]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("failure", "error"), _EXHAUSTED, ids=["429", "500", "disconnect"])
 async def test_a_failed_run_is_resumed_with_its_calls(
     serve: Serve,

@@ -127,6 +127,7 @@ def test_unreadable_calls_are_shown_where_they_would_be_left_out(
         ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("style", list(NewsStyle))
 def test_anthropics_integration_pairs_every_call(front_end: FrontEnd, style: NewsStyle) -> None:
     """Formatted by langchain-anthropic, each ``tool_use`` is answered in the very next message, and nothing else is."""

@@ -152,6 +152,7 @@ def test_the_user_stops_a_recovery(at: float, agent_of: AgentOf) -> None:
     assert outcome.states("main") == {"failed": 1}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
 )
@@ -198,6 +199,7 @@ def test_a_branch_taken_up_in_the_middle_of_a_recovery_knows_all_of_it(
     assert '{"state": "paid"}' in told
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
 )

@@ -31,6 +31,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings(
     "ignore:The middleware:langchain_core._api.beta_decorator.LangChainBetaWarning"
 )

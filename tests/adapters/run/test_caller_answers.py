@@ -85,6 +85,7 @@ INPUTS: dict[str, Callable[[], list[Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("said", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("tool", ["ask", "pay", "look"], ids=["parked", "held", "answered"])
 def test_an_answer_in_the_input_is_refused(

@@ -143,6 +143,7 @@ REFUSED = {"type": "reject", "message": "Too dear."}
 ANSWERED = {"type": "respond", "message": "It is booked already."}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("later", [False, True], ids=["one process", "another process"])
 @pytest.mark.parametrize("specs", [[], [HELD], [PURE]], ids=["", "approval", "pure"])
 @pytest.mark.parametrize("decision", [REFUSED, ANSWERED], ids=["reject", "respond"])

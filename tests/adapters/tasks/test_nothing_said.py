@@ -173,6 +173,7 @@ def desk_of(agent_of: AgentOf, tool: str) -> Desk:
     return desk
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 @pytest.mark.parametrize("said", [*EMPTY, *WRONG], ids=str)
 def test_a_question_stays_open(said: dict[str, Any], durability: str, agent_of: AgentOf) -> None:

@@ -67,6 +67,7 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]],
     return stopping
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("looks", [1, 2, 3])
 def test_a_step_that_is_stored_late_changes_nothing(
     frontend: Frontend,

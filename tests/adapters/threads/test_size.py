@@ -107,6 +107,7 @@ def bytes_per_step(store: Store, frontend: Frontend, *lengths: int) -> list[floa
 
 
 # The sync savers write into the same tables as the async ones.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [Kind.SQLITE_ASYNC], ids=lambda kind: kind.value)
 def test_a_step_behind_many_stores_no_more(frontend: Frontend, store: Store) -> None:
     """A step that follows a hundred more calls takes the same room, but for a few digits."""

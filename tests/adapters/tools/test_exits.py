@@ -85,6 +85,7 @@ def test_a_tool_keeps_its_own_state(agent_of: AgentOf) -> None:
 KINDS = ["direct", "configured", "injected", "threaded", "threaded_injected"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entry", ["async", "sync"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
