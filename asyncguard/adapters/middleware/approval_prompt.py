@@ -50,7 +50,8 @@ async def leads(run: Run, handlers: PendingHandlers, record: CallRecord) -> bool
             asked.stopped.add(record.key)
             raise GraphInterrupt
         together = asked_together(run, handlers)
-        comes = all_here and any(not handlers.holds(each.key) for each in _unanswered(run))
+        comes = all_here and not handlers.full
+        comes = comes and any(not handlers.holds(each.key) for each in _unanswered(run))
         first = next((each for each in together if not each.placeholder), record)
         if not comes and record is first:
             return True

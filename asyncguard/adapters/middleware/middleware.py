@@ -76,7 +76,7 @@ from asyncguard.adapters.middleware.reconcile import (
     written_by_reviewer,
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
-from asyncguard.adapters.middleware.tool_calls import rest, run_until_due
+from asyncguard.adapters.middleware.tool_calls import rest, run_until_due, slots_of
 from asyncguard.adapters.refused_input import check_input_of, with_input
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
@@ -426,7 +426,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 self._pool, in_context(partial(handler, late))
             )
 
-        return self._portal.run(self._answered(request, in_thread))
+        slots = slots_of(get_config(), threads=True)
+        return self._portal.run(self._answered(request, in_thread, slots))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Handler
@@ -437,10 +438,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             # Not on the portal: it belongs to the guard, and a sync entry may continue the thread.
             return await off_portal(partial(handler, late))
 
-        return await self._answered(request, on_a_loop)
+        slots = slots_of(get_config(), threads=False)
+        return await self._answered(request, on_a_loop, slots)
 
     async def _answered(
-        self, request: ToolCallRequest, handler: Handler
+        self, request: ToolCallRequest, handler: Handler, slots: float
     ) -> ToolMessage | Command[Any]:
         self._tools.meet(request)
         run, handlers = await self._threads.joined(request.state, get_config())
@@ -484,7 +486,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             run.edit(record, now["name"], now["args"], task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
-        with run.leaving_on_error():
+        with run.leaving_on_error(), handlers.executing(slots):
             async with run.keeping():
                 await run_until_due(run, handlers, record)
                 await run.ensure_written()

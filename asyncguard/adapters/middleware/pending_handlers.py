@@ -1,5 +1,6 @@
 """Handlers of the calls of one thread inside ``create_agent``, kept until their turn comes."""
 
+import math
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -92,6 +93,30 @@ class PendingHandlers:
     The first wrapper that returns delivers the news, so the ledger does not show any more that the
     turn is due.
     """
+
+    slots: float = math.inf
+    """Number of wrappers that LangGraph executes at once in the present run."""
+    _wrappers: int = 0
+    """Number of wrappers that are being executed."""
+
+    @contextmanager
+    def executing(self, slots: float) -> Iterator[None]:
+        """Count a wrapper that is executed inside the block.
+
+        Args:
+            slots: Number of wrappers that LangGraph executes at once.
+        """
+        self.slots = slots
+        self._wrappers += 1
+        try:
+            yield
+        finally:
+            self._wrappers -= 1
+
+    @property
+    def full(self) -> bool:
+        """Return True if no other wrapper can start before one of those that wait returns."""
+        return self._wrappers >= self.slots
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep the request and handler of a call."""

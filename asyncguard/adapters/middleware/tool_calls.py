@@ -10,8 +10,11 @@ The wrappers of one message share one engine session. Each of them drives it in
 so that all of them return.
 """
 
+import math
+import os
 from collections.abc import Sequence
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.answer_log import PARKED, ask, void_new_answer
@@ -32,6 +35,19 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step, dispatchable
 from asyncguard.core.tool_spec import Mode
+
+
+def slots_of(config: RunnableConfig, *, threads: bool) -> float:
+    """Return the number of wrappers that LangGraph executes at once.
+
+    Args:
+        config: Of a wrapper.
+        threads: True if the run executes them on the threads of a ``ThreadPoolExecutor``.
+    """
+    if chosen := config.get("max_concurrency"):
+        return chosen
+    cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1  # the former is of Python 3.13
+    return min(32, cores + 4) if threads else math.inf
 
 
 async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
@@ -227,14 +243,15 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     It may never start: middleware outside the guard can answer a call itself, or ask a person
     first. So the wait is limited, except for the result of this wrapper's own call. The grace
     window is too short a limit, as LangGraph starts the wrappers in any order and the window may be
-    zero. It is long enough after a loss, because most wrappers have returned before.
+    zero. It is long enough after a loss, because most wrappers have returned before, and where
+    LangGraph starts no other wrapper before one of those that wait has returned.
 
     Returns:
         True to continue to wait for the turn.
     """
     grace = run.board.config.timing.grace
     held = own is not None and own.state is CallState.HELD  # without its wrapper it is not run
-    brief = handlers.after_loss and not held
+    brief = handlers.full or (handlers.after_loss and not held)
     if await run.wait_changed(grace if brief else max(grace, ARRIVAL)):
         return True
     if handlers.after_loss:

@@ -1,0 +1,93 @@
+"""More calls in a message than LangGraph executes at once: a wrapper does not wait for one that cannot start yet."""
+
+import asyncio
+import os
+import time
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from asyncguard import AsyncGuardMiddleware, ToolSpec, build_agent
+from asyncguard.adapters.middleware import approval_prompt, tool_calls
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+
+CALLS = 7
+INPUT = {"messages": [("user", f"Read {', '.join(map(str, range(CALLS)))}.")]}
+AT_ONCE = {"configurable": {"thread_id": "t"}, "recursion_limit": 99}
+
+
+def agent(front: str, *, latency: float, approval: bool = False, calls_made: int = CALLS) -> Any:
+    """An agent whose model reads several pages in one message."""
+    read = scripted_tool(
+        "read", lambda given: f"page {given['page']}", args={"page": int}, latency=latency
+    )
+    spec = ToolSpec(name="read", effect="pure", reads=(), writes=(), approval=approval)
+    model = ScriptedChatModel([calls(*(("read", {"page": n}) for n in range(calls_made))), "Read."])
+    if front == "build_agent":
+        return build_agent(model, [read], specs=[spec], checkpointer=InMemorySaver())
+    guard = AsyncGuardMiddleware(specs=[spec])
+    return create_agent(model, [read], middleware=[guard], checkpointer=InMemorySaver())
+
+
+def pages(state: Any) -> list[str]:
+    """The results of the calls."""
+    return [message.content for message in state["messages"] if message.type == "tool"]
+
+
+@pytest.fixture(autouse=True)
+def _a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the wait for a wrapper be longer than any of these tests needs."""
+    for module in (approval_prompt, tool_calls):
+        monkeypatch.setattr(module, "ARRIVAL", 10.0)
+
+
+@pytest.mark.parametrize("front", ["build_agent", "create_agent"])
+@pytest.mark.parametrize("most", [1, 2, 3, CALLS])
+def test_calls_beyond_max_concurrency_do_not_wait_for_each_other(most: int, front: str) -> None:
+    """Quick calls take no time, however many of them LangGraph executes at once."""
+
+    async def main() -> tuple[Any, float]:
+        state = await agent(front, latency=0.0).ainvoke(INPUT, AT_ONCE | {"max_concurrency": most})
+        return state, asyncio.get_running_loop().time()
+
+    state, seconds = run_virtual(main()).result
+    assert pages(state) == [f"page {n}" for n in range(CALLS)]
+    assert seconds < 1.0
+
+
+@pytest.mark.parametrize("front", ["build_agent", "create_agent"])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_person_is_asked_at_once(most: int, front: str) -> None:
+    """The question names the held calls whose wrappers run; every call is approved in the end."""
+
+    async def main() -> tuple[Any, float]:
+        built = agent(front, latency=0.0, approval=True)
+        limited = AT_ONCE | {"max_concurrency": most}
+        state = await built.ainvoke(INPUT, limited)
+        for _ in range(CALLS):
+            if not state.get("__interrupt__"):
+                break
+            answers = {item.id: True for item in state["__interrupt__"]}
+            state = await built.ainvoke(Command(resume=answers), limited)
+        return state, asyncio.get_running_loop().time()
+
+    state, seconds = run_virtual(main()).result
+    assert not state.get("__interrupt__")
+    told = " ".join(message.text for message in state["messages"])
+    assert [n for n in range(CALLS) if f"page {n}" not in told] == []
+    assert seconds < 1.0
+
+
+@pytest.mark.parametrize("most", [2, None], ids=["two", "as many as there are threads"])
+def test_calls_beyond_the_threads_of_a_sync_run_do_not_wait(most: int | None) -> None:
+    """A sync run has five threads on one core, and one more for each further core; on a real clock."""
+    began = time.monotonic()
+    number = min(32, (os.cpu_count() or 1) + 4) + 1
+    built = agent("create_agent", latency=0.0, calls_made=number)
+    asked = {"messages": [("user", f"Read {', '.join(map(str, range(number)))}.")]}
+    state = built.invoke(asked, AT_ONCE | ({"max_concurrency": most} if most else {}))
+    assert pages(state) == [f"page {n}" for n in range(number)]
+    assert time.monotonic() - began < 10.0
