@@ -74,7 +74,8 @@ def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRe
     """Return the admitted calls that may be issued now.
 
     Calls that ask a person go one at a time, the one that has asked already first, then one that is
-    tried again: answers are matched to questions by their order within a node.
+    tried again: answers are matched to questions by their order within a node. They wait for no
+    place among the calls that may run at once: an answer is there for one execution of a node.
 
     Args:
         board: State of the run.
@@ -82,13 +83,21 @@ def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRe
     """
     queued = [each for each in board.ledger.in_state(CallState.QUEUED) if each.key not in absent]
     asking = [record for record in queued if board.asks_person(record)]
+    others = [record for record in queued if not board.asks_person(record)] if asking else queued
+    if others and board.at_once is not None:
+        others = others[: max(0, board.at_once - _running(board))]
     if not asking:
-        return queued
-    others = [record for record in queued if not board.asks_person(record)]
+        return others
     busy = any(board.asks_person(record) for record in board.ledger.in_state(CallState.PENDING))
     if busy:
         return others
     return [*others, min(asking, key=_order_of_questions)]
+
+
+def _running(board: Scoreboard) -> int:
+    """Return the number of this thread's calls that run here or in a worker."""
+    pending = board.ledger.in_state(CallState.PENDING)
+    return sum(board.spec(record.tool).mode is not Mode.EXTERNAL for record in pending)
 
 
 def _order_of_questions(record: CallRecord) -> tuple[bool, bool, int]:

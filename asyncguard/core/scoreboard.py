@@ -39,6 +39,8 @@ class Scoreboard:
     """Keys of external calls whose tools are starting the work; until then it is not outside."""
     elsewhere: int = 0
     """Number of calls of other threads that run in this process."""
+    at_once: int | None = None
+    """Number of this thread's calls that may run at once, ``None`` for any."""
     kept: dict[str, ToolSpec] = field(default_factory=dict)
     """Declarations under which the thread's open calls were made, if this process has others."""
     all_met: bool = True
@@ -79,6 +81,10 @@ class Scoreboard:
     def runs_elsewhere(self, calls: int) -> None:
         """Record the number of calls of other threads that run in this process."""
         self.elsewhere = calls
+
+    def runs_at_once(self, calls: int | None) -> None:
+        """Record how many of this thread's calls may run at once, ``None`` for any."""
+        self.at_once = calls
 
     def asked_person(self, key: str) -> None:
         """Record that a call has asked a person, whatever its tool declares."""

@@ -279,6 +279,27 @@ def test_calls_that_ask_a_person_go_one_at_a_time() -> None:
     assert [record.key for record in dispatchable(scene.board)] == [second]
 
 
+def test_no_more_calls_are_issued_than_may_run_at_once() -> None:
+    """The first of the admitted ones; work outside takes no place."""
+    scene = Scene(*SPECS)
+    names = ("outside", "back", "front", "back")
+    keys = [scene.propose(tool, {"n": n}).call.key for n, tool in enumerate(names)]
+    for key in keys:
+        scene.apply(ev.CallAdmitted, key=key)
+    scene.board.runs_at_once(2)
+    outside, first, second, third = keys
+    assert [record.key for record in dispatchable(scene.board)] == [outside, first]
+    scene.run(outside)
+    assert [record.key for record in dispatchable(scene.board)] == [first, second]
+    scene.run(first)
+    scene.run(second)
+    assert dispatchable(scene.board) == []
+    assert next_step(scene.board) is Step.WAIT
+    scene.end(first)
+    assert [record.key for record in dispatchable(scene.board)] == [third]
+    assert next_step(scene.board) is Step.DISPATCH
+
+
 def test_a_turn_offers_again_what_the_model_has_left() -> None:
     """Only idle tasks that were begun and told are offered again; news, or a task to begin, is more."""
     scene = Scene(*SPECS)

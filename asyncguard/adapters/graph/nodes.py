@@ -85,6 +85,7 @@ class Nodes:
                         await check_input_of(state, config)
                     await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
                     run.read_prompt(self.system)
+                    run.board.runs_at_once(config.get("max_concurrency"))
                     update = await act(run)
                 # After keeping(): the token is stored only while the lease is still held.
                 if identity := run.identity_update():

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from math import ceil
 from typing import Any
 
 import pytest
@@ -10,22 +11,28 @@ from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import AsyncGuardMiddleware, ToolSpec, build_agent
+from asyncguard import AsyncGuardMiddleware, Mode, ToolSpec, build_agent
 from asyncguard.adapters.middleware import approval_prompt, tool_calls
-from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
 
 CALLS = 7
 INPUT = {"messages": [("user", f"Read {', '.join(map(str, range(CALLS)))}.")]}
 AT_ONCE = {"configurable": {"thread_id": "t"}, "recursion_limit": 99}
 
 
-def agent(front: str, *, latency: float, approval: bool = False, calls_made: int = CALLS) -> Any:
+def agent(
+    front: str,
+    *,
+    read: Any = None,
+    approval: bool = False,
+    mode: Mode = Mode.AUTO,
+    calls_made: int = CALLS,
+) -> Any:
     """An agent whose model reads several pages in one message."""
-    read = scripted_tool(
-        "read", lambda given: f"page {given['page']}", args={"page": int}, latency=latency
-    )
-    spec = ToolSpec(name="read", effect="pure", reads=(), writes=(), approval=approval)
-    model = ScriptedChatModel([calls(*(("read", {"page": n}) for n in range(calls_made))), "Read."])
+    read = read or scripted_tool("read", lambda given: f"page {given['page']}", args={"page": int})
+    spec = ToolSpec(name="read", effect="pure", reads=(), writes=(), approval=approval, mode=mode)
+    made = calls(*(("read", {"page": n}) for n in range(calls_made)))
+    model = ScriptedChatModel([made, *["Read."] * CALLS])
     if front == "build_agent":
         return build_agent(model, [read], specs=[spec], checkpointer=InMemorySaver())
     guard = AsyncGuardMiddleware(specs=[spec])
@@ -50,7 +57,7 @@ def test_calls_beyond_max_concurrency_do_not_wait_for_each_other(most: int, fron
     """Quick calls take no time, however many of them LangGraph executes at once."""
 
     async def main() -> tuple[Any, float]:
-        state = await agent(front, latency=0.0).ainvoke(INPUT, AT_ONCE | {"max_concurrency": most})
+        state = await agent(front).ainvoke(INPUT, AT_ONCE | {"max_concurrency": most})
         return state, asyncio.get_running_loop().time()
 
     state, seconds = run_virtual(main()).result
@@ -64,7 +71,7 @@ def test_a_person_is_asked_at_once(most: int, front: str) -> None:
     """The question names the held calls whose wrappers run; every call is approved in the end."""
 
     async def main() -> tuple[Any, float]:
-        built = agent(front, latency=0.0, approval=True)
+        built = agent(front, approval=True)
         limited = AT_ONCE | {"max_concurrency": most}
         state = await built.ainvoke(INPUT, limited)
         for _ in range(CALLS):
@@ -86,8 +93,53 @@ def test_calls_beyond_the_threads_of_a_sync_run_do_not_wait(most: int | None) ->
     """A sync run has five threads on one core, and one more for each further core; on a real clock."""
     began = time.monotonic()
     number = min(32, (os.cpu_count() or 1) + 4) + 1
-    built = agent("create_agent", latency=0.0, calls_made=number)
+    built = agent("create_agent", calls_made=number)
     asked = {"messages": [("user", f"Read {', '.join(map(str, range(number)))}.")]}
     state = built.invoke(asked, AT_ONCE | ({"max_concurrency": most} if most else {}))
     assert pages(state) == [f"page {n}" for n in range(number)]
     assert time.monotonic() - began < 10.0
+
+
+@pytest.mark.parametrize("mode", [Mode.FOREGROUND, Mode.BACKGROUND])
+@pytest.mark.parametrize("front", ["build_agent", "create_agent"])
+@pytest.mark.parametrize("most", [1, 2, 3, None])
+def test_no_more_calls_run_at_once(most: int | None, front: str, mode: Mode) -> None:
+    """Whatever the front end and the mode; each call ends, in as little time as the bound allows."""
+    running: list[int] = []
+    highest = 0
+
+    async def page(given: Any) -> str:
+        nonlocal highest
+        running.append(given["page"])
+        highest = max(highest, len(running))
+        await asyncio.sleep(1.0)
+        running.remove(given["page"])
+        return f"page {given['page']}"
+
+    async def main() -> tuple[Any, float]:
+        read = scripted_tool("read", page, args={"page": int}, mode=ToolMode.ASYNC)
+        built = agent(front, read=read, mode=mode)
+        state = await built.ainvoke(INPUT, AT_ONCE | {"max_concurrency": most})
+        return state, asyncio.get_running_loop().time()
+
+    state, seconds = run_virtual(main()).result
+    told = " ".join(message.text for message in state["messages"])
+    assert [n for n in range(CALLS) if f"page {n}" not in told] == []
+    assert highest == (most or CALLS)
+    assert seconds == pytest.approx(ceil(CALLS / highest), abs=0.2)
+
+
+def test_work_outside_takes_no_place() -> None:
+    """A call whose result is delivered from outside is open, and the next one runs all the same."""
+    order = scripted_tool("order", ["sent"], args={"page": int, "token": str})
+    specs = [
+        ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token"),
+        ToolSpec(name="read", effect="pure"),
+    ]
+    read = scripted_tool("read", lambda given: f"page {given['page']}", args={"page": int})
+    made = calls(("order", {"page": 1}), ("read", {"page": 2}))
+    model = ScriptedChatModel([made, "Ordered."])
+    built = build_agent(model, [order, read], specs=specs, checkpointer=InMemorySaver())
+    asked = {"messages": [("user", "Order page 1 and read page 2.")]}
+    state = run_virtual(built.ainvoke(asked, AT_ONCE | {"max_concurrency": 1})).result
+    assert "page 2" in pages(state)
