@@ -130,7 +130,7 @@ class Ledger(LedgerQueries):
         self._calls[call.key] = record
         self._by_state[CallState.PROPOSED][call.key] = None
         self._ordinals[call.task, call.tool] += 1
-        self._by_label[call.task, call.label] = call.key
+        self._by_label[call.task][call.label] = call.key
         self._by_message.put(call.message_id, call.key)
         self._unanswered[call.key] = None
         self._enter_open(record)
@@ -149,7 +149,7 @@ class Ledger(LedgerQueries):
         # The former label stays a name of the call.
         if call.label != before.label:
             self._ordinals[call.task, call.tool] += 1
-            self._by_label[call.task, call.label] = call.key
+            self._by_label[call.task][call.label] = call.key
         self._open_in_group[call.task, call.message_id] -= 1  # entering counts it again
         self._enter_open(record)
         self._restore_order(call)
@@ -208,7 +208,7 @@ class Ledger(LedgerQueries):
         record.attempts, record.tool, record.begun_by = event.attempt, event.tool, event.epoch
         record.delay = 0.0
         _count(self._running_by_tool, event.tool, 1)
-        record.history.append(event)
+        record.history += (event,)
         if record.aim is ev.Aim.ANSWER:
             record.answer_attempts += 1
             record.answer_tool, record.last_answer_attempt = event.tool, event.attempt
@@ -228,7 +228,7 @@ class Ledger(LedgerQueries):
             tries=record.answer_attempts,
         )
         record.findings = (*record.findings, found)
-        record.history.append(event)
+        record.history += (event,)
         # Kept for later calls of the tool: guards accept arguments that fit it.
         if event.aim is ev.Aim.CONTRACT and event.error is None:
             self.contracts[record.answer_tool] = event.content
@@ -238,7 +238,7 @@ class Ledger(LedgerQueries):
         # A tool that asked a person runs again by design, and a sibling is another tool: no retry.
         if not event.asked:
             record.recoveries = (*record.recoveries, event.action)
-        record.history.append(event)
+        record.history += (event,)
         if not event.follows:
             return
         record.delay, record.error = event.delay, event.error
@@ -255,7 +255,7 @@ class Ledger(LedgerQueries):
         record = self._move(event.key, _OUTCOME_MOVES[event.outcome])
         record.content, record.error, record.retired_at = event.content, event.error, event.at
         record.mark, record.doubtful = event.mark, event.doubtful
-        record.history.append(event)
+        record.history += (event,)
 
     def _deliver(self, event: ev.CallsDelivered) -> None:
         for key in (*event.keys, *event.placeholders):
@@ -340,11 +340,11 @@ class Ledger(LedgerQueries):
         """Restore program order, which the queries promise, after a call was entered last."""
         for calls in (self._open_by_task, self._barriers):
             calls[call.task] = dict.fromkeys(self._in_order(calls.get(call.task, ())))
-        name = (call.task, call.fingerprint)
-        equal = self._in_order(self._by_fingerprint.of(name))
-        self._by_fingerprint.pop(name, None)
+        alike = self._by_fingerprint[call.task]
+        equal = self._in_order(alike.of(call.fingerprint))
+        alike.pop(call.fingerprint, None)
         for key in equal:
-            self._by_fingerprint.put(name, key)
+            alike.put(call.fingerprint, key)
 
     def _in_order(self, keys: Collection[str]) -> list[str]:
         return sorted(keys, key=lambda key: self._calls[key].call.sequence)
@@ -353,7 +353,7 @@ class Ledger(LedgerQueries):
         call = record.call
         self._open_by_task.setdefault(call.task, {})[call.key] = None
         self._open_in_group[call.task, call.message_id] += 1
-        self._by_fingerprint.put((call.task, call.fingerprint), call.key)
+        self._by_fingerprint[call.task].put(call.fingerprint, call.key)
         self.resources.add(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers.setdefault(call.task, {})[call.key] = None
@@ -384,7 +384,7 @@ class Ledger(LedgerQueries):
         self._dependents.pop(call.key, None)
 
     def _forget_fingerprint(self, call: Call) -> None:
-        self._by_fingerprint.drop((call.task, call.fingerprint), call.key)
+        self._by_fingerprint[call.task].drop(call.fingerprint, call.key)
 
     _FOLDS: ClassVar[Mapping[type[ev.Event], Callable[["Ledger", Any], None]]] = {
         ev.RunStarted: _start_run,

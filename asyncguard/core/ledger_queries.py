@@ -4,7 +4,7 @@ No view scans all calls. Apart from the size of its result, each costs the same 
 open calls as with a hundred. The views never decide: guards and the turn rule do.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -59,9 +59,9 @@ class LedgerQueries:
         self._unanswered: dict[str, None] = {}
         # By task: ended calls with a result, or a doubt, that was not told to the model.
         self._untold: KeyMultimap[str] = KeyMultimap()
-        # By task and fingerprint, task and label, and message id.
-        self._by_fingerprint: KeyMultimap[tuple[str, str]] = KeyMultimap()
-        self._by_label: dict[tuple[str, str], str] = {}
+        # By fingerprint and by label within a task, and by message id.
+        self._by_fingerprint: defaultdict[str, KeyMultimap[str]] = defaultdict(KeyMultimap)
+        self._by_label: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._by_message: KeyMultimap[str] = KeyMultimap()
         self._open_in_group: Counter[tuple[str, str]] = Counter()  # by task and message id
         self._ordinals: Counter[tuple[str, str]] = Counter()  # latest ordinal by task and tool
@@ -168,17 +168,17 @@ class LedgerQueries:
 
     def same_fingerprint(self, task: str, fingerprint: str) -> Iterator[CallRecord]:
         """Yield the calls of a task with this fingerprint that are open or in doubt."""
-        return (self._calls[key] for key in self._by_fingerprint.of((task, fingerprint)))
+        return (self._calls[key] for key in self._by_fingerprint[task].of(fingerprint))
 
     def labelled(self, task: str, label: str) -> CallRecord | None:
         """Return the call of a task with this label (``tool#ordinal``), or ``None``."""
-        key = self._by_label.get((task, label))
+        key = self._by_label[task].get(label)
         return None if key is None else self._calls[key]
 
     def of_tool(self, task: str, tool: str) -> Iterator[CallRecord]:
         """Yield the calls of a task that name this tool, in the order of their labels."""
         labels = (f"{tool}#{number}" for number in range(1, self._ordinals[task, tool] + 1))
-        found = (self._calls[self._by_label[task, label]] for label in labels)
+        found = (self._calls[self._by_label[task][label]] for label in labels)
         # A call that a person gave to another tool keeps its former label.
         return (record for record in found if record.call.tool == tool)
 

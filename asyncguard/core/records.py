@@ -90,7 +90,7 @@ class CallRecord:
     """Engine time of the first attempt, in seconds."""
     retired_at: float | None = None
     """Engine time of the end, in seconds."""
-    history: list[CallEvent] = field(default_factory=list)
+    history: tuple[CallEvent, ...] = ()
     """Events of its attempts, findings and end, from which another ledger can rebuild the call."""
 
     @property

@@ -517,7 +517,7 @@ def test_the_time_since_the_first_attempt_begins_with_the_process() -> None:
     for number, (process, at) in enumerate([("old", 9000.0), ("new", 3.0), ("new", 7.0)], start=1):
         start = CallStarted(n=number, at=at, key="k", attempt=number, tool="t", epoch=process)
         found = CallFound(n=number, at=at + 1, key="k", aim=Aim.ANSWER, tool="t", content={})
-        given.record.history.extend((start, found))
+        given.record.history += (start, found)
     assert decide(given, CONFIG, NOTHING).action is A.RETRY
     assert seen == [(3, 5.0)]
 

@@ -264,7 +264,7 @@ class Session:
         Returns:
             True if the history in the state is a prefix of the one known here.
         """
-        stored = list(record.history)
+        stored = record.history
         if list(map(_step_of, stored)) != list(map(_step_of, known.history[: len(stored)])):
             return False
         if record.state not in (CallState.QUEUED, CallState.PENDING):
