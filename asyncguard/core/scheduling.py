@@ -85,7 +85,7 @@ def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRe
     asking = [record for record in queued if board.asks_person(record)]
     others = [record for record in queued if not board.asks_person(record)] if asking else queued
     if others and board.at_once is not None:
-        others = others[: max(0, board.at_once - _running(board))]
+        others = others[: int(max(0, min(board.at_once - _running(board), len(others))))]
     if not asking:
         return others
     busy = any(board.asks_person(record) for record in board.ledger.in_state(CallState.PENDING))

@@ -39,7 +39,7 @@ class Scoreboard:
     """Keys of external calls whose tools are starting the work; until then it is not outside."""
     elsewhere: int = 0
     """Number of calls of other threads that run in this process."""
-    at_once: int | None = None
+    at_once: float | None = None
     """Number of this thread's calls that may run at once, ``None`` for any."""
     kept: dict[str, ToolSpec] = field(default_factory=dict)
     """Declarations under which the thread's open calls were made, if this process has others."""
@@ -82,7 +82,7 @@ class Scoreboard:
         """Record the number of calls of other threads that run in this process."""
         self.elsewhere = calls
 
-    def runs_at_once(self, calls: int | None) -> None:
+    def runs_at_once(self, calls: float | None) -> None:
         """Record how many of this thread's calls may run at once, ``None`` for any."""
         self.at_once = calls
 

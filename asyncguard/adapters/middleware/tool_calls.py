@@ -217,6 +217,8 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
     held = own.state is CallState.HELD and comes
     if own.state is not CallState.PENDING and not (held or run.board.asks_person(own)):
         return False
+    if handlers.full and not own.open:  # the wrapper that asks starts when this one has returned
+        return False
     await run.wait_changed()
     return True
 
@@ -249,6 +251,13 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     Returns:
         True to continue to wait for the turn.
     """
+    if (
+        handlers.full
+        and own is not None
+        and not own.open
+        and not run.ledger.count(CallState.PENDING)
+    ):
+        return False  # nothing can change before this wrapper returns
     grace = run.board.config.timing.grace
     held = own is not None and own.state is CallState.HELD  # without its wrapper it is not run
     brief = handlers.full or (handlers.after_loss and not held)

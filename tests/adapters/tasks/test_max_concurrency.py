@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
-from asyncguard import AsyncGuardMiddleware, Mode, ToolSpec, build_agent
+from asyncguard import (
+    AsyncGuardMiddleware,
+    GuardConfig,
+    Mode,
+    Timing,
+    ToolSpec,
+    build_agent,
+)
 from asyncguard.adapters.middleware import approval_prompt, tool_calls
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
 
@@ -24,18 +31,18 @@ def agent(
     front: str,
     *,
     read: Any = None,
-    approval: bool = False,
-    mode: Mode = Mode.AUTO,
     calls_made: int = CALLS,
+    config: GuardConfig | None = None,
+    **declared: Any,
 ) -> Any:
     """An agent whose model reads several pages in one message."""
     read = read or scripted_tool("read", lambda given: f"page {given['page']}", args={"page": int})
-    spec = ToolSpec(name="read", effect="pure", reads=(), writes=(), approval=approval, mode=mode)
+    spec = ToolSpec(name="read", effect="pure", reads=(), writes=(), **declared)
     made = calls(*(("read", {"page": n}) for n in range(calls_made)))
     model = ScriptedChatModel([made, *["Read."] * CALLS])
     if front == "build_agent":
-        return build_agent(model, [read], specs=[spec], checkpointer=InMemorySaver())
-    guard = AsyncGuardMiddleware(specs=[spec])
+        return build_agent(model, [read], specs=[spec], config=config, checkpointer=InMemorySaver())
+    guard = AsyncGuardMiddleware(specs=[spec], config=config)
     return create_agent(model, [read], middleware=[guard], checkpointer=InMemorySaver())
 
 
@@ -143,3 +150,49 @@ def test_work_outside_takes_no_place() -> None:
     asked = {"messages": [("user", "Order page 1 and read page 2.")]}
     state = run_virtual(built.ainvoke(asked, AT_ONCE | {"max_concurrency": 1})).result
     assert "page 2" in pages(state)
+
+
+@pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
+@pytest.mark.parametrize("front", ["build_agent", "create_agent"])
+@pytest.mark.parametrize("most", [1, 2, None])
+def test_tools_that_ask_get_their_turns(most: int | None, front: str, sync: bool) -> None:
+    """A wrapper whose call has ended does not wait for the question of one that cannot start before it returns."""
+    number = 3 if most or not sync else min(32, (os.cpu_count() or 1) + 4) + 1
+    given: list[tuple[int, str]] = []
+
+    def ask(arguments: Any) -> str:
+        given.append((arguments["page"], interrupt(f"page {arguments['page']}?")))
+        return "asked"
+
+    read = scripted_tool("read", ask, args={"page": int})
+    built = agent(front, read=read, interrupts=True, calls_made=number)
+    limited = AT_ONCE | ({"max_concurrency": most} if most else {})
+    sent: Any = {"messages": [("user", f"Read {', '.join(map(str, range(number)))}.")]}
+    for _ in range(number + 1):
+        state = (
+            built.invoke(sent, limited)
+            if sync
+            else run_virtual(asyncio.wait_for(built.ainvoke(sent, limited), 60.0)).result
+        )
+        if not state.get("__interrupt__"):
+            break
+        sent = Command(resume={item.id: item.value for item in state["__interrupt__"]})
+    assert sorted(given) == [(n, f"page {n}?") for n in range(number)]
+
+
+@pytest.mark.parametrize("most", [2.5, float("inf")])
+def test_a_bound_may_be_any_number(most: float) -> None:
+    """LangGraph takes what a semaphore takes."""
+    limited: Any = AT_ONCE | {"max_concurrency": most}
+    assert len(pages(run_virtual(agent("build_agent").ainvoke(INPUT, limited)).result)) == CALLS
+
+
+def test_no_wave_waits_for_the_grace_window() -> None:
+    """Nothing else can end before the wrapper of an ended call returns."""
+    patient = GuardConfig(timing=Timing(grace=5.0))
+
+    async def main() -> float:
+        await agent("create_agent", config=patient).ainvoke(INPUT, AT_ONCE | {"max_concurrency": 1})
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(main()).result < 5.0
