@@ -1,17 +1,38 @@
-# Sourced: an environment that sees the packages of .venv, so that only those that differ are installed.
+# Sourced: an environment of a stage's own, made for it alone or by an earlier `.ci/STAGE.sh prepare`.
 
-# overlay FOLDER: make it, remove it when the script ends, and name its interpreter in $python.
-overlay() {
+# Whatever the environment says, Python and pytest keep what they compiled: else each worker compiles the tests again.
+export PYTHONDONTWRITEBYTECODE=
+
+# environment FOLDER FUNCTION [prepare]: call FUNCTION, which makes the folder and says that it is good, name its interpreter
+# in $python, and remove the folder when the script ends. `prepare` ends the script here and leaves the folder to the next
+# call in the same run of `.ci/run`; what another run left is made again, as the code may have changed.
+environment() {
   local venv=$1
-  make --no-print-directory setup
-  rm -rf "$venv"
+  python=$venv/bin/python
   # shellcheck disable=SC2064  # the folder is known now
   trap "rm -rf '$venv'" EXIT
-  .venv/bin/python -m venv "$venv"
-  python=$venv/bin/python
+  if [[ -z ${ASYNCGUARD_RUN:-} || $(cat "$venv/prepared" 2>/dev/null) != "$ASYNCGUARD_RUN" ]]; then
+    make --no-print-directory setup
+    rm -rf "$venv"
+    "$2"
+  fi
+  if [[ ${3:-} == prepare ]]; then
+    echo "${ASYNCGUARD_RUN:-}" >"$venv/prepared"
+    trap - EXIT
+    exit
+  fi
+}
+
+# overlay FOLDER: an environment that sees the packages of .venv, so that only those that differ are installed. The pip of
+# .venv does that.
+overlay() {
+  .venv/bin/python -m venv --without-pip "$1"
   # The name makes it the first of the folder's .pth files: those of editable packages need what it shows.
   .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
     >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/0-development.pth"
 }
 
-add_packages() { "$python" -m pip --disable-pip-version-check --quiet install "$@"; }
+# What builds asyncguard is in .venv: an environment of its own for that would be filled from the network.
+add_packages() {
+  .venv/bin/python -m pip --disable-pip-version-check --quiet --python "$python" install --no-build-isolation "$@"
+}

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Wheel, sdist and tests under Python 3.13 with the newest versions of everything; the other stages run 3.11.
 # ASYNCGUARD_PYTHON313 names the interpreter; else it is sought on PATH and in pyenv's folder. Without one the stage says so
-# and passes, unless ASYNCGUARD_PYTHON313=required.
+# and passes, unless ASYNCGUARD_PYTHON313=required. `bash .ci/python313.sh prepare` tries wheel and sdist, and leaves the
+# environment to the tests.
 set -euo pipefail
+source .ci/overlay.sh
 
 found() {
   local candidate
@@ -16,23 +18,26 @@ found() {
   return 1
 }
 
-if ! python=$(found); then
+if ! python313=$(found); then
   echo "NOT RUN: there is no Python 3.13 here; wheel, sdist and tests were not tried with it." >&2
   [[ ${ASYNCGUARD_PYTHON313:-} != required ]]
   exit
 fi
-venv=.venv-python313
-trap 'rm -rf "$venv"' EXIT
-PYTHON=$python bash .ci/wheel.sh "$venv"
-# The development extra without linters, builders, and the servers and browsers of slow tests.
-"$venv/bin/python" - >"$venv/packages.txt" <<'PYTHON'
+
+installed() {
+  PYTHON=$python313 bash .ci/wheel.sh .venv-python313
+  # The development extra without linters, builders, and the servers and browsers of slow tests.
+  "$python" - >.venv-python313/packages.txt <<'PYTHON'
 import re, tomllib
 dev = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"]
 unused = r"build|editables|hatchling|import-linter|langgraph-cli|mypy|playwright|ruff|types-"
 print("\n".join(each for each in dev if not re.match(unused, each)))
 PYTHON
-"$venv/bin/python" -m pip --disable-pip-version-check --quiet install --requirement "$venv/packages.txt"
+  "$python" -m pip --disable-pip-version-check --quiet install --requirement .venv-python313/packages.txt
+}
+
+environment .venv-python313 installed "${1:-}"
 # What the interpreter or a newer library may change: the engine, its files, the boundary to LangGraph and LangChain.
-"$venv/bin/python" -m pytest -q -m "not slow and not server" -n "${WORKERS:-3}" --dist loadfile \
+"$python" -m pytest -q -m "not slow and not server" -n "${WORKERS:-3}" --dist loadfile \
   tests/core tests/guards tests/runtime tests/journal tests/adapters/{ag_ui,run,tools} tests/adapters/test_*.py \
   tests/test_exports.py
