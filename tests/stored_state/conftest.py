@@ -1,12 +1,12 @@
 """`opened` opens a stored thread on each store in turn."""
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.stored_state.stores import Open, fill, unpack
+from tests.support.garbage import collect_agents
 
 STORES = [
     pytest.param("sqlite", id="sqlite"),
@@ -22,4 +22,4 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     else:
         url: str = request.getfixturevalue("postgres_url")
         yield lambda front, case: fill(front, case, tmp_path, url)
-        gc.collect()  # agents go with their journals, which would look for the database that is dropped now
+        collect_agents()

@@ -1,6 +1,5 @@
 """``store`` is an open saver of each kind in turn, with LangGraph's strict msgpack on."""
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_ev
 
 from tests.adapters.harness import Frontend
 from tests.adapters.threads.stores import Kind, Store, sqlite_target, strict
+from tests.support.garbage import collect_agents
 
 # A server takes seconds to start, and a second way to the same tables tells little more: one saver in every run of the
 # tests, the second way to a server in the full one.
@@ -58,5 +58,5 @@ def store(kind: Kind, target: str, blocked: list[SerdeEvent]) -> Iterator[Store]
     yield opened
     opened.close()
     if not kind.in_file:
-        gc.collect()  # agents go with their journals, which would look for the database that is dropped now
+        collect_agents()
     assert blocked == []
