@@ -31,7 +31,6 @@ CALLS = 5
 """Tool calls of a thread, one after the other."""
 SHORTEST, LONGEST = 0.02, 0.05
 """Seconds that a call takes; drawn from its thread and number, so that all peers wait as long."""
-AT_ONCE = 200
 _LIMITS = {"build_agent": 1.0, "AsyncGuardMiddleware": 1.2}
 _BASE = "create_agent"
 
@@ -150,43 +149,44 @@ def measure(settings: Settings) -> list[Row]:
     for stored in (False, True):
         place = "SQLite and journal" if stored else "in memory"
         settings.note(
-            f"load: {AT_ONCE} threads at once, {place}, {settings.long_repeats} rounds at most"
+            f"load: {settings.at_once} threads at once, {place}, {settings.long_repeats} rounds at most"
         )
         found: dict[str, list[float]] = {name: [] for name in PEERS}
         for _ in range(settings.long_repeats):
             for name, make in PEERS.items():
-                found[name].append(asyncio.run(_slowest(make, stored=stored)))
+                found[name].append(asyncio.run(_slowest(make, settings.at_once, stored=stored)))
             if all(
                 uncertainty(found[name], found[_BASE]) <= settings.precision for name in _LIMITS
             ):
                 break
         for name, values in found.items():
             base = Reference(name=_BASE, values=found[_BASE], limit=_LIMITS.get(name))
-            rows.append(row(("load", f"p99 of {AT_ONCE}, {place}"), name, values, "s", base))
+            rows.append(row(("load", f"p99 of {settings.at_once}, {place}"), name, values, "s", base))
     for name, make in PEERS.items():
-        settings.note(f"load: {settings.threads} threads of {name}, {AT_ONCE} at once")
-        for what, left, unit in asyncio.run(_left(make, settings.threads)):
+        settings.note(f"load: {settings.threads} threads of {name}, {settings.at_once} at once")
+        for what, left, unit in asyncio.run(_left(make, settings)):
             heading = ("load", f"{what} after {settings.threads} threads")
             rows.append(row(heading, name, [left], unit, None))
     return rows
 
 
-async def _slowest(make: Make, *, stored: bool) -> float:
+async def _slowest(make: Make, at_once: int, *, stored: bool) -> float:
     """Return the 99th percentile of the seconds of a thread."""
     with tempfile.TemporaryDirectory(prefix="asyncguard-performance-") as name:
         crowd = Crowd()
         async with _opened(make, crowd, Path(name) if stored else None) as agent:
             await crowd.run(agent, ["warm-up"])
             crowd.latencies.clear()
-            await crowd.run(agent, [f"thread-{number}" for number in range(AT_ONCE)])
+            await crowd.run(agent, [f"thread-{number}" for number in range(at_once)])
         return quantiles(crowd.latencies, n=100)[-1]
 
 
-async def _left(make: Make, threads: int) -> list[tuple[str, float, str]]:
+async def _left(make: Make, settings: Settings) -> list[tuple[str, float, str]]:
     """Return what the second half of many threads has added to the process: the first half fills its caches."""
     crowd = Crowd()
     agent = make(crowd, None, None)
-    batches = [range(first, first + AT_ONCE) for first in range(0, threads, AT_ONCE)]
+    at_once = settings.at_once
+    batches = [range(first, first + at_once) for first in range(0, settings.threads, at_once)]
     before = _held()
     for place, batch in enumerate(batches):
         if place == len(batches) // 2:

@@ -35,6 +35,7 @@ FULL: Mapping[str, int] = {
     "long_steps": 400,
     "seeds": 3,
     "threads": 1000,
+    "at_once": 200,
 }
 QUICK: Mapping[str, int] = {
     "repeats": 2,
@@ -43,6 +44,7 @@ QUICK: Mapping[str, int] = {
     "long_steps": 100,
     "seeds": 1,
     "threads": 400,
+    "at_once": 200,
 }
 _UNITS = {
     "repeats": "rounds per figure at most",
@@ -51,6 +53,7 @@ _UNITS = {
     "long_steps": "tool calls of a long run",
     "seeds": "drawn latencies per case",
     "threads": "threads whose leavings are counted",
+    "at_once": "threads that run at once in load",
 }
 
 

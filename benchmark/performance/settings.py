@@ -22,5 +22,7 @@ class Settings:
     """Drawn sets of latencies per makespan case."""
     threads: int
     """Threads of an agent whose leavings are counted."""
+    at_once: int
+    """Threads of an agent that run at once."""
     note: Callable[[str], None]
     """Takes a line about what could not be measured, or what is being measured now."""

@@ -77,12 +77,12 @@ def test_ledger_growth_is_within_its_target() -> None:
 @pytest.mark.slow
 def test_load_runs_many_threads_and_counts_what_they_leave() -> None:
     """Each runtime answers all threads in memory and on a disk; tasks and files are gone with them."""
-    found = rows("load", "--quick", "--threads", "200")
+    found = rows("load", "--quick", "--at-once", "50", "--threads", "100")
     assert {row["case"] for row in found if row["unit"] == "s"} == {
-        "p99 of 200, in memory",
-        "p99 of 200, SQLite and journal",
+        "p99 of 50, in memory",
+        "p99 of 50, SQLite and journal",
     }
-    left = [row for row in found if "after 200 threads" in row["case"] and row["unit"] == "more"]
+    left = [row for row in found if "after 100 threads" in row["case"] and row["unit"] == "more"]
     assert {row["subject"] for row in left} == {
         "create_agent",
         "build_agent",
