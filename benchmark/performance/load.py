@@ -161,7 +161,9 @@ def measure(settings: Settings) -> list[Row]:
                 break
         for name, values in found.items():
             base = Reference(name=_BASE, values=found[_BASE], limit=_LIMITS.get(name))
-            rows.append(row(("load", f"p99 of {settings.at_once}, {place}"), name, values, "s", base))
+            rows.append(
+                row(("load", f"p99 of {settings.at_once}, {place}"), name, values, "s", base)
+            )
     for name, make in PEERS.items():
         settings.note(f"load: {settings.threads} threads of {name}, {settings.at_once} at once")
         for what, left, unit in asyncio.run(_left(make, settings)):
