@@ -19,7 +19,17 @@ from asyncguard_benchmark.harness.fanout.process_pool import Crew
 from tests.benchmark.builders import LITE
 
 pytestmark = pytest.mark.slow
-RUN = ("run", "--agents", "eager", "--suite", "lite", "--compositions", "S2,C2-00", "--seeds", "0,1")
+RUN = (
+    "run",
+    "--agents",
+    "eager",
+    "--suite",
+    "lite",
+    "--compositions",
+    "S2,C2-00",
+    "--seeds",
+    "0,1",
+)
 LAST = 120.0
 """Seconds after which a test gives up waiting."""
 
