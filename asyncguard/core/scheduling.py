@@ -95,9 +95,11 @@ def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRe
 
 
 def _running(board: Scoreboard) -> int:
-    """Return the number of this thread's calls that run here or in a worker."""
-    pending = board.ledger.in_state(CallState.PENDING)
-    return sum(board.spec(record.tool).mode is not Mode.EXTERNAL for record in pending)
+    """Return the number of this thread's calls that run here or in a worker and ask no person."""
+    return sum(
+        board.spec(record.tool).mode is not Mode.EXTERNAL and not board.asks_person(record)
+        for record in board.ledger.in_state(CallState.PENDING)
+    )
 
 
 def _order_of_questions(record: CallRecord) -> tuple[bool, bool, int]:

@@ -31,7 +31,7 @@ from asyncguard.adapters.messages.run_messages import (
     view_message,
 )
 from asyncguard.adapters.refused_input import check_input_of
-from asyncguard.adapters.run import Run, Threads
+from asyncguard.adapters.run import Run, Runner, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.tools.invoke import ToolRunner
@@ -158,6 +158,21 @@ class Nodes:
             case _:
                 return _to("execute", run, whole)
 
+    async def _next_step(self, run: Run, runner: Runner) -> Step:
+        """Issue the admitted calls, and wait until the run needs something else."""
+        # First the calls of a lost process, under their old attempt numbers: the journal may know
+        # their outcomes.
+        fresh = run.issue_again(runner) + run.issue(runner) > 0
+        with run.inside():
+            step = await run.advance(fresh=fresh)
+            # In this execution of the node: the answer to a question is of use in no other one.
+            while step is Step.DISPATCH and run.next_to_ask() is None:
+                step = await run.advance(fresh=run.issue(runner) > 0)
+            while step is Step.PARK and not self._resumable(run.config):
+                await run.wait_changed()  # a parked run could not be resumed: wait here
+                step = await run.advance(fresh=False)
+            return step
+
     async def execute(self, run: Run) -> Any:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
         taken = await take_answer(run.config)
@@ -165,15 +180,7 @@ class Nodes:
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
-        # First the calls of a lost process, under their old attempt numbers: the journal may know
-        # their outcomes.
-        fresh = run.issue_again(runner) + run.issue(runner) > 0
-        with run.inside():
-            step = await run.advance(fresh=fresh)
-            while step is Step.PARK and not self._resumable(run.config):
-                await run.wait_changed()  # a parked run could not be resumed: wait here
-                step = await run.advance(fresh=False)
-        match step:
+        match await self._next_step(run, runner):
             case Step.MODEL:
                 await run.ensure_written()
                 return self._deliver(run)

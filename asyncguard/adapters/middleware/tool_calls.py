@@ -50,6 +50,10 @@ def slots_of(config: RunnableConfig, *, threads: bool) -> float:
     return min(32, cores + 4) if threads else math.inf
 
 
+SOON = 0.05
+"""Seconds within which LangGraph starts all wrappers that it executes again after a loss."""
+
+
 async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
     """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
 
@@ -260,10 +264,14 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         return False  # nothing can change before this wrapper returns
     grace = run.board.config.timing.grace
     held = own is not None and own.state is CallState.HELD  # without its wrapper it is not run
-    brief = handlers.full or (handlers.after_loss and not held)
-    if await run.wait_changed(grace if brief else max(grace, ARRIVAL)):
+    full = handlers.full
+    if handlers.after_loss and not held:
+        patience = SOON
+    else:
+        patience = 0.0 if full else ARRIVAL
+    if await run.wait_changed(max(grace, patience)):
         return True
-    if handlers.after_loss:
+    if handlers.after_loss and not full:
         # Their wrappers had returned before the loss. LangGraph does not execute them again: their
         # answers are stored, but not yet in the messages.
         left = [

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from asyncguard import (
 )
 from asyncguard.adapters.middleware import approval_prompt, tool_calls
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
+from tests.adapters.harness import AgentOf
+from tests.adapters.processes import Machine
 
 CALLS = 7
 INPUT = {"messages": [("user", f"Read {', '.join(map(str, range(CALLS)))}.")]}
@@ -196,3 +199,70 @@ def test_no_wave_waits_for_the_grace_window() -> None:
         return asyncio.get_running_loop().time()
 
     assert run_virtual(main()).result < 5.0
+
+
+# LangGraph leaves the tasks that it has not started when a run is cancelled.
+@pytest.mark.filterwarnings("ignore:coroutine 'arun_with_retry':RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <coroutine object arun_with_retry")
+@pytest.mark.parametrize("later", [1, 2, None])
+@pytest.mark.parametrize("most", [1, 2, 3])
+async def test_after_a_kill_the_calls_that_had_not_begun_are_made(
+    most: int, later: int | None, agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """Also those whose wrappers LangGraph had not started, and starts when others have returned."""
+    begun: list[int] = []
+    all_begun = asyncio.Event()
+
+    async def hangs(arguments: Any) -> str:
+        begun.append(arguments["page"])
+        if len(begun) == most:
+            all_begun.set()
+        return await asyncio.Future()
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    spec = ToolSpec(name="read", reads=(), writes=())
+    made = calls(*(("read", {"page": n}) for n in range(CALLS)))
+    first = machine.process([scripted_tool("read", hangs, args={"page": int})], [spec], made)
+    limits = [AT_ONCE | ({"max_concurrency": each} if each else {}) for each in (most, later)]
+    first.run = asyncio.create_task(first.agent.graph.ainvoke(INPUT, limits[0], durability="sync"))
+    await all_begun.wait()
+    await first.die()
+    read = scripted_tool("read", lambda given: f"page {given['page']}", args={"page": int})
+    second = machine.process([read], [spec]).agent.graph
+    state = await second.ainvoke(None, limits[1], durability="sync")
+    told = " ".join(message.text for message in state["messages"])
+    assert [n for n in range(CALLS) if f"page {n}" in told] == sorted({*range(CALLS)} - {*begun})
+    assert len(state["report"]["in_doubt"]) == most
+    machine.close()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, None])
+def test_a_question_beside_calls_that_wait_is_asked_once(most: int | None) -> None:
+    """The tool works, asks and works again: it is executed twice, whatever else begins meanwhile."""
+    begun: list[float] = []
+
+    async def ask(arguments: Any) -> str:
+        begun.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(4.0)
+        return str(interrupt("which?"))
+
+    specs = [
+        ToolSpec(name="ask", interrupts=True, reads=(), writes=()),
+        ToolSpec(name="read", effect="pure", reads=(), writes=(), mode=Mode.BACKGROUND),
+    ]
+    tools = [
+        scripted_tool("ask", ask, args={"page": int}, mode=ToolMode.ASYNC),
+        scripted_tool("read", lambda _: "read", args={"page": int}, latency=1.0),
+    ]
+    made = calls(("ask", {"page": 9}), *(("read", {"page": n}) for n in range(3)))
+    model = ScriptedChatModel([made, *["Read."] * CALLS])
+    built = build_agent(model, tools, specs=specs, checkpointer=InMemorySaver())
+    limited = AT_ONCE | {"max_concurrency": most}
+
+    async def main() -> Any:
+        state = await built.ainvoke({"messages": [("user", "Read 0, 1, 2 and 9.")]}, limited)
+        assert [item.value for item in state["__interrupt__"]] == ["which?"]
+        return await built.ainvoke(Command(resume="that"), limited)
+
+    run_virtual(main())
+    assert begun == [0.0, 4.0]
