@@ -19,7 +19,7 @@ from asyncguard.adapters.answer_log import (
 )
 from asyncguard.adapters.answer_log import take_answer as take_from_log
 from asyncguard.adapters.approvals import named_in, question, resumable
-from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
+from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
@@ -52,7 +52,8 @@ async def leads(run: Run, handlers: PendingHandlers, record: CallRecord) -> bool
         together = asked_together(run, handlers)
         comes = all_here and not handlers.full
         comes = comes and any(not handlers.holds(each.key) for each in _unanswered(run))
-        first = next((each for each in together if not each.placeholder), record)
+        waiting = (each for each in together if handlers.executes(each.key))
+        first = next((each for each in waiting if not each.placeholder), record)
         if not comes and record is first:
             return True
         # Some wrappers never start, because other middleware answered their calls: wait only once.
@@ -142,7 +143,7 @@ def ask_person(
         run.wake()
         return
     keys = tuple(record.key for record in records)
-    handlers.question = Question(asker=asker, keys=keys, out=True)
+    handlers.ask(asker, keys)
     run.tell_asking(records)
     run.wake()  # so that the other wrappers see the question and stop
     ask(run.config, approval_of(keys), question(records))

@@ -486,7 +486,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             run.edit(record, now["name"], now["args"], task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
-        with run.leaving_on_error(), handlers.executing(slots):
+        with run.leaving_on_error(), handlers.executing(record.key, slots):
             async with run.keeping():
                 await run_until_due(run, handlers, record)
                 await run.ensure_written()

@@ -96,27 +96,47 @@ class PendingHandlers:
 
     slots: float = math.inf
     """Number of wrappers that LangGraph executes at once in the present run."""
-    _wrappers: int = 0
-    """Number of wrappers that are being executed."""
+    _executing: set[str] = field(default_factory=set)
+    """Keys of the calls whose wrappers are being executed."""
 
     @contextmanager
-    def executing(self, slots: float) -> Iterator[None]:
-        """Count a wrapper that is executed inside the block.
+    def executing(self, key: str, slots: float) -> Iterator[None]:
+        """Note that the wrapper of a call is executed inside the block.
 
         Args:
+            key: Of the call.
             slots: Number of wrappers that LangGraph executes at once.
         """
         self.slots = slots
-        self._wrappers += 1
+        self._executing.add(key)
         try:
             yield
         finally:
-            self._wrappers -= 1
+            self._executing.discard(key)
 
     @property
     def full(self) -> bool:
         """Return True if no other wrapper can start before one of those that wait returns."""
-        return self._wrappers >= self.slots
+        return len(self._executing) >= self.slots
+
+    def executes(self, key: str) -> bool:
+        """Return True if the wrapper of a call is being executed."""
+        return key in self._executing
+
+    def may_come(self, key: str) -> bool:
+        """Return True if the wrapper of a call is here, or can start while the others wait."""
+        return key in self._executing or not self.full
+
+    def ask(self, asker: str, keys: tuple[str, ...] = ()) -> None:
+        """Note that a question stops this execution of the graph, perhaps as the second one.
+
+        Args:
+            asker: See :class:`Question`.
+            keys: See there.
+        """
+        before = self.question
+        stopped = {*before.stopped, before.asker} if before is not None and before.out else set()
+        self.question = Question(asker=asker, keys=keys, out=True, stopped=stopped - {""})
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep the request and handler of a call."""

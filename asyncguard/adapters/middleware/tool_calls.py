@@ -27,7 +27,7 @@ from asyncguard.adapters.middleware.approval_prompt import (
     leads,
     take_answer,
 )
-from asyncguard.adapters.middleware.pending_handlers import PendingHandlers, Question
+from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.run import Run
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -206,7 +206,7 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
             run.repeat_question(own.key)
             return True
         handlers.stop(own.key)  # the answer comes with the handler of the wrapper's next execution
-        handlers.question = Question(asker=own.key, keys=(), out=True)
+        handlers.ask(own.key)
         stopping = run.take_question(own.key)
         run.wake()  # so that the wrappers whose tools would ask next stop, too
         raise stopping
@@ -217,11 +217,11 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         if handlers.leave_to_hook(run.ledger.record(key)):
             run.repeat_question(key)
             return True
-    comes = any(not run.ledger.record(key).placeholder for key in run.questions)
-    held = own.state is CallState.HELD and comes
-    if own.state is not CallState.PENDING and not (held or run.board.asks_person(own)):
-        return False
-    if handlers.full and not own.open:  # the wrapper that asks starts when this one has returned
+    comes = any(
+        handlers.may_come(key) and not run.ledger.record(key).placeholder for key in run.questions
+    )
+    concerned = own.state is CallState.HELD or run.board.asks_person(own)
+    if own.state is not CallState.PENDING and not (comes and concerned):
         return False
     await run.wait_changed()
     return True
@@ -238,7 +238,7 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
             if handlers.holds(key) and run.board.asks_person(run.ledger.record(key)):
                 run.repeat_question(key)
         else:
-            handlers.question = Question(asker="", keys=(), out=True)
+            handlers.ask("")
             raise run.take_question(key)
     run.give_up_questions()
 
