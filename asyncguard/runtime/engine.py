@@ -139,6 +139,8 @@ class Engine:
     def add_tools(self, specs: Mapping[str, ToolSpec]) -> None:
         """Register further tools; a middleware learns them only when the agent runs."""
         for name, spec in specs.items():
+            if self.specs.get(name) is spec:  # given before the tools were met
+                continue
             self.specs[name] = spec
             prepare(spec)
             if spec.parameters is not None:
