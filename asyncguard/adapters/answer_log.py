@@ -87,7 +87,7 @@ def drop_stale_answer(config: RunnableConfig) -> None:
             the answer, as the agent whose tool it is decides there.
     """
     notes = scratchpad_of(config)
-    if notes is None:
+    if notes is None or not answer_waits(notes):
         return
     nested = "|" in str(config["configurable"].get("checkpoint_ns", ""))
     if _answers_next(outermost_input_of(config)) or (nested and inside_a_call()):
@@ -174,10 +174,11 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
 
     An update makes another checkpoint with tasks of its own, and leaves the answers behind.
     """
-    saver, run = saver_of(config), run_of(config)
     notes = scratchpad_of(config)
-    waits = notes is not None and answer_waits(notes) and _answers_next(input_of(config))
-    if not waits or saver is None or run is None or any(map(_index_in, stored_answers(run))):
+    if notes is None or not answer_waits(notes) or not _answers_next(input_of(config)):
+        return
+    saver, run = saver_of(config), run_of(config)
+    if saver is None or run is None or any(map(_index_in, stored_answers(run))):
         return
     thread, at = of_thread(config)["configurable"], base_of(run)
     while found := await stored(saver, {"configurable": {**thread, "checkpoint_id": at}}):

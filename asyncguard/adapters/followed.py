@@ -59,8 +59,11 @@ def follow_run(session: Followed, config: RunnableConfig) -> None:
         session: Followed of the thread.
         config: Of the node, hook or wrapper.
     """
-    observers, run = session.engine.observers, run_of(config)
-    if not observers.follow_model or run is None or session.followed == id(run):
+    observers = session.engine.observers
+    if not observers.follow_model:
+        return
+    run = run_of(config)
+    if run is None or session.followed == id(run):
         return
     # The number and not the run, which the session would keep alive; it is forgotten at the end.
     session.follow(id(run))

@@ -216,7 +216,7 @@ class Run:
     @property
     def ledger(self) -> Ledger:
         """Calls and tasks of the thread."""
-        return self._session.ledger
+        return self._session.board.ledger
 
     @property
     def conversation(self) -> CachedHistory:

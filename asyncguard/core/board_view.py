@@ -87,7 +87,7 @@ class BoardView:
         These are the calls for which it may be deferred.
         """
         ledger = self._board.ledger
-        found = [record for state in OPEN_STATES for record in ledger.in_state(state)]
+        found = ledger.in_state(*OPEN_STATES)
         found.sort(key=lambda record: record.call.sequence)
         return tuple(_view(record) for record in found if record.call.sequence < call.sequence)
 

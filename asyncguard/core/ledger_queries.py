@@ -115,9 +115,9 @@ class LedgerQueries:
         """Return all calls in program order."""
         return self._calls.values()
 
-    def in_state(self, state: CallState) -> list[CallRecord]:
-        """Return the calls in one state, in the order in which they entered it."""
-        return [self._calls[key] for key in self._by_state[state]]
+    def in_state(self, *states: CallState) -> list[CallRecord]:
+        """Return the calls in some states, state by state, in the order in which they entered."""
+        return [self._calls[key] for state in states for key in self._by_state[state]]
 
     def count(self, *states: CallState) -> int:
         """Return the number of calls in the states."""

@@ -184,7 +184,7 @@ def resolve_all(
         The fates, by key of the call.
     """
     # Collected first: carrying a fate out moves calls between the states.
-    records = [record for state in states for record in session.ledger.in_state(state)]
+    records = session.ledger.in_state(*states)
     return {record.key: resolve(session, record, why, given) for record in records}
 
 

@@ -53,7 +53,7 @@ WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
 
 def without_wrappers(run: Run) -> list[CallRecord]:
     """Return the open calls that may need a wrapper to run."""
-    return [record for state in WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
+    return run.ledger.in_state(*WITHOUT_WRAPPERS)
 
 
 async def stopped_outside(state: Mapping[str, Any], config: RunnableConfig) -> frozenset[str]:

@@ -124,8 +124,10 @@ def release_when_over(
         config: Of the node that is run.
         calls_run: Returns True while this process runs a call of the thread.
     """
+    if not lease.acquired:
+        return
     run = run_of(config)
-    if run is None or not lease.acquired or lease.watched == id(run):
+    if run is None or lease.watched == id(run):
         return
     # The number and not the run, which the lease would keep alive; it is forgotten at the end.
     lease.watch(id(run))

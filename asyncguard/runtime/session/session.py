@@ -293,8 +293,7 @@ class Session:
         states = (CallState.PENDING, CallState.QUEUED) if queued else (CallState.PENDING,)
         return [
             record
-            for state in states
-            for record in self.ledger.in_state(state)
+            for record in self.ledger.in_state(*states)
             if record.key not in running
             and record.key not in live.recoveries
             and record.key not in live.delivery_tokens
