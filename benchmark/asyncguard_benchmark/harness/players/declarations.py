@@ -3,9 +3,11 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, no_type_check
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel
 
 from asyncguard import Mode, ToolSpec
 from asyncguard.adapters.tools.schemas import parameters_of
@@ -27,14 +29,27 @@ _OBJECT: Mapping[str, Any] = {"type": "object"}
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
+class _NoFields(BaseModel):
+    """Input schema of a tool that LangGraph injects nothing into."""
+
+
+def _no_fields(_: RunnableConfig | None = None) -> type[BaseModel]:
+    return _NoFields
+
+
 def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
+    @no_type_check
     def unreachable(**arguments: Any) -> None:
         """Never called: the environment's executor makes the calls."""
         raise AssertionError(f"{name} was called past the environment")
 
-    return StructuredTool(
+    tool = StructuredTool(
         name=name, description=description, args_schema=dict(parameters), func=unreachable
     )
+    # ToolNode looks for arguments to inject, in this schema and in the types of the function. LangChain would make a
+    # class for each tool, in more than a millisecond. On the tool itself, as subclasses are converted at each use.
+    vars(tool)["get_input_schema"] = _no_fields
+    return tool
 
 
 @cache
