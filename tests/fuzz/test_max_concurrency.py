@@ -1,4 +1,4 @@
-"""Any mix of calls in one message, however few of them LangGraph executes at once: every run ends, and nothing is lost."""
+"""Any mix of calls in one message, however few LangGraph executes at once: every run ends, and nothing is lost."""
 
 import asyncio
 from collections.abc import Callable
