@@ -1,22 +1,14 @@
 """Agents that never act on a value they do not have: they differ in the order and the number of their calls."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
-from asyncguard_benchmark.harness.agents.message_reader import REMEMBERED
 from asyncguard_benchmark.harness.agents.progress import TaskProgress
 from asyncguard_benchmark.harness.agents.simulated import Decision, SimulatedAgent, call_of
 from asyncguard_benchmark.harness.protocol.actions import CallAction, Completed, Idle
 from asyncguard_benchmark.harness.protocol.entries import CALLS_WAIT
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _says_to_wait(text: str) -> bool:
-    """Return True if a message says that further calls of its task wait; each turn reads all messages again."""
-    return CALLS_WAIT.search(text) is not None
 
 
 class CarefulAgent(SimulatedAgent):
@@ -39,7 +31,7 @@ class CarefulAgent(SimulatedAgent):
     @staticmethod
     def _is_told_to_wait(messages: Sequence[BaseMessage]) -> bool:
         """Return True if the answer to a call said that further calls of its task wait."""
-        return any(_says_to_wait(str(message.text)) for message in messages)
+        return any(CALLS_WAIT.search(str(message.text)) for message in messages)
 
     @staticmethod
     def _without_early(decision: Decision, tasks: Sequence[TaskProgress]) -> Decision:

@@ -73,7 +73,9 @@ def read_transcript(
     for message in messages:
         if isinstance(message, AIMessage):
             said += 1
-            attempts += _own_calls(message, task_ids, task_argument, said)
+            attempts += (
+                replace(each, said=said) for each in _own_calls(message, task_ids, task_argument)
+            )
             continue
         for outcome in reader(message):
             position = _meant(attempts, outcome)
@@ -97,28 +99,24 @@ def reminders(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
 
 
 def _own_calls(
-    message: AIMessage, task_ids: Collection[str], task_argument: str, said: int
+    message: AIMessage, task_ids: Collection[str], task_argument: str
 ) -> Iterator[Attempt]:
     if not message.tool_calls:
-        yield from _said_in_text(str(message.text), tuple(task_ids), said)
+        yield from _said_in_text(str(message.text), tuple(task_ids))
     for broken in message.invalid_tool_calls:
         named = re.search(rf'"{re.escape(task_argument)}": "([^"]*)"', broken["args"] or "")
-        yield _unreadable(named[1] if named else "", broken["id"], said)
+        yield _unreadable(named[1] if named else "", broken["id"])
     only = next(iter(task_ids)) if len(task_ids) == 1 else None
     for call in message.tool_calls:
         task_id = call["args"].get(task_argument, only)
         arguments = {name: value for name, value in call["args"].items() if name != task_argument}
         yield Attempt(
-            task_id=str(task_id),
-            tool=call["name"],
-            arguments=arguments,
-            call_id=call["id"],
-            said=said,
+            task_id=str(task_id), tool=call["name"], arguments=arguments, call_id=call["id"]
         )
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _said_in_text(text: str, task_ids: tuple[str, ...], said: int) -> tuple[Attempt, ...]:
+def _said_in_text(text: str, task_ids: tuple[str, ...]) -> tuple[Attempt, ...]:
     match read_text(text, task_ids):
         case CallAction() as action:
             return (
@@ -127,18 +125,17 @@ def _said_in_text(text: str, task_ids: tuple[str, ...], said: int) -> tuple[Atte
                     tool=action.tool,
                     arguments=action.arguments,
                     call_id=None,
-                    said=said,
                 ),
             )
         # Prose is not an attempt; on the native surface it is how an agent says that it waits.
         case Malformed() if "{" in text:
             named = _TASK_NAMED.search(text)
-            return (_unreadable(named[1] if named else "", None, said),)
+            return (_unreadable(named[1] if named else "", None),)
     return ()
 
 
-def _unreadable(task_id: str, call_id: str | None, said: int) -> Attempt:
-    return Attempt(task_id=task_id, tool=UNREADABLE, arguments={}, call_id=call_id, said=said)
+def _unreadable(task_id: str, call_id: str | None) -> Attempt:
+    return Attempt(task_id=task_id, tool=UNREADABLE, arguments={}, call_id=call_id)
 
 
 def _meant(attempts: Sequence[Attempt], outcome: Outcome) -> int | None:
