@@ -119,10 +119,6 @@ class PendingHandlers:
         """Return True if no other wrapper can start before one of those that wait returns."""
         return len(self._executing) >= self.slots
 
-    def executes(self, key: str) -> bool:
-        """Return True if the wrapper of a call is being executed."""
-        return key in self._executing
-
     def may_come(self, key: str) -> bool:
         """Return True if the wrapper of a call is here, or can start while the others wait."""
         return key in self._executing or not self.full
