@@ -249,8 +249,8 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     It may never start: middleware outside the guard can answer a call itself, or ask a person
     first. So the wait is limited, except for the result of this wrapper's own call. The grace
     window is too short a limit, as LangGraph starts the wrappers in any order and the window may be
-    zero. It is long enough after a loss, because most wrappers have returned before, and where
-    LangGraph starts no other wrapper before one of those that wait has returned.
+    zero. It is long enough where LangGraph starts no other wrapper before one of those that wait
+    has returned. After a loss most wrappers have returned before: ``SOON`` is long enough.
 
     Returns:
         True to continue to wait for the turn.
