@@ -136,10 +136,14 @@ async def test_news_for_a_parked_thread_does_not_hide_the_external_result(
 async def test_the_server_wrote_a_trace_and_saw_no_blocking_call(
     client: LangGraphClient, server: Server
 ) -> None:
-    """The structured log of a served agent is written without holding up the loop."""
+    """The structured log of a served agent has its calls, and is written without holding up the loop."""
     thread = await new_thread(client)
+    tasks = [book("Porto", "Tom"), "Cancel booking BK-0123ABCD"]
+    held: Any = await client.runs.wait(thread, "guarded_agent", input={"tasks": tasks})
+    (question,) = held["__interrupt__"]
+    (call,) = question["value"]["calls"]
     await client.runs.wait(
-        thread, "guarded_agent", input={"tasks": [book("Porto", "Tom"), book("Rome", "Tim")]}
+        thread, "guarded_agent", command={"resume": {call["key"]: {"approve": False}}}
     )
     trace = read_trace(server.trace)
     assert trace.problems == ()
