@@ -121,7 +121,9 @@ class PendingHandlers:
 
     def may_come(self, key: str) -> bool:
         """Return True if the wrapper of a call is here, or can start while the others wait."""
-        return key in self._executing or not self.full
+        asked = self.question
+        stopped = asked is not None and asked.out and (key == asked.asker or key in asked.stopped)
+        return key in self._executing or not (stopped or self.full)
 
     def ask(self, asker: str, keys: tuple[str, ...] = ()) -> None:
         """Note that a question stops this execution of the graph, perhaps as the second one.
@@ -137,6 +139,7 @@ class PendingHandlers:
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep the request and handler of a call."""
         self.drop(key)
+        self.late.discard(key)
         self._held[key] = (request, handler)
 
     def drop(self, key: str) -> None:

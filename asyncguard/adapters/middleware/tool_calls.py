@@ -176,17 +176,31 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
     asked = handlers.question
     if own is None or asked is None or not asked.out or asked.keys:
         return await _arrival(run, handlers, own)
-    # A tool's question is out: its call has no wrapper until it is executed again. A held call's
-    # wrapper stops, too: were it to return, a yes in another process would find none.
-    if own.state is CallState.HELD or (
-        own.open and own.state is not CallState.PENDING and run.board.asks_person(own)
-    ):
-        asked.stopped.add(own.key)
-        raise GraphInterrupt  # without a value: LangGraph would show the person a second question
+    # A tool's question is out: its call has no wrapper until it is executed again.
+    _stop_at_question(run, handlers, own)
     if own.state is not CallState.PENDING or run.board.spec(own.tool).mode is Mode.EXTERNAL:
         return False
     await run.wait_changed()
     return True
+
+
+def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> None:
+    """Stop a wrapper whose call waits for a person, or may ask one, if a question is out.
+
+    Were the wrapper of a held call to return, a yes in another process would find none.
+
+    Raises:
+        GraphInterrupt: It is executed again with the answer.
+    """
+    asked = handlers.question
+    if asked is None or not asked.out:
+        return
+    asks = own.open and own.state is not CallState.PENDING and run.board.asks_person(own)
+    if own.state is CallState.HELD or asks:
+        asked.stopped.add(own.key)
+        if asks:
+            handlers.stop(own.key)  # no other wrapper runs it: its question would find none
+        raise GraphInterrupt  # without a value: LangGraph would show the person a second question
 
 
 def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
@@ -217,6 +231,7 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
         if handlers.leave_to_hook(run.ledger.record(key)):
             run.repeat_question(key)
             return True
+    _stop_at_question(run, handlers, own)
     comes = any(
         handlers.may_come(key) and not run.ledger.record(key).placeholder for key in run.questions
     )
