@@ -355,6 +355,25 @@ def run_of(config: RunnableConfig) -> Run | None:
     return run if isinstance(run, PregelLoop) else None
 
 
+def calls_without_answer(config: RunnableConfig) -> set[str]:
+    """Return the ids of the tool calls of a super-step whose tasks have not returned.
+
+    Why: no public value of a node names the other tasks of its super-step. Without them a call of a
+    lost process whose task LangGraph has not started yet counts as one whose task had returned.
+
+    Args:
+        config: Of a node of ``create_agent`` that executes one tool call.
+    """
+    ids = set()
+    for task in getattr(run_of(config), "tasks", {}).values():
+        if all(channel == _RESUME for channel, _ in task.writes):
+            given = task.input
+            if isinstance(given, dict):  # beside the state, as releases of LangChain have sent it
+                given = [given.get("tool_call")]
+            ids |= {str(call["id"]) for call in given if isinstance(call, dict)}
+    return ids
+
+
 def streams(config: RunnableConfig, mode: str) -> bool:
     """Return True if the caller of a run, or of a graph around it, asked for a stream mode.
 

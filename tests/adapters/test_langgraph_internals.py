@@ -9,15 +9,19 @@ from itertools import chain
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import ToolCall
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, ToolCall
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import InjectedState, ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import get_runtime
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict, override
@@ -35,6 +39,7 @@ from asyncguard.adapters.langgraph_internals import (
     asking_with,
     base_of,
     before_over,
+    calls_without_answer,
     channels_of,
     count_questions,
     end_whole,
@@ -63,6 +68,7 @@ from asyncguard.adapters.langgraph_internals import (
     when_over_with,
     writes_in,
 )
+from asyncguard.testing import ScriptedChatModel, scripted_tool
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 THREAD = RunnableConfig(configurable={"thread_id": "t"})
@@ -556,6 +562,31 @@ async def test_a_run_that_is_left_again_and_again_ends(*, whole: bool) -> None:
     for _ in range(20):
         await asyncio.sleep(0)
     assert order == (["ended", "told"] if whole else [])
+
+
+def test_the_calls_of_a_super_step_whose_tasks_have_not_returned() -> None:
+    """The one that has asked counts among them until it is executed again; a hook has none."""
+    seen: list[str] = []
+
+    class Look(AgentMiddleware):
+        def before_model(self, *_: Any) -> None:
+            seen.append("".join(sorted(calls_without_answer(get_config()))))
+
+        def wrap_tool_call(self, request: ToolCallRequest, handler: Any) -> Any:
+            seen.append("".join(sorted(calls_without_answer(get_config()))))
+            if request.tool_call["id"] == "b":
+                interrupt("which?")
+            return handler(request)
+
+    made = [ToolCall(name="read", args={"page": n}, id=n, type="tool_call") for n in "abc"]
+    model = ScriptedChatModel([AIMessage("", tool_calls=made), "Done."])
+    read = scripted_tool("read", lambda given: f"page {given['page']}", args={"page": str})
+    graph = create_agent(model, [read], middleware=[Look()], checkpointer=InMemorySaver())
+    limited = RunnableConfig(**THREAD, max_concurrency=1)
+    graph.invoke({"messages": [("user", "Read.")]}, limited)
+    assert seen == ["", "abc", "bc", "bc"]
+    graph.invoke(Command(resume="that"), limited)
+    assert seen[4:] == ["b", ""]
 
 
 @pytest.mark.parametrize("refused", [True, False], ids=["refused", "as-langgraph-is"])

@@ -50,9 +50,10 @@ async def leads(run: Run, handlers: PendingHandlers, record: CallRecord) -> bool
             asked.stopped.add(record.key)
             raise GraphInterrupt
         together = asked_together(run, handlers)
-        comes = all_here and not handlers.full
-        comes = comes and any(not handlers.holds(each.key) for each in _unanswered(run))
-        waiting = (each for each in together if handlers.may_come(each.key))
+        comes = all_here and any(
+            handlers.may_come(each) and not handlers.holds(each.key) for each in _unanswered(run)
+        )
+        waiting = (each for each in together if handlers.may_come(each))
         first = next((each for each in waiting if not each.placeholder), record)
         if not comes and record is first:
             return True

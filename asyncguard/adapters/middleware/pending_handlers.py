@@ -15,6 +15,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.adapters.answer_log import asking, forget_answers
+from asyncguard.adapters.langgraph_internals import calls_without_answer
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery
 from asyncguard.adapters.run import Run, Runner
@@ -119,11 +120,17 @@ class PendingHandlers:
         """Return True if no other wrapper can start before one of those that wait returns."""
         return len(self._executing) >= self.slots
 
-    def may_come(self, key: str) -> bool:
+    def comes(self, record: CallRecord) -> bool:
+        """Return True if LangGraph executes the wrapper of a call in this super-step."""
+        return record.call.call_id in calls_without_answer(self.config)
+
+    def may_come(self, record: CallRecord) -> bool:
         """Return True if the wrapper of a call is here, or can start while the others wait."""
-        asked = self.question
+        key, asked = record.key, self.question
+        if key in self._executing:
+            return True
         stopped = asked is not None and asked.out and (key == asked.asker or key in asked.stopped)
-        return key in self._executing or not (stopped or self.full)
+        return not (stopped or self.full) and self.comes(record)
 
     def ask(self, asker: str, keys: tuple[str, ...] = ()) -> None:
         """Note that a question stops this execution of the graph, perhaps as the second one.

@@ -50,10 +50,6 @@ def slots_of(config: RunnableConfig, *, threads: bool) -> float:
     return min(32, cores + 4) if threads else math.inf
 
 
-SOON = 0.05
-"""Seconds within which LangGraph starts all wrappers that it executes again after a loss."""
-
-
 async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
     """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
 
@@ -232,9 +228,8 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
             run.repeat_question(key)
             return True
     _stop_at_question(run, handlers, own)
-    comes = any(
-        handlers.may_come(key) and not run.ledger.record(key).placeholder for key in run.questions
-    )
+    asking = [run.ledger.record(key) for key in run.questions]
+    comes = any(handlers.may_come(each) and not each.placeholder for each in asking)
     concerned = own.state is CallState.HELD or run.board.asks_person(own)
     if own.state is not CallState.PENDING and not (comes and concerned):
         return False
@@ -265,38 +260,27 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     first. So the wait is limited, except for the result of this wrapper's own call. The grace
     window is too short a limit, as LangGraph starts the wrappers in any order and the window may be
     zero. It is long enough where LangGraph starts no other wrapper before one of those that wait
-    has returned. After a loss most wrappers have returned before: ``SOON`` is long enough.
+    has returned.
 
     Returns:
         True to continue to wait for the turn.
     """
-    if (
-        handlers.full
-        and own is not None
-        and not own.open
-        and not run.ledger.count(CallState.PENDING)
-    ):
-        return False  # nothing can change before this wrapper returns
-    grace = run.board.config.timing.grace
-    held = own is not None and own.state is CallState.HELD  # without its wrapper it is not run
     full = handlers.full
-    if handlers.after_loss and not held:
-        patience = SOON
-    else:
-        patience = 0.0 if full else ARRIVAL
-    if await run.wait_changed(max(grace, patience)):
-        return True
-    if handlers.after_loss and not full:
+    if full and own is not None and not own.open and not run.ledger.count(CallState.PENDING):
+        return False  # nothing can change before this wrapper returns
+    if handlers.after_loss:
         # Their wrappers had returned before the loss. LangGraph does not execute them again: their
         # answers are stored, but not yet in the messages.
         left = [
             record
             for record in run.ledger.in_state(CallState.QUEUED)
-            if not handlers.holds(record.key)
+            if not handlers.holds(record.key) and not handlers.comes(record)
         ]
         run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
         if left:
             return True
+    if await run.wait_changed(max(run.board.config.timing.grace, 0.0 if full else ARRIVAL)):
+        return True
     first = run.next_to_ask(handlers.absent)
     if first is not None and first is not own and not handlers.holds(first.key):
         handlers.late.add(first.key)  # the tool that would ask next does not wait for it

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
@@ -22,7 +23,7 @@ from asyncguard import (
 )
 from asyncguard.adapters.middleware import approval_prompt, tool_calls
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
-from tests.adapters.harness import AgentOf
+from tests.adapters.harness import AgentOf, Frontend
 from tests.adapters.processes import Machine
 
 CALLS = 7
@@ -266,3 +267,39 @@ def test_a_question_beside_calls_that_wait_is_asked_once(most: int | None) -> No
 
     run_virtual(main())
     assert begun == [0.0, 4.0]
+
+
+class _SlowWrappers(AgentMiddleware):
+    """Other middleware that keeps a call for a while before the guard sees it."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        await asyncio.sleep(request.tool_call["args"]["page"] / 10)
+        return await handler(request)
+
+
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE])
+async def test_after_a_kill_a_call_that_other_middleware_keeps_is_made(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """Its wrapper comes later than all others, and had not returned before the kill."""
+    begun = asyncio.Event()
+
+    async def hangs(_: Any) -> str:
+        begun.set()
+        return await asyncio.Future()
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    spec = ToolSpec(name="read", reads=(), writes=())
+    made = calls(*(("read", {"page": n}) for n in (0, 2, 4)))
+    first = machine.process(
+        [scripted_tool("read", hangs, args={"page": int})], [spec], made, outside=[_SlowWrappers()]
+    )
+    first.run = asyncio.create_task(first.agent.graph.ainvoke(INPUT, AT_ONCE, durability="sync"))
+    await begun.wait()
+    await first.die()
+    read = scripted_tool("read", lambda given: f"page {given['page']}", args={"page": int})
+    second = machine.process([read], [spec], outside=[_SlowWrappers()]).agent.graph
+    state = await second.ainvoke(None, AT_ONCE, durability="sync")
+    told = " ".join(message.text for message in state["messages"])
+    assert [n for n in (0, 2, 4) if f"page {n}" in told] == [2, 4]
+    machine.close()
