@@ -136,8 +136,8 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
             case Step.RELEASE:
                 run.release()
             case Step.DISPATCH:
-                if not await _issued(run, handlers, own):
-                    return Step.MODEL
+                if (due := await _issued(run, handlers, own)) is not None:
+                    return due
                 fresh = True  # issued here, or by the wrapper that came
             case Step.RECOVER:
                 for action in ev.RecoveryAction:
@@ -155,11 +155,11 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
                 return step
 
 
-async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
+async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> Step | None:
     """Issue what can be issued, or wait for its wrappers.
 
     Returns:
-        True to continue to wait for the turn.
+        ``None`` to continue to wait, else what is due.
 
     Raises:
         GraphInterrupt: Another tool's question is out, and the own one may ask next, or a person
@@ -168,16 +168,16 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
     # Asked twice, as other wrappers may come or return during the wait.
     await run.ensure_stored(handlers.runnable(run))
     if _issue(run, handlers, handlers.runnable(run)):
-        return True
+        return None
     asked = handlers.question
     if own is None or asked is None or not asked.out or asked.keys:
         return await _arrival(run, handlers, own)
     # A tool's question is out: its call has no wrapper until it is executed again.
     _stop_at_question(run, handlers, own)
     if own.state is not CallState.PENDING or run.board.spec(own.tool).mode is Mode.EXTERNAL:
-        return False
+        return Step.MODEL
     await run.wait_changed()
-    return True
+    return None
 
 
 def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> None:
@@ -253,7 +253,7 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
     run.give_up_questions()
 
 
-async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
+async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> Step | None:
     """Wait for the wrapper of an admitted call that has not started yet.
 
     It may never start: middleware outside the guard can answer a call itself, or ask a person
@@ -263,11 +263,11 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
     has returned.
 
     Returns:
-        True to continue to wait for the turn.
+        ``None`` to continue to wait, else what is due.
     """
     full = handlers.full
     if full and own is not None and not own.open and not run.ledger.count(CallState.PENDING):
-        return False  # nothing can change before this wrapper returns
+        return Step.MODEL  # nothing can change before this wrapper returns
     if handlers.after_loss:
         # Their wrappers had returned before the loss. LangGraph does not execute them again: their
         # answers are stored, but not yet in the messages.
@@ -278,20 +278,22 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
         ]
         run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
         if left:
-            return True
+            return None
     if await run.wait_changed(max(run.board.config.timing.grace, 0.0 if full else ARRIVAL)):
-        return True
+        return None
     first = run.next_to_ask(handlers.absent)
     if first is not None and first is not own and not handlers.holds(first.key):
         handlers.late.add(first.key)  # the tool that would ask next does not wait for it
-        return True
-    # A held or deferred call gets its placeholder: it may depend on the wrapper that never starts.
+        return None
+    if own is not None and own.state is CallState.HELD:
+        return Step.APPROVE  # were its wrapper to return, a yes in another process would find none
+    # A deferred call gets its placeholder: it may depend on the wrapper that never starts.
     if (
         own is None
         or own.state not in (CallState.QUEUED, CallState.PENDING)
         or run.board.spec(own.tool).mode is Mode.EXTERNAL
     ):
-        return False
+        return Step.MODEL
     if not run.questions:  # another wrapper may have met one meanwhile, for this one to raise
         await run.wait_changed()
-    return True
+    return None

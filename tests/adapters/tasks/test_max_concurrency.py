@@ -303,3 +303,48 @@ async def test_after_a_kill_a_call_that_other_middleware_keeps_is_made(
     told = " ".join(message.text for message in state["messages"])
     assert [n for n in (0, 2, 4) if f"page {n}" in told] == [2, 4]
     machine.close()
+
+
+@pytest.mark.parametrize("most", [1, 2, None])
+@pytest.mark.parametrize(
+    "names", [("pay", "read"), ("pay", "ask"), ("pay", "pay", "read"), ("pay", "ask", "pay")]
+)
+async def test_what_a_person_approves_in_another_process_is_run(
+    names: tuple[str, ...], most: int | None, agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """A held call's wrapper asks, and does not return, while LangGraph can start no other one."""
+    done: list[int] = []
+
+    def act(arguments: Any) -> str:
+        done.append(arguments["page"])
+        return f"page {arguments['page']}"
+
+    def ask(arguments: Any) -> str:
+        interrupt({"page": arguments["page"]})
+        return act(arguments)
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    specs = [
+        ToolSpec(name="pay", approval=True, reads=(), writes=()),
+        ToolSpec(name="ask", interrupts=True, reads=(), writes=()),
+        ToolSpec(name="read", reads=(), writes=()),
+    ]
+    tools = [
+        scripted_tool(name, does, args={"page": int})
+        for name, does in [("pay", act), ("ask", ask), ("read", act)]
+    ]
+    made: Any = [calls(*((name, {"page": n}) for n, name in enumerate(names)))]
+    limited: Any = AT_ONCE | ({"max_concurrency": most} if most else {})
+    given: Any = INPUT
+    for _ in range(CALLS):
+        process = machine.process(tools, specs, *made)
+        state = await process.agent.graph.ainvoke(given, limited, durability="sync")
+        process.journal.die()
+        if not (asked := state.get("__interrupt__")):
+            break
+        given, made = Command(resume={item.id: True for item in asked}), []
+    told = " ".join(message.text for message in state["messages"])
+    assert sorted(done) == list(range(len(names)))
+    assert [n for n in done if f"page {n}" not in told] == []
+    assert state["report"]["reason"] == "complete"
+    machine.close()
