@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
+from asyncguard.adapters.langgraph_internals import run_of
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
 from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers
 from asyncguard.adapters.run import Run, Threads
@@ -71,6 +72,7 @@ class GuardedThreads(Threads):
         await run.join(reconcile, begins=begins, folded=partial(self.take_updates, run))
         handlers = self._of(run)  # not before: a refused run leaves no entry
         handlers.state, handlers.config = state, config
+        handlers.enter_execution(run_of(config))
         return run, handlers
 
     def take_updates(self, run: Run) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -99,6 +100,25 @@ class PendingHandlers:
     """Number of wrappers that LangGraph executes at once in the present run."""
     _executing: set[str] = field(default_factory=set)
     """Keys of the calls whose wrappers are being executed."""
+    _execution: Callable[[], Any] = field(default=lambda: None)
+    """Weak reference to LangGraph's execution of the graph that hooks and wrappers are part of."""
+
+    def enter_execution(self, execution: object) -> None:
+        """Note the execution of the graph that a hook or wrapper is part of.
+
+        A question stops one execution. The next one executes the wrappers that it stopped again, in
+        any order and under ``max_concurrency`` perhaps the asker as the last one, so the question
+        must not stop a wrapper once more.
+
+        Args:
+            execution: LangGraph's; ``None`` if it is not known.
+        """
+        if execution is None or execution is self._execution():
+            return
+        self._execution = ref(execution)
+        if self.question is not None:
+            self.question.out = False
+            self.question.stopped.clear()
 
     @contextmanager
     def executing(self, key: str, slots: float) -> Iterator[None]:

@@ -15,6 +15,7 @@ from langgraph.types import Command, interrupt
 
 from asyncguard import (
     AsyncGuardMiddleware,
+    CallerError,
     GuardConfig,
     Mode,
     Timing,
@@ -23,7 +24,7 @@ from asyncguard import (
 )
 from asyncguard.adapters.middleware import approval_prompt, tool_calls
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
-from tests.adapters.harness import AgentOf, Frontend
+from tests.adapters.harness import AgentOf, Frontend, pure, script
 from tests.adapters.processes import Machine
 
 CALLS = 7
@@ -348,3 +349,53 @@ async def test_what_a_person_approves_in_another_process_is_run(
     assert [n for n in done if f"page {n}" not in told] == []
     assert state["report"]["reason"] == "complete"
     machine.close()
+
+
+@pytest.mark.parametrize("made", [("pay", "ask"), ("pay", "read", "pay"), ("pay", "write", "ask")])
+@pytest.mark.parametrize("most", [1, 2, None])
+def test_after_a_refused_input_every_question_comes(
+    most: int | None, made: tuple[str, ...], agent_of: AgentOf
+) -> None:
+    """All wrappers are executed once more, those of held calls before the one that asks."""
+    done: list[int] = []
+
+    def act(arguments: Any) -> str:
+        if arguments["asks"]:
+            interrupt("which?")
+        done.append(arguments["number"])
+        return "done"
+
+    args = {"number": int, "asks": bool}
+    names = ("pay", "ask", "read", "write")
+    built = agent_of(
+        ScriptedChatModel(
+            script(
+                calls(
+                    *((name, {"number": n, "asks": name == "ask"}) for n, name in enumerate(made))
+                )
+            )
+        ),
+        [scripted_tool(name, act, args=args, latency=n % 3) for n, name in enumerate(names)],
+        specs=[
+            ToolSpec(name="pay", approval=True, reads=(), writes=()),
+            ToolSpec(name="ask", interrupts=True, reads=(), writes=()),
+            pure("read", reads=()),
+            ToolSpec(name="write", reads=(), writes=("desk",)),
+        ],
+        checkpointer=InMemorySaver(),
+    )
+    limited: Any = {"max_concurrency": most} if most else {}
+
+    async def main() -> Any:
+        assert (await built.go(built.input("Go.", None), "t", **limited)).interrupts
+        with pytest.raises(CallerError):
+            await built.go({"messages": []}, "t", **limited)
+        outcome = await built.go(None, "t", **limited)
+        for _ in made:
+            if asked := outcome.state.get("__interrupt__"):
+                yes = Command(resume={item.id: True for item in asked})
+                outcome = await built.go(yes, "t", **limited)
+        return outcome
+
+    assert run_virtual(main()).result.report["reason"] == "complete"
+    assert sorted(done) == list(range(len(made)))
