@@ -105,10 +105,6 @@ async def take_answer(run: Run, handlers: PendingHandlers, asker: str) -> Taken:
         return approval_of([record.key for record in held]) if held else ""
 
     taken = await take_from_log(run.config, asker, asker_of=asker_of)
-    asked = handlers.question
-    if asked is not None and (asker == asked.asker or asker in asked.stopped):
-        asked.out = False  # the graph is executed again
-        asked.stopped.clear()
     given = approvals(run.config)
     for number, (keys, answer) in enumerate(given):
         records = [record for key in keys if (record := run.ledger.find(key)) is not None]

@@ -40,16 +40,14 @@ Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 
 @dataclass(kw_only=True)
 class Question:
-    """Question to a person about held calls, which one wrapper or hook asks for all of them."""
+    """Question to a person, which one wrapper or hook asks."""
 
-    asker: str
-    """Key of the call whose wrapper asks and receives the answer, empty for a hook."""
     keys: tuple[str, ...]
-    """Keys of the calls in question."""
+    """Keys of the held calls in question; empty for the question of a tool."""
     out: bool = False
     """True if it stops this execution of the graph, so that other wrappers stop, too."""
     stopped: set[str] = field(default_factory=set)
-    """Keys of calls whose wrappers have stopped; if one returns, the graph is executed again."""
+    """Keys of the calls whose wrappers have stopped in this execution, the asker's among them."""
 
 
 @dataclass(kw_only=True)
@@ -149,19 +147,19 @@ class PendingHandlers:
         key, asked = record.key, self.question
         if key in self._executing:
             return True
-        stopped = asked is not None and asked.out and (key == asked.asker or key in asked.stopped)
+        stopped = asked is not None and key in asked.stopped
         return not (stopped or self.full) and self.comes(record)
 
     def ask(self, asker: str, keys: tuple[str, ...] = ()) -> None:
         """Note that a question stops this execution of the graph, perhaps as the second one.
 
         Args:
-            asker: See :class:`Question`.
-            keys: See there.
+            asker: Key of the call whose wrapper asks, empty for a hook.
+            keys: See :class:`Question`.
         """
         before = self.question
-        stopped = {*before.stopped, before.asker} if before is not None and before.out else set()
-        self.question = Question(asker=asker, keys=keys, out=True, stopped=stopped - {""})
+        stopped = set() if before is None else before.stopped
+        self.question = Question(keys=keys, out=True, stopped={*stopped, asker})
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep the request and handler of a call."""
