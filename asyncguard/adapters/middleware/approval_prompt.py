@@ -49,9 +49,16 @@ async def leads(run: Run, handlers: PendingHandlers, record: CallRecord) -> bool
             # Without a value of its own: LangGraph would show the person a second question.
             asked.stopped.add(record.key)
             raise GraphInterrupt
+        answer_comes = handlers.answer_comes(run.ledger, record)
+        if answer_comes and handlers.full:
+            return False
         together = asked_together(run, handlers)
-        comes = all_here and any(
-            handlers.may_come(each) and not handlers.holds(each.key) for each in _unanswered(run)
+        comes = all_here and (
+            answer_comes
+            or any(
+                handlers.may_come(each) and not handlers.holds(each.key)
+                for each in _unanswered(run)
+            )
         )
         waiting = (each for each in together if handlers.may_come(each))
         first = next((each for each in waiting if not each.placeholder), record)

@@ -42,6 +42,8 @@ Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 class Question:
     """Question to a person, which one wrapper or hook asks."""
 
+    asker: str
+    """Key of the call whose wrapper asks and receives the answer, empty for a hook."""
     keys: tuple[str, ...]
     """Keys of the held calls in question; empty for the question of a tool."""
     out: bool = False
@@ -150,16 +152,29 @@ class PendingHandlers:
         stopped = asked is not None and key in asked.stopped
         return not (stopped or self.full) and self.comes(record)
 
+    def answer_comes(self, ledger: Ledger, own: CallRecord) -> bool:
+        """Return True if the wrapper that may have a person's answer has not started yet.
+
+        Args:
+            ledger: Of the thread.
+            own: The call whose wrapper asks this.
+        """
+        asked = self.question
+        asker = None if asked is None or asked.out else ledger.find(asked.asker)
+        if asker is None or asker is own or asker.key in self._executing:
+            return False
+        return self.comes(asker)
+
     def ask(self, asker: str, keys: tuple[str, ...] = ()) -> None:
         """Note that a question stops this execution of the graph, perhaps as the second one.
 
         Args:
-            asker: Key of the call whose wrapper asks, empty for a hook.
-            keys: See :class:`Question`.
+            asker: See :class:`Question`.
+            keys: See there.
         """
         before = self.question
         stopped = set() if before is None else before.stopped
-        self.question = Question(keys=keys, out=True, stopped={*stopped, asker})
+        self.question = Question(asker=asker, keys=keys, out=True, stopped={*stopped, asker})
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep the request and handler of a call."""

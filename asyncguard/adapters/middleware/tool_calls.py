@@ -68,6 +68,8 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
             step = await wait_for_turn(run, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
+            if handlers.full and handlers.answer_comes(run.ledger, record):
+                return  # a hook asks about this call, if the answer is not about it
             first = await leads(run, handlers, record)
 
         if first:

@@ -399,3 +399,51 @@ def test_after_a_refused_input_every_question_comes(
 
     assert run_virtual(main()).result.report["reason"] == "complete"
     assert sorted(done) == list(range(len(made)))
+
+
+@pytest.mark.parametrize("bounds", [(2, 1), (3, 1), (None, 1)], ids=str)
+def test_an_answer_is_taken_before_another_wrapper_asks(
+    bounds: tuple[int | None, int], agent_of: AgentOf
+) -> None:
+    """The wrapper that has the answer may start last: the person is not asked the same twice."""
+    made = calls(("sign", {"n": 0, "task_id": "a"}), ("pay", {"n": 1, "task_id": "b"}))
+    done: list[int] = []
+
+    def act(arguments: Any) -> str:
+        if arguments["n"] == 0:
+            interrupt("which?")
+        done.append(arguments["n"])
+        return "done"
+
+    built = agent_of(
+        ScriptedChatModel(script(made)),
+        [scripted_tool(name, act, args={"n": int}) for name in ("pay", "sign")],
+        specs=[
+            ToolSpec(name="pay", approval=True, reads=(), writes=()),
+            ToolSpec(name="sign", approval=True, interrupts=True, reads=(), writes=()),
+        ],
+        config=GuardConfig(premature=False, grounding=False),
+        checkpointer=InMemorySaver(),
+    )
+    asked: list[str] = []
+
+    async def main() -> Any:
+        tasks = [{"id": task, "goal": f"Pay {task}."} for task in "ab"]
+        given: Any = {"messages": [], "tasks": tasks}
+        for turn in range(6):
+            most = bounds[min(turn, 1)]
+            outcome = await built.go(given, "t", **({"max_concurrency": most} if most else {}))
+            if not outcome.interrupts:
+                break
+            asked.extend(
+                call["key"]
+                for value in outcome.interrupts
+                if value != "which?"
+                for call in value["calls"]
+            )
+            given = Command(resume={item.id: True for item in outcome.state["__interrupt__"]})
+        return outcome
+
+    assert run_virtual(main()).result.report["reason"] == "complete"
+    assert sorted(asked) == ["a/sign#1", "b/pay#1"]
+    assert sorted(done) == [0, 1]
