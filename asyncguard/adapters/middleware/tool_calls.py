@@ -50,6 +50,9 @@ def slots_of(config: RunnableConfig, *, threads: bool) -> float:
     return min(32, cores + 4) if threads else math.inf
 
 
+_WAITING = frozenset({CallState.HELD, CallState.DEFERRED})
+
+
 async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
     """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
 
@@ -183,9 +186,10 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
 
 
 def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> None:
-    """Stop a wrapper whose call waits for a person, or may ask one, if a question is out.
+    """Stop a wrapper whose call waits for a person or another call, or may ask, at a question.
 
-    Were the wrapper of a held call to return, a yes in another process would find none.
+    Were the wrapper of a held or deferred call to return, an answer in another process would find
+    none.
 
     Raises:
         GraphInterrupt: It is executed again with the answer.
@@ -194,7 +198,7 @@ def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> N
     if asked is None or not asked.out:
         return
     asks = own.open and own.state is not CallState.PENDING and run.board.asks_person(own)
-    if own.state is CallState.HELD or asks:
+    if own.state in _WAITING or asks:
         asked.stopped.add(own.key)
         if asks:
             handlers.stop(own.key)  # no other wrapper runs it: its question would find none
@@ -232,7 +236,7 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
     _stop_at_question(run, handlers, own)
     asking = [run.ledger.record(key) for key in run.questions]
     comes = any(handlers.may_come(each) and not each.placeholder for each in asking)
-    concerned = own.state is CallState.HELD or run.board.asks_person(own)
+    concerned = own.state in _WAITING or run.board.asks_person(own)
     if own.state is not CallState.PENDING and not (comes and concerned):
         return False
     await run.wait_changed()

@@ -308,12 +308,20 @@ async def test_after_a_kill_a_call_that_other_middleware_keeps_is_made(
 
 @pytest.mark.parametrize("most", [1, 2, None])
 @pytest.mark.parametrize(
-    "names", [("pay", "read"), ("pay", "ask"), ("pay", "pay", "read"), ("pay", "ask", "pay")]
+    "names",
+    [
+        ("pay", "read"),
+        ("pay", "ask"),
+        ("pay", "pay", "read"),
+        ("pay", "ask", "pay"),
+        ("write", "ask", "write"),
+    ],
+    ids=" ".join,
 )
-async def test_what_a_person_approves_in_another_process_is_run(
+async def test_after_an_answer_in_another_process_every_call_is_made(
     names: tuple[str, ...], most: int | None, agent_of: AgentOf, tmp_path: Path
 ) -> None:
-    """A held call's wrapper asks, and does not return, while LangGraph can start no other one."""
+    """The wrapper of a held call asks, and that of a deferred one stops: had it returned, no wrapper would be there."""
     done: list[int] = []
 
     def act(arguments: Any) -> str:
@@ -329,10 +337,16 @@ async def test_what_a_person_approves_in_another_process_is_run(
         ToolSpec(name="pay", approval=True, reads=(), writes=()),
         ToolSpec(name="ask", interrupts=True, reads=(), writes=()),
         ToolSpec(name="read", reads=(), writes=()),
+        ToolSpec(name="write", reads=(), writes=("desk",)),
     ]
     tools = [
-        scripted_tool(name, does, args={"page": int})
-        for name, does in [("pay", act), ("ask", ask), ("read", act)]
+        scripted_tool(name, does, args={"page": int}, latency=latency)
+        for name, does, latency in [
+            ("pay", act, 0.0),
+            ("ask", ask, 0.0),
+            ("read", act, 0.0),
+            ("write", act, 0.1),
+        ]
     ]
     made: Any = [calls(*((name, {"page": n}) for n, name in enumerate(names)))]
     limited: Any = AT_ONCE | ({"max_concurrency": most} if most else {})
