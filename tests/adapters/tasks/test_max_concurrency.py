@@ -332,6 +332,10 @@ async def test_after_an_answer_in_another_process_every_call_is_made(
         interrupt({"page": arguments["page"]})
         return act(arguments)
 
+    async def write(arguments: Any) -> str:
+        await asyncio.sleep(arguments["page"] / 100)
+        return act(arguments)
+
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     specs = [
         ToolSpec(name="pay", approval=True, reads=(), writes=()),
@@ -340,21 +344,15 @@ async def test_after_an_answer_in_another_process_every_call_is_made(
         ToolSpec(name="write", reads=(), writes=("desk",)),
     ]
     tools = [
-        scripted_tool(name, does, args={"page": int}, latency=latency)
-        for name, does, latency in [
-            ("pay", act, 0.0),
-            ("ask", ask, 0.0),
-            ("read", act, 0.0),
-            ("write", act, 0.1),
-        ]
+        scripted_tool(name, does, args={"page": int})
+        for name, does in [("pay", act), ("ask", ask), ("read", act), ("write", write)]
     ]
     made: Any = [calls(*((name, {"page": n}) for n, name in enumerate(names)))]
     limited: Any = AT_ONCE | ({"max_concurrency": most} if most else {})
     given: Any = INPUT
     for _ in range(CALLS):
-        process = machine.process(tools, specs, *made)
+        process = machine.process(tools, specs, *made, config=GuardConfig())
         state = await process.agent.graph.ainvoke(given, limited, durability="sync")
-        process.journal.die()
         if not (asked := state.get("__interrupt__")):
             break
         given, made = Command(resume={item.id: True for item in asked}), []
