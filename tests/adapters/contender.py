@@ -1,4 +1,4 @@
-"""One of two processes that run on one thread at the same time: run by path, prints how its run ended."""
+"""One of two processes that run on one thread at the same time: prints how its run ended."""
 
 import sqlite3
 import sys
@@ -12,9 +12,8 @@ from asyncguard.testing import ScriptedChatModel
 from tests.adapters.harness import Frontend, build
 
 
-def main() -> None:
+def main(frontend: Frontend, folder: Path, name: str) -> None:
     """Say that it is ready, wait for the sign, and run."""
-    frontend, folder, name = Frontend(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     connection = sqlite3.connect(folder / "checkpoints.db", check_same_thread=False)
     model = ScriptedChatModel(lambda messages, _: f"hello, {messages[-1].text}", latency=1.0)
     agent = build(frontend, model, [], checkpointer=SqliteSaver(connection))
@@ -25,7 +24,3 @@ def main() -> None:
         sys.stdout.write("answered" if agent.run_sync(name, thread="t").last else "nothing")
     except ThreadBusyError:
         sys.stdout.write("refused")
-
-
-if __name__ == "__main__":
-    main()

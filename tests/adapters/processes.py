@@ -5,8 +5,11 @@ Most are played within the process of the test; ``FORKED`` starts real ones.
 
 import asyncio
 import multiprocessing
+import os
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +35,46 @@ FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
     [
         "tests.adapters.ag_ui.app",
+        "tests.adapters.contender",
         "tests.adapters.lives",
         "tests.stored_state.orders",
         "asyncguard.distributed.worker",
+        "tests.distributed.agent",
     ]
 )
 HANG = 60.0
 """Seconds after which a wait is given up; a busy machine stands still for five."""
+
+
+def forked(main: Callable[..., object], *arguments: Any, output: Path, folder: Path) -> BaseProcess:
+    """Start a process as a command does that was started here: with the environment of now, and nothing else of it.
+
+    Args:
+        main: The command, a function of a module; what it returns is the exit code, as of `sys.exit`.
+        arguments: Its arguments.
+        output: File that takes its output and its errors.
+        folder: Where it works.
+    """
+    given = (main, arguments, output, folder, dict(os.environ))
+    process = FORKED.Process(target=_as_command, args=given)
+    process.start()
+    return process
+
+
+def _as_command(
+    main: Callable[..., object],
+    arguments: Sequence[Any],
+    output: Path,
+    folder: Path,
+    environment: Mapping[str, str],
+) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    said = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    sys.exit(main(*arguments))  # type: ignore[arg-type]
 
 
 async def until(true: Callable[[], bool]) -> None:

@@ -1,8 +1,7 @@
-"""An agent in its own process, whose payment a worker makes: ``python -m tests.distributed.agent FOLDER [MESSAGE]``."""
+"""An agent in its own process, whose payment a worker makes."""
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ def decide(messages: Any, tools: Any) -> Step:
     return calls(("pay_slowly", {"amount": 1, "seconds": 3.0}))
 
 
-async def main(folder: Path, said: str = "") -> None:
-    """Begin the thread, or continue it, with a message if there is one; print what the messages say."""
+async def _main(folder: Path, said: str) -> None:
     journal = open_journal(folder / "calls.db.journal")
     executor = DbosExecutor(folder / "calls.db", journal=journal, application_version=VERSION)
     config: Any = {"configurable": {"thread_id": "t"}}
@@ -43,5 +41,6 @@ async def main(folder: Path, said: str = "") -> None:
     journal.close()
 
 
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))
+def main(folder: Path, said: str = "") -> None:
+    """Be the process: begin the thread, or continue it, with a message if there is one; print what the messages say."""
+    asyncio.run(_main(folder, said))

@@ -1,18 +1,19 @@
 """Shared tools of the tests of workers: jobs with intents, awaited calls, worker processes."""
 
 import asyncio
+import contextlib
 import itertools
 import json
+import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asyncguard import cli
 from asyncguard.adapters.tools.worker_tools import application_version
 from asyncguard.core.calls import fingerprint
 from asyncguard.core.footprints import EffectClass
@@ -20,6 +21,7 @@ from asyncguard.core.results import Failure, Result, Success
 from asyncguard.distributed.executor import DbosExecutor
 from asyncguard.journal.intent import Intent
 from asyncguard.runtime.executors.port import Completion, Executor, Job
+from tests.adapters.processes import forked
 from tests.distributed import shop
 
 HERE = Path(__file__).parent
@@ -159,19 +161,14 @@ class Shop:
 
 
 class Process:
-    """A worker process."""
+    """A worker process, a copy of one that has imported the library."""
 
     def __init__(self, place: Shop, options: list[str], number: int) -> None:
         self.log_file = place.folder / f"worker{number}.log"
-        command = [sys.executable, "-m", "asyncguard.cli", "worker"]
         where = ["--database-url", place.database, "--journal", place.journal]
-        with self.log_file.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*command, *where, *options],
-                cwd=HERE,
-                stderr=log,
-                stdout=log,
-            )
+        self.log_file.touch()
+        command = ["worker", *where, *options]
+        self.process = forked(cli.main, command, output=self.log_file, folder=HERE)
 
     def log(self) -> list[dict[str, Any]]:
         """The lines that it has logged so far."""
@@ -187,7 +184,7 @@ class Process:
                     line.get(name) == value for name, value in names.items()
                 ):
                     return line
-            if self.process.poll() is not None and not any(
+            if self.process.exitcode is not None and not any(
                 line["event"] == event for line in self.log()
             ):
                 break
@@ -198,18 +195,22 @@ class Process:
 
     def tell(self, number: signal.Signals) -> None:
         """Send it a signal."""
-        self.process.send_signal(number)
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
 
     def kill(self) -> None:
         """End it at once, if it has not ended."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
+        if self.process.exitcode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.tell(signal.SIGCONT)
             self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.join(10)
 
     async def ended(self, within: float = 30.0) -> int:
         """Wait for its end; its exit code."""
-        return await asyncio.to_thread(self.process.wait, within)
+        await asyncio.to_thread(self.process.join, within)
+        assert self.process.exitcode is not None
+        return self.process.exitcode
 
 
 async def check_takeover(place: Shop, executor: Executor, kills: int) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from asyncguard.errors import DeclarationError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import AttemptState
 from asyncguard.testing import ScriptedChatModel, calls
-from tests.distributed import shop
+from tests.adapters.processes import forked
+from tests.distributed import agent, shop
 from tests.distributed.bench import VERSION, Shop, eventually
 
 ROOT = Path(__file__).parents[2]
@@ -61,22 +61,19 @@ async def test_an_agent_that_was_killed_finds_what_its_worker_did(
     Also if a message says something new when the payment has ended, after which nothing more may begin.
     """
     await place.worker()
-    command = [sys.executable, "-m", "tests.distributed.agent", str(tmp_path)]
-    first = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    first = forked(agent.main, tmp_path, output=tmp_path / "first.txt", folder=ROOT)
     await eventually(lambda: place.effects == ["pay 1"])
     first.kill()
-    await first.communicate()
+    first.join()
     journal = open_journal(place.journal)
     if said:
         await eventually(lambda: journal.entries()[0].attempts[-1].state is AttemptState.ENDED)
     journal.close()
-    second = await asyncio.create_subprocess_exec(
-        *command, *said, cwd=ROOT, stdout=asyncio.subprocess.PIPE
-    )
-    async with asyncio.timeout(40):
-        written, _ = await second.communicate()
-    assert second.returncode == 0
-    texts = json.loads(written)
+    written = tmp_path / "second.txt"
+    second = forked(agent.main, tmp_path, *said, output=written, folder=ROOT)
+    await asyncio.to_thread(second.join, 40)
+    assert second.exitcode == 0, written.read_text()
+    texts = json.loads(written.read_text().splitlines()[-1])
     assert texts[-1] == "All done."
     assert "paid 1" in texts[-2]
     assert "before it began" not in " ".join(texts)

@@ -84,6 +84,7 @@ async def test_a_frozen_worker_that_was_replaced_begins_nothing(
 def _cut(url: str, worker: Process) -> None:
     """End the server's sessions of a process: what the network does to a machine that is gone."""
     with psycopg.connect(url, autocommit=True) as connection:
+        assert worker.process.pid is not None
         ports = _ports(worker.process.pid)
         rows = connection.execute(
             "SELECT pid, client_port FROM pg_stat_activity WHERE client_port > 0"

@@ -3,8 +3,6 @@
 import asyncio
 import gc
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -21,7 +19,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from asyncguard import CallerError, ThreadBusyError
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from tests.adapters import contender
 from tests.adapters.harness import Agent, Frontend, Outcome, build, pure
+from tests.adapters.processes import forked
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 
@@ -402,20 +402,23 @@ def test_two_processes_with_a_journal(
     frontend: Frontend, names: tuple[str, str], tmp_path: Path
 ) -> None:
     """On a new thread one of them is answered, the other is told that the thread is busy and leaves nothing."""
-    command = [sys.executable, "-m", "tests.adapters.contender", frontend.value, str(tmp_path)]
+    said_by = {name: tmp_path / f"{name}.txt" for name in names}
     with closing(
         sqlite3.connect(tmp_path / "checkpoints.db", check_same_thread=False)
     ) as connection:
         saver = SqliteSaver(connection)
         saver.setup()
         started = [
-            subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in names
+            forked(contender.main, frontend, tmp_path, name, output=output, folder=tmp_path)
+            for name, output in said_by.items()
         ]
         while not all((tmp_path / f"{name}.ready").exists() for name in names):
-            assert all(process.poll() is None for process in started)
+            assert all(process.exitcode is None for process in started)
             time.sleep(0.01)
         (tmp_path / "go").touch()
-        ends = [process.communicate(timeout=60)[0].strip() for process in started]
+        for process in started:
+            process.join(60)
+        ends = [output.read_text().strip() for output in said_by.values()]
         assert sorted(ends) == ["answered", "refused"]
         agent = agent_on(frontend, saver)
         winner = names[ends.index("answered")]

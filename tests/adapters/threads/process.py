@@ -1,11 +1,16 @@
-"""One process of a thread's life, with LangGraph's strict msgpack on: run by path, prints what came out as JSON."""
+"""Processes of a thread's life, with LangGraph's strict msgpack on.
+
+Run by path, it reads a phase from each line, plays it in a copy of itself, and prints the exit code: LangGraph reads
+once, when it is imported, whether msgpack is strict, and importing takes a second and a half.
+"""
 
 import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from langgraph.checkpoint.serde.event_hooks import register_serde_event_listener
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -53,11 +58,12 @@ def resuming(frontend: Frontend, store: Store, mark: Path) -> tuple[Desk, Outcom
 
 
 PHASES = {phase.__name__: phase for phase in (asking, answering, dying, resuming)}
+_HANG = 60
+"""Seconds after which a phase is killed."""
 
 
-def main() -> None:
-    """Run one phase."""
-    phase, kind, frontend, target, mark = sys.argv[1:]
+def play(phase: str, kind: str, frontend: str, target: str, mark: str) -> None:
+    """Play one phase, and print what came out as JSON."""
     seen: list[Any] = []
     register_serde_event_listener(seen.append)
     # As a user makes it: whether it is strict comes from the environment.
@@ -73,6 +79,34 @@ def main() -> None:
     }
     store.close()
     print(json.dumps(told))  # noqa: T201 - the parent reads it
+
+
+def _be(arguments: list[str], output: str) -> NoReturn:
+    """Be the process of a phase, with its output and errors in a file."""
+    code = 1
+    try:
+        said = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        signal.alarm(_HANG)
+        play(*arguments)
+        sys.stdout.flush()
+        code = 0
+    except BaseException:  # noqa: BLE001 - the test shows it
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    """Play the phases that standard input names."""
+    for line in sys.stdin:
+        output, *arguments = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _be(arguments, output)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - the parent reads it
 
 
 if __name__ == "__main__":
