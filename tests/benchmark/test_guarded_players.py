@@ -88,8 +88,8 @@ def test_without_guards_nothing_changes(
     assert_all_off_is_plain(composition, kind, run, declared=declared)
 
 
-PARTS = pytest.mark.parametrize("share", [3, pytest.param(1, marks=pytest.mark.full)])
-"""A third of the sample for each condition, by turns, or all of it."""
+PARTS = pytest.mark.parametrize("share", [6, pytest.param(1, marks=pytest.mark.full)])
+"""A sixth of the sample for each condition, by turns, or all of it."""
 
 
 @pytest.mark.slow
@@ -214,7 +214,7 @@ ONE_OR_ALL = [
 ]
 
 
-@pytest.mark.slow(seconds=25)
+@pytest.mark.slow(seconds=12)
 @PARTS
 @pytest.mark.parametrize("regime", ONE_OR_ALL)
 @pytest.mark.parametrize("play", PLAYERS)
