@@ -44,27 +44,31 @@ def told(store: Store, desk: Desk) -> list[str]:
 
 
 @pytest.fixture
-def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]], None]:
-    """Return a function that stops a process after its n-th check of its lease."""
-    monkeypatch.setattr(leases, "LEASE", 0.0)
-    monkeypatch.setattr(leases, "RENEWAL", 0.0)
+def stop() -> Iterator[Callable[[int, Callable[[], None]], None]]:
+    """Yield a function that stops a process after its n-th check of its lease.
+
+    The replaced check knows the agents of the test: it goes before the store does, so that these go with its database.
+    """
     look = Lease.ensure_held
+    with pytest.MonkeyPatch.context() as replaced:
+        replaced.setattr(leases, "LEASE", 0.0)
+        replaced.setattr(leases, "RENEWAL", 0.0)
 
-    def stopping(looks: int, meanwhile: Callable[[], None]) -> None:
-        left: Iterator[int] = iter(range(looks - 1, -1, -1))
+        def stopping(looks: int, meanwhile: Callable[[], None]) -> None:
+            left: Iterator[int] = iter(range(looks - 1, -1, -1))
 
-        async def looked(lease: Lease) -> None:
-            await look(lease)
-            if next(left, None) == 0:
-                other = threading.Thread(
-                    target=meanwhile
-                )  # a stopped process does nothing while it waits
-                other.start()
-                other.join()
+            async def looked(lease: Lease) -> None:
+                await look(lease)
+                if next(left, None) == 0:
+                    other = threading.Thread(
+                        target=meanwhile
+                    )  # a stopped process does nothing while it waits
+                    other.start()
+                    other.join()
 
-        monkeypatch.setattr(Lease, "ensure_held", looked)
+            replaced.setattr(Lease, "ensure_held", looked)
 
-    return stopping
+        yield stopping
 
 
 @pytest.mark.sampled(2)
