@@ -95,9 +95,14 @@ def timed_run(peer: Peer, *, steps: int) -> Sample:
 
 
 def warm_up(peers: Sequence[Peer]) -> None:
-    """Run every peer once, unrecorded: imports, compiled schemas and caches are not what is compared."""
+    """Run every peer once, unrecorded: imports, compiled schemas and caches are not what is compared.
+
+    Collections before later runs pass over what is there by then: ten frameworks, half a second each time.
+    """
     for peer in peers:
         timed_run(peer, steps=WARM_UP_STEPS)
+    gc.collect()
+    gc.freeze()
 
 
 async def _seconds(peer: Peer, script: Script, folder: Path) -> float:
