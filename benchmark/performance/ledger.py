@@ -103,15 +103,15 @@ def _microseconds(pending: int) -> tuple[float, float]:
     gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start = time.process_time()  # nothing waits here, and other processes shall not count
         for number in range(pending, pending + _OPERATIONS):
             call = crowd.propose(number)
             crowd.issue(call)
             crowd.retire(call)
-        between = time.perf_counter()
+        between = time.process_time()
         for _ in range(_OPERATIONS):
             crowd.look(call)
-        end = time.perf_counter()
+        end = time.process_time()
     finally:
         gc.enable()
     return (between - start) / _OPERATIONS * 1e6, (end - between) / _OPERATIONS * 1e6
