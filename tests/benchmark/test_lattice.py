@@ -48,13 +48,19 @@ class Real:
         return self.known[switches]
 
 
-def check_inferences(composition: Composition, condition: Condition, guards: Sequence[str]) -> int:
-    """Explores a lattice and plays every set of guards for real; returns how many sets were inferred."""
+def check_inferences(
+    composition: Composition,
+    condition: Condition,
+    guards: Sequence[str],
+    *,
+    half: int | None = None,
+) -> int:
+    """Explores a lattice and plays its sets of guards for real, or half of them; returns how many were inferred."""
     real = Real(composition, condition)
     lattice = Lattice(real)
     lattice.explore(frozenset(guards), BASE)
     inferred = 0
-    for chosen in sets_of(guards):
+    for chosen in sets_of(guards) if half is None else sets_of(guards)[half::2]:
         wanted = chosen | BASE
         standing = next(each for each in lattice.intervals if each.holds(wanted))
         real(wanted)
@@ -104,7 +110,10 @@ CONDITIONS = [
 def test_inferred_runs_are_the_runs_in_all_conditions(
     agent: str, player: str, regime: Regime
 ) -> None:
-    """Six guards, both adapters and surfaces, fixed and random delays, two tasks and three."""
+    """Six guards, both adapters and surfaces, fixed and random delays, two tasks and three.
+
+    Of an agent's two conditions each plays half of the sets; with those of `full` each adapter plays all.
+    """
     guards = ("arguments", "scope", "duplicate", "grounding", "dependency", "completion")
     text = (player == "graph") is (regime is Regime.FIXED1)
     condition = Condition(
@@ -114,7 +123,8 @@ def test_inferred_runs_are_the_runs_in_all_conditions(
         surface=Surface.TEXT if text else Surface.NATIVE,
         declared=text,
     )
-    check_inferences(shipped_compositions()[1 if text else -1], condition, guards)
+    half = (AGENTS.index(agent) + (regime is Regime.FIXED1)) % 2
+    check_inferences(shipped_compositions()[1 if text else -1], condition, guards, half=half)
 
 
 @pytest.mark.parametrize("feature", FEATURE_NAMES)
