@@ -95,19 +95,24 @@ def running_server(
 ) -> Iterator[Server]:
     """Start ``langgraph dev``, and stop it with all it started.
 
+    Whatever its settings say, it keeps threads and runs in files of the folder in which it works: one beside it, or the
+    next one, would read them, carry on the runs, and end at once where the other had written but half.
+
     Args:
-        folder: For its files.
-        graphs: Its configuration; the server works in the folder of that file.
+        folder: For its files; it works there, and goes on with what an earlier one left.
+        graphs: Its configuration.
         port: Port to listen on, a free one if 0.
         environment: Further variables.
     """
     port = port or free_port()
     files = {name: folder / f"{name}.jsonl" for name in ("effects", "trace")}
     path = folder / "server.log"
+    config = folder / "server.json"
+    config.write_text(json.dumps(_from_anywhere(graphs)))
     with path.open("ab") as log:
         process = subprocess.Popen(
-            _command(port, graphs),
-            cwd=graphs.parent,
+            _command(port, config),
+            cwd=folder,
             env=_environment(files) | environment,
             stdout=log,
             stderr=log,
@@ -127,10 +132,21 @@ def running_server(
             process.wait(timeout=5)
 
 
-def _command(port: int, graphs: Path) -> list[str]:
+def _from_anywhere(graphs: Path) -> dict[str, Any]:
+    """Return a configuration with the places that it names from its own folder."""
+    settings: dict[str, Any] = json.loads(graphs.read_text())
+    places, home = settings["graphs"], graphs.parent
+    return {
+        **settings,
+        "dependencies": [str(home / each) for each in settings["dependencies"]],
+        "graphs": {name: str(home / place) for name, place in places.items()},
+    }
+
+
+def _command(port: int, config: Path) -> list[str]:
     # By the interpreter of the tests: its environment holds the library and the server.
     start = "from langgraph_cli.cli import cli; cli()"
-    options = ["--no-browser", "--no-reload", "--port", str(port), "--config", str(graphs)]
+    options = ["--no-browser", "--no-reload", "--port", str(port), "--config", str(config)]
     return [sys.executable, "-c", start, "dev", *options]
 
 
@@ -141,7 +157,6 @@ def _environment(files: Mapping[str, Path]) -> dict[str, str]:
         "ASYNCGUARD_DESK_TRACE": str(files["trace"]),
         "ASYNCGUARD_MODEL": "",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
         "LANGSMITH_TRACING": "false",
         "NO_COLOR": "1",
     }

@@ -32,6 +32,11 @@ async def test_all_agents_are_served(client: LangGraphClient) -> None:
         assert {"tasks", "messages"} <= set(schemas["input_schema"]["properties"])
 
 
+def test_a_server_keeps_its_threads_apart(server: Server) -> None:
+    """Files of its threads and runs lie in its own folder, where no other server of the tests reads them."""
+    assert (server.log.parent / ".langgraph_api").is_dir()
+
+
 async def test_the_guarded_agent_streams_two_tasks(client: LangGraphClient, server: Server) -> None:
     """Updates of the nodes, messages token by token, one right booking each, and a report in the state."""
     thread = await new_thread(client)

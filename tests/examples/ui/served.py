@@ -28,7 +28,7 @@ def desk_server(
     Args:
         folder: For its files.
         port: Port to listen on, a free one if 0.
-        keep: True to keep threads and runs in files of the folder, for a server that is killed.
+        keep: True to keep checkpoints, too, in a file of the folder, for a server that is killed.
         environment: Further variables.
     """
     names = [*AGENTS, *(f"{name}_hold" for name in AGENTS), "state_machine_pair"]
@@ -36,7 +36,6 @@ def desk_server(
     config["graphs"] = {name: f"{DESK}:{name}" for name in names}
     if keep:
         config["checkpointer"] = {"path": f"{DESK}:threads"}
-        environment["LANGGRAPH_DISABLE_FILE_PERSISTENCE"] = "false"
     graphs = folder / "langgraph.json"
     graphs.write_text(json.dumps(config))
     with running_server(folder, graphs=graphs, port=port, **environment) as server:
