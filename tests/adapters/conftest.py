@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.harness import Agent, AgentOf, Frontend, build
+from tests.support.garbage import collect_agents
 
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)
@@ -28,3 +29,9 @@ def agent_of(frontend: Frontend) -> Iterator[AgentOf]:
     yield make
     for agent in made:
         agent.check_histories()
+
+
+@pytest.fixture(scope="module")
+def only_new_objects() -> None:
+    """Exclude objects of other files from the collections of a file's tests, each of which took half a second."""
+    collect_agents()

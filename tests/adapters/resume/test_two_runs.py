@@ -158,6 +158,7 @@ def test_invoked_in_two_threads(
     connection.close()
 
 
+@pytest.mark.usefixtures("only_new_objects")
 def test_how_a_run_left_a_saver_that_is_gone_is_no_news_of_a_new_one(frontend: Frontend) -> None:
     """A saver at the address of another one begins with nothing: its first run does not wait for the other's end."""
     gone = InMemorySaver()
@@ -371,6 +372,7 @@ async def test_what_is_resumed_beside_itself_is_refused(frontend: Frontend) -> N
     assert (await agent.say("And?", thread="t")).interrupts, "the next run asks again"
 
 
+@pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.parametrize("how", ["s", "a"])
 def test_how_a_thread_was_left_keeps_no_agent(frontend: Frontend, how: str) -> None:
     """The record of ended runs does not keep their agent in memory."""

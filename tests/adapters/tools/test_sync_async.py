@@ -294,6 +294,7 @@ async def _with_state(q: str, state: Annotated[dict[str, Any], InjectedState]) -
 _SHARED: list[Client] = []
 
 
+@pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["function", "class", "injected"])
 def test_async_tools_of_sync_entries_share_one_loop(frontend: Frontend, kind: str) -> None:
