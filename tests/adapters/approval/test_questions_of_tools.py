@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, ToolSpec
+from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, Timing, ToolSpec
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -516,6 +516,7 @@ async def test_a_tool_that_failed_after_its_answer_asks_again(
             ScriptedChatModel(script(*made, ever="all said")),
             [scripted_tool("ask", ask, args={})],
             specs=[ToolSpec(name="ask", interrupts=True, effect=EffectClass.PURE)],
+            config=GuardConfig(timing=Timing(retry_initial=0.05)),
             checkpointer=saver,
         )
 

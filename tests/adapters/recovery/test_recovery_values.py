@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -193,7 +194,8 @@ def test_a_question_to_a_person_is_no_recovery(agent_of: AgentOf) -> None:
         return "found"
 
     tool, log = scripted_tool("look", look, args={"item": str}), Log()
-    config = GuardConfig(timing=EXACT, limits=Limits(max_recoveries=1))
+    timing = replace(EXACT, retry_initial=0.05)  # in real time
+    config = GuardConfig(timing=timing, limits=Limits(max_recoveries=1))
     agent = agent_of(
         ScriptedChatModel(script(calls(("look", {"item": "x"})))),
         [tool],

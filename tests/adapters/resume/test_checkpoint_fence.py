@@ -63,7 +63,7 @@ class Slow(Halting):
     """Stores late, as a busy server over a network does."""
 
     async def aput(self, *given: Any, **more: Any) -> Any:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.04)
         return await super().aput(*given, **more)
 
 

@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from asyncguard import CallerError, GuardConfig, Mode, SignalKind, Timing, ToolFault, ToolSpec
+from asyncguard.adapters.threads import checkpoint_fence
 from asyncguard.core.calls import CallState
 from asyncguard.journal.port import AttemptState
 from asyncguard.testing import ToolMode, calls, scripted_tool
@@ -146,9 +147,10 @@ async def test_a_question_of_a_cancelled_run_does_not_keep_the_model_talking(
 
 
 async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost(
-    machine: Machine,
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Approved and made; the write that would have told it was cancelled, and the user says something else."""
+    monkeypatch.setattr(checkpoint_fence, "_PATIENCE", 0.5)
     machine.saver = saver = StuckSaver(writes=True)
     made: list[str] = []
 

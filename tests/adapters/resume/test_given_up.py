@@ -5,7 +5,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -81,15 +81,20 @@ async def stay(agent: Any, *, after: float, thread: str | None = None) -> Outcom
     return outcome
 
 
+def played(how: str, run: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Play a run of a payment: threads take real time, the stubborn one virtual time."""
+    return run_virtual(run).result if how == "stubborn" else asyncio.run(run)
+
+
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
-async def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_of: AgentOf) -> None:
+def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_of: AgentOf) -> None:
     """The attempt continues while its probe is asked: it is waited for, and paid once."""
     bank = Bank()
     model = ScriptedChatModel(script(PAY))
     agent = agent_of(
         model, [bank.pay(0.5, how), bank.look()], specs=[PROBED, pure("look")], config=QUICK
     )
-    outcome = await stay(agent, after=0.6)
+    outcome = played(how, stay(agent, after=0.6))
     assert bank.paid == ["x"]
     assert bank.asked >= 1
     assert outcome.report["in_doubt"] == []
@@ -97,9 +102,7 @@ async def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_o
 
 
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
-async def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(
-    how: str, agent_of: AgentOf
-) -> None:
+def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(how: str, agent_of: AgentOf) -> None:
     """The waiting is bounded; nothing is repeated, and no sibling pays in its place."""
     bank, limits = Bank(), Limits(max_attempts=2)
     config = GuardConfig(timing=QUICK.timing, limits=limits)
@@ -115,7 +118,7 @@ async def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(
     agent = agent_of(
         ScriptedChatModel(script(PAY)), tools, specs=[spec, pure("look")], config=config
     )
-    outcome = await stay(agent, after=1.0)
+    outcome = played(how, stay(agent, after=1.0))
     assert outcome.report["in_doubt"] == ["main/pay#1"]
     assert (bank.paid, bank.asked, other.calls) == (["x"], 2, [])
 
@@ -212,7 +215,7 @@ def test_a_pure_call_fails_at_its_deadline_whatever_its_tool_does(
 
 @pytest.mark.parametrize("mode", [Mode.FOREGROUND, Mode.BACKGROUND])
 @pytest.mark.parametrize("how", ["thread", "stubborn"])
-async def test_an_effect_is_in_doubt_at_its_deadline_and_its_late_result_settles_it_once(
+def test_an_effect_is_in_doubt_at_its_deadline_and_its_late_result_settles_it_once(
     mode: Mode, how: str, agent_of: AgentOf
 ) -> None:
     """The model is told of the doubt at once, and of the result when it comes, each one time."""
@@ -224,7 +227,7 @@ async def test_an_effect_is_in_doubt_at_its_deadline_and_its_late_result_settles
         ScriptedChatModel(steps), [bank.pay(0.6, how), waits], specs=specs, config=QUICK
     )
     began = time.monotonic()
-    outcome = await agent.say("Pay x.")
+    outcome = played(how, agent.say("Pay x."))
     assert time.monotonic() - began < 3
     assert "not known whether pay#1 took effect" in outcome.answer("call_1_1")
     assert outcome.report["in_doubt"] == []

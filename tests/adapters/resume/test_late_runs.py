@@ -12,6 +12,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
+from asyncguard.adapters.threads import claims
 from asyncguard.config import Timing
 from asyncguard.journal.sql import leases
 from asyncguard.runtime import proposals
@@ -151,6 +152,7 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has entered the thread, is stopped for longer than the lease, and stores nothing when it continues."""
+    monkeypatch.setattr(claims, "_LOOKS_FOR_FIRST_NODE", 100)
     monkeypatch.setattr(leases, "LEASE", 0.0)
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
     made: list[str] = []

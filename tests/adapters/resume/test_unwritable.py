@@ -107,7 +107,7 @@ def test_under_sync_the_saver_itself_speaks(frontend: Frontend, how: str, journa
 @pytest.mark.parametrize("how", ["s", "a"])
 def test_a_slow_saver_is_waited_for(frontend: Frontend, how: str, journal: Journal) -> None:
     """A checkpoint that is stored late is waited for."""
-    agent, pay = paying(frontend, BrokenSaver("", delay=0.3), journal)
+    agent, pay = paying(frontend, BrokenSaver("", delay=0.1), journal)
     state = run(agent.graph, how, agent.input("Pay x.", None), "async")
     assert state["report"]["reason"] == "complete"
     assert len(pay.calls) == 1
