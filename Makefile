@@ -54,7 +54,7 @@ setup: $(VENV)/dev $(VENV)/performance ## Set up for development, and run nothin
 test: $(VENV)/dev ## Set up and run the fast tests
 	$(PYTEST) -m "not slow" -n $(WORKERS) --dist loadfile
 
-# Hypothesis tries a quarter of its examples in the fast tests, and all of them here (tests/support/examples.py).
+# Hypothesis tries an eighth of its examples in the fast tests, and all of them here (tests/support/examples.py).
 slow: $(VENV)/dev ## Run the slow tests, and those of hypothesis with all examples
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "(slow or hypothesis) and not full" -n $(WORKERS) --dist worksteal
 

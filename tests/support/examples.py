@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries: a quarter in the fast tests, all of them beside the slow ones."""
+"""How many examples hypothesis tries: an eighth in the fast tests, all of them beside the slow ones."""
 
 import os
 
@@ -12,4 +12,4 @@ def examples(thorough: int) -> int:
     Args:
         thorough: Number of examples where time does not count.
     """
-    return thorough if THOROUGH else -(-thorough // 4)
+    return thorough if THOROUGH else -(-thorough // 8)
