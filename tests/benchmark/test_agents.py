@@ -67,6 +67,7 @@ def overall(summary: Summary) -> float:
     return summary.overall.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("surface", list(Surface))
 @pytest.mark.parametrize("regime", list(Regime))
 @pytest.mark.parametrize("kind", [OracleAgent, SerialAgent])

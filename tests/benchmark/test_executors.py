@@ -172,6 +172,7 @@ def test_calls_whose_footprints_do_not_meet_commute(
     assert_honest(task, before, first, second)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_gold_calls_that_depend_on_each_other_have_footprints_that_meet(task: SubTask) -> None:
     """Calls of a task that do not commute are not declared to, from every state on the way."""

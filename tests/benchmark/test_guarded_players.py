@@ -129,6 +129,7 @@ def played(
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("surface", list(Surface))
 @pytest.mark.parametrize("play", PLAYERS)
 def test_guards_save_the_agent_that_guesses(
@@ -245,6 +246,7 @@ def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime, step
     assert sum(each > 0 for each in more) <= 0.03 * len(more)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("regime", list(Regime))
 def test_without_waiting_a_held_call_costs_a_turn_at_most(
     compositions: Sequence[Composition], regime: Regime
@@ -415,6 +417,7 @@ def assert_answered_alike(texts: list[str], regime: Regime) -> None:
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "line",
     ['{"content": "one moment"}', "hello", '{"id": "fs-07", "func_name": "ls", "params": {}}'],

@@ -80,6 +80,7 @@ def test_without_faults_all_make_the_calls_of_the_plan(
             assert found.arguments("submit_answer") == [{"answer": answer(task)}]
 
 
+@pytest.mark.sampled(2)
 @surfaces
 @pytest.mark.parametrize("agent", ALL)
 @pytest.mark.parametrize(

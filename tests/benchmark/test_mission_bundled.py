@@ -445,6 +445,7 @@ def test_the_census_counts_repeated_names_and_kinds_of_questions(tmp_path: Path)
     assert {name: found[name] for name in wanted} == wanted
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.txt")), ids=lambda path: path.stem)
 def test_the_shipped_data_is_what_its_source_compiles_to(path: Path) -> None:
     """No data file is edited by hand or outlives a change of its source."""

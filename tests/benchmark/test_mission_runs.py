@@ -67,6 +67,7 @@ def cases(letters: str = "smct", **settings: object) -> list[Case]:
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("history", History)
 @pytest.mark.parametrize("regime", [Regime.SYNC, Regime.FIXED1, Regime.RANDOM12])
 def test_the_oracle_is_perfect_in_the_plain_loop(history: History, regime: Regime) -> None:
@@ -134,6 +135,7 @@ FAILING = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("agent", "letters"), FAILING.items())
 def test_each_mistake_costs_missions(agent: str, letters: str) -> None:
     """An agent with a mistake fails where it can be made, and nowhere in the first mission but there."""

@@ -84,6 +84,7 @@ async def play(
     return asked, got
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("frontend", Frontend)
 @pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "processes"])
 @pytest.mark.parametrize("questions", ["aB", "AbC", "aBC", "Ab", "abC"])

@@ -111,6 +111,7 @@ def questions_about(q: str) -> list[str]:
 
 
 # Not "exit" with a nested graph, which has stored nothing then: LangGraph itself asks once more.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kept", "within"),
     [

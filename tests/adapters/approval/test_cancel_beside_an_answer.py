@@ -177,6 +177,7 @@ def test_alone_it_leaves_a_parked_run_with_the_other_task(agent_of: AgentOf) -> 
     assert outcome.report["in_doubt"] == ["a/bank#1", "b/bank#1"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("step", [PAY, POST], ids=["asked", "parked"])
 @pytest.mark.parametrize("names", [("a", "a"), ("zzz", "a"), ("a", "zzz")], ids="-".join)
 @pytest.mark.parametrize("answered", [True, False])

@@ -73,6 +73,7 @@ def agent_of(
     return create_agent(model, [pay], middleware=around, checkpointer=saver)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("by_id", [False, True], ids=["whichever", "by-id"])
 @pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "processes"])
 @pytest.mark.parametrize("outer", SIDES, ids=str)

@@ -173,6 +173,7 @@ def test_no_branch_repeats_an_effect(effect: EffectClass, agent_of: AgentOf) -> 
         assert world.payments <= 1, pays
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("at", [0.5, 1.5, 2.5, 3.5, 4.5], ids=str)
 @pytest.mark.parametrize("latest", [False, True], ids=["earliest", "latest"])
 def test_a_branch_taken_up_in_the_middle_of_a_recovery_knows_all_of_it(

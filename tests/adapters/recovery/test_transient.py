@@ -164,6 +164,7 @@ LASTING = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PASSING)
 def test_what_passes_is_tried_again(name: str, agent_of: AgentOf) -> None:
     """A transient failure is retried, also where a tool has wrapped it in its own error."""

@@ -22,6 +22,7 @@ def two_calls(messages: Any, _: Any) -> Any:
     return calls(("look", {"task_id": "a", "q": "x"}), ("pay", {"task_id": "b", "q": "x"}))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1], ids=["at once", "a turn of the loop later"])
 @pytest.mark.parametrize("events", range(1, 7))
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

@@ -204,6 +204,7 @@ def test_no_wave_waits_for_the_grace_window() -> None:
 
 
 # LangGraph leaves the tasks that it has not started when a run is cancelled.
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:coroutine 'arun_with_retry':RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <coroutine object arun_with_retry")
 @pytest.mark.parametrize("later", [1, 2, None])
