@@ -84,7 +84,7 @@ def _solves(composition: str, agent: str, arm: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(4, id="few"), pytest.param(8, id="some", marks=pytest.mark.slow)]
+    "count", [pytest.param(3, id="few"), pytest.param(8, id="some", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("agent", CAUGHT_BY)
 def test_every_failing_agent_is_caught_by_its_guard(agent: str, count: int) -> None:
@@ -289,7 +289,7 @@ def test_the_sham_is_compared_first(tmp_path: Path) -> None:
     assert effect.difference.value == pytest.approx(sum(parts) / len(parts))
 
 
-@pytest.mark.parametrize("agent", ["eager", "neglectful"])
+@pytest.mark.parametrize("agent", ["eager", pytest.param("neglectful", marks=pytest.mark.slow)])
 def test_a_sham_that_lets_everything_pass_is_an_error(
     agent: str,
     tmp_path: Path,

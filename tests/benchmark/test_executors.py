@@ -183,6 +183,7 @@ def test_gold_calls_that_depend_on_each_other_have_footprints_that_meet(task: Su
                 assert_honest(task, calls[:before], first, second)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_gold_calls_of_idempotent_tools_may_be_repeated(task: SubTask) -> None:
     """At their place in the ground truth the second call leaves and answers what the first did."""
@@ -198,6 +199,7 @@ def test_gold_calls_of_idempotent_tools_may_be_repeated(task: SubTask) -> None:
         assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_an_extra_harmless_call_shifts_nothing(task: SubTask) -> None:
     """Any reading call before the gold calls leaves every result as it is."""

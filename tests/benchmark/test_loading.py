@@ -8,6 +8,7 @@ from asyncguard_benchmark.harness.loading import by_id, sub_task_from_json, sub_
 from tests.benchmark.builders import SUB_TASKS
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task_id", sorted(SUB_TASKS))
 def test_sub_tasks_survive_a_round_trip(task_id: str) -> None:
     """Writing and reading are inverse."""

@@ -25,6 +25,7 @@ from asyncguard_benchmark.suites.missions.scorers.joint import follow, labelled
 from asyncguard_benchmark.suites.missions.scorers.verdict import StrictRules
 
 EIGHTH = tuple(shelves())[::8]
+HALVES = pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
 
 
 def agent_of(name: str, dialogue: str) -> Together:
@@ -178,10 +179,11 @@ def test_guards_take_nothing_from_the_oracle_in_any_dialogue(
         assert all(passed(case, guards(case, agent_of("oracle", name)))), name
 
 
-def test_without_guards_the_runtime_plays_as_the_plain_loop() -> None:
+@HALVES
+def test_without_guards_the_runtime_plays_as_the_plain_loop(half: int) -> None:
     """The same steps in the same ticks, with results at once."""
     guards = JointGuardedPlayer(name="graph", arm=arm_of("none"))
-    for name in EIGHTH[::3]:
+    for name in EIGHTH[half * 3 :: 6]:
         case = JointCase(dialogue=name, overlap=1)
         plain = play_joint_plain(case, agent_of("oracle", name)).begun.course
         guarded = guards(case, agent_of("oracle", name)).begun.course
@@ -189,12 +191,16 @@ def test_without_guards_the_runtime_plays_as_the_plain_loop() -> None:
         assert guarded.clock.tick == plain.clock.tick, name
 
 
-def test_guards_mend_dependent_calls_sent_together() -> None:
+@HALVES
+def test_guards_mend_dependent_calls_sent_together(half: int) -> None:
     """Calls with guessed operands are refused, and the agent makes them again with the results."""
     rates = {}
     for arm in ("none", "all"):
         guards = JointGuardedPlayer(name="graph", arm=arm_of(arm))
-        cases = [JointCase(dialogue=each, overlap=1, regime=Regime.FIXED1) for each in EIGHTH[::3]]
+        cases = [
+            JointCase(dialogue=each, overlap=1, regime=Regime.FIXED1)
+            for each in EIGHTH[half * 3 :: 6]
+        ]
         rates[arm] = sum(
             sum(passed(each, guards(each, agent_of("eager", each.dialogue)))) for each in cases
         )

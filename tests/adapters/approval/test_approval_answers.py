@@ -133,6 +133,7 @@ class Two:
         return [call["key"] for call in asked["calls"]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize(
     ("answer", "dropped"),
@@ -245,6 +246,7 @@ APART = (
 TOGETHER = (calls(("pay", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_id": "a"}), LOOK),)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize(("answers", "paid"), [((True, False), ["x"]), ((True, True), ["x", "y"])])
 @pytest.mark.parametrize("steps", [APART, TOGETHER], ids=["apart", "together"])

@@ -28,6 +28,7 @@ def tool(name: str, seconds: float = 0.0) -> Any:
     return scripted_tool(name, lambda a: f"{name} {a['x']}", args={"x": str}, latency=seconds)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("again", ["A", "B"], ids=["the same call", "another one"])
 @pytest.mark.parametrize("declared", [{"approval": True}, {"destructive": True}], ids=str)
 @pytest.mark.parametrize("sync", [False, True], ids=["ainvoke", "invoke"])

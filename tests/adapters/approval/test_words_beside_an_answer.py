@@ -77,6 +77,7 @@ Way = Callable[[Office, Any], Awaitable[Outcome]]
 WAYS: list[Way] = [Office.with_the_answer, Office.before_the_answer]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def _plan(plan: Plan, note: str = "") -> str:
     return f"weighed {len(plan.parts)}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("effect", ["pure", "at_most_once"])
 @pytest.mark.parametrize("count", [1, 2])
 async def test_nested_schemas_are_strict(

@@ -97,6 +97,7 @@ def _requests(front_end: FrontEnd, provider: str, style: NewsStyle) -> list[list
     return [list(request.messages) for request in model.requests]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("style", list(NewsStyle))
 @pytest.mark.parametrize("provider", NAMES)
 def test_every_request_is_one_that_the_provider_takes(

@@ -70,6 +70,7 @@ def test_a_retry_whose_strategy_ends_the_run_is_decided_again(
         assert "found" in said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError])
 @pytest.mark.parametrize("effect", list(EffectClass), ids=lambda effect: effect.value)
 def test_an_answer_whose_check_ends_the_run_is_checked_again(

@@ -97,6 +97,7 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("helpers", WRONG.values(), ids=WRONG)
 def test_a_helper_that_cannot_take_the_arguments_is_refused(
     helpers: dict[str, Any], agent_of: AgentOf

@@ -64,6 +64,7 @@ BODY = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("error", BODY, ids=lambda error: repr(error)[:40])
 def test_no_error_of_the_tools_own_says_that_nothing_began(
     error: Exception, agent_of: AgentOf
@@ -89,6 +90,7 @@ def test_a_validation_error_inside_an_atomic_tool_is_no_refusal(agent_of: AgentO
 REFUSED = [400, 401, 402, 403, 404, 410, 412, 415, 422, 423, 425, 429, 451]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("status", REFUSED)
 def test_a_refusal_of_the_service_says_that_nothing_began(status: int, agent_of: AgentOf) -> None:
     """Its one request was not carried out: the second bank may pay."""

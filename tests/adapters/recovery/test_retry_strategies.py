@@ -92,6 +92,7 @@ def test_a_random_wait_stays_in_its_range(agent_of: AgentOf) -> None:
     assert all(3.0 <= pause <= 4.0 for pause in pauses(starts))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("stop", "attempts"),
     [

@@ -173,6 +173,7 @@ def test_what_passes_is_tried_again(name: str, agent_of: AgentOf) -> None:
     assert outcome.answer("call_1_1") == "found"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LASTING)
 def test_what_lasts_is_not(name: str, agent_of: AgentOf) -> None:
     """A lasting failure is not retried."""

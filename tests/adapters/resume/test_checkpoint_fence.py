@@ -99,6 +99,7 @@ async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(
     machine.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("stored", range(2, 6))
 async def test_a_step_that_was_put_twice_hides_none_that_came_after_it(

@@ -75,6 +75,7 @@ def specs(effect: EffectClass) -> list[ToolSpec]:
     return [SPECS[effect], pure("check")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stuck", ["before", "after"])
 @pytest.mark.parametrize("effect", list(EffectClass), ids=lambda effect: effect.value)
 async def test_a_call_that_was_begun_by_a_dead_process(

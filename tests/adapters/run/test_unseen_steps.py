@@ -351,6 +351,7 @@ def _limited(limit: int, enter: Callable[[Any, Any, Any], Any]) -> str:
     return "done"
 
 
+@pytest.mark.sampled(2)
 @ENTRIES
 @pytest.mark.parametrize("limit", range(1, 9))
 def test_the_recursion_limit_counts_each_node(limit: int, enter: Any) -> None:

@@ -233,6 +233,7 @@ def test_a_parked_thread_stays_parked(said: dict[str, Any], agent_of: AgentOf) -
     assert outcome.states("main") == {"done": 1}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", [*EMPTY, *WRONG, "the history"], ids=str)
 def test_an_ended_thread_continues_with_none_as_before(said: Any, agent_of: AgentOf) -> None:
     """``None`` returns the state of the thread; a checkpoint of the refused input would raise there."""
@@ -257,6 +258,7 @@ MINE: list[dict[str, Any]] = [
 """An answer to the thread's call, and a cancellation beside a word of the user."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("frontend", [Frontend.GRAPH], ids=["build_agent"])
 @pytest.mark.parametrize(
     ("tool", "said"),

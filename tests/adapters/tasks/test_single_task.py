@@ -78,6 +78,7 @@ def plain_run(
     return Outcome(state=ran.result, elapsed=ran.elapsed), model
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_a_single_task_takes_the_messages_turns_and_time_of_create_agent(
     story: Story, agent_of: AgentOf
@@ -106,6 +107,7 @@ def quick_tools() -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_the_sync_entry_says_the_same_as_create_agent(story: Story, agent_of: AgentOf) -> None:
     """``invoke`` gives the messages that ``create_agent(...).invoke`` gives."""

@@ -65,6 +65,7 @@ SAID: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("says", SAID.values(), ids=SAID)
 def test_no_form_of_output_reaches_the_model_unencodable(
     agent_of: AgentOf, says: Callable[[str], Any]
