@@ -1,5 +1,6 @@
 """The long runs of this folder take minutes each: they are left out of ``make slow``, and run by ``make full``."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow here as long, too."""
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if here in item.path.parents and item.get_closest_marker("slow") is not None:
+        if str(item.path).startswith(here) and item.get_closest_marker("slow") is not None:
             item.add_marker(pytest.mark.full)
