@@ -78,10 +78,10 @@ def failing(error: Exception) -> Callable[[Store], str]:
 
 @contextmanager
 def running(
-    store: FakeStore, work: Callable[[Store], None] = lambda _: None
+    store: FakeStore, work: Callable[[Store], None] = lambda _: None, *, pause: float = 0.01
 ) -> Iterator[WriterThread]:
     """A writer that has started."""
-    writer = WriterThread(store, Rounds(pause=lambda: 0.01, work=work))  # type: ignore[arg-type]
+    writer = WriterThread(store, Rounds(pause=lambda: pause, work=work))  # type: ignore[arg-type]
     writer.start()
     yield writer
     writer.stop(lambda _: None)
@@ -250,6 +250,45 @@ async def test_a_flush_waits_for_what_was_posted() -> None:
         commits = len(store.commits)
         await writer.flush()
         assert len(store.commits) == commits
+
+
+async def test_a_flush_has_no_transaction_of_its_own() -> None:
+    """A flush ends with the commit of what it waits for; what may come later is not in it."""
+    store, begun, gate = FakeStore(), threading.Event(), threading.Event()
+
+    def slow(store: Store) -> None:
+        begun.set()
+        assert gate.wait(HANG)
+        store.execute("posted")
+
+    with running(store, pause=HANG) as writer:
+        writer.post("slow", slow)
+        assert begun.wait(HANG)
+        waits = asyncio.create_task(writer.flush())
+        await asyncio.sleep(0)
+        assert not waits.done()
+        writer.post_later("later", put("later"))
+        gate.set()
+        await asyncio.wait_for(waits, HANG)
+        assert store.commits == [["posted"]]
+    assert store.commits == [["posted"], ["later"]]
+
+
+async def test_a_flush_ends_with_the_writer() -> None:
+    """A flush returns if what it waits for has failed, and at once after the end."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            writer.post("a", put("bad"))
+            waits = asyncio.create_task(writer.flush())
+            await asyncio.sleep(0)
+        await asyncio.wait_for(waits, HANG)
+        writer.post("b", put("b"))
+        given_up = asyncio.create_task(writer.flush())
+        await asyncio.sleep(0)
+        given_up.cancel()
+    assert ["b"] in store.commits
+    await asyncio.wait_for(writer.flush(), HANG)
 
 
 def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> None:

@@ -148,6 +148,8 @@ class WriterThread:
         self._asked = 0
         self._posted = 0
         self._done = 0
+        # Flushes that wait, each for the posted request with its number; guarded by the gate.
+        self._flushes: list[tuple[int, _Reply]] = []
         # A fork copies the queue and not the thread: no request of the child would be answered.
         self._pid = os.getpid()
         # Read under the gate, so that nothing is queued after the end.
@@ -240,10 +242,20 @@ class WriterThread:
             self.post("a wake-up", nothing)
 
     async def flush(self) -> None:
-        """Wait until each posted request is on disk, or has failed."""
-        if self._done < self._posted:
-            with contextlib.suppress(JournalError):  # what failed was logged
-                await self.ask(nothing)  # runs after all that was posted
+        """Wait until each posted request is on disk, or has failed.
+
+        It makes no request, which would have a transaction of its own: a second flush of the disk,
+        if final states wait for the next transaction.
+        """
+        if self._done >= self._posted or os.getpid() != self._pid:
+            return
+        loop = asyncio.get_running_loop()
+        reached = loop.create_future()
+        with self._gate:
+            if self._done >= self._posted:
+                return
+            self._flushes.append((self._posted, _ToLoop(loop, reached)))
+        await reached
 
     def _post(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
         try:
@@ -309,6 +321,7 @@ class WriterThread:
             with self._gate:
                 self._stopped = True
             self._store.close()
+            self._reached(self._asked)  # no flush waits for requests that are never run
             while not self._queue.empty():
                 request = self._queue.get()
                 if request is not None and request.reply.wanted():
@@ -325,7 +338,7 @@ class WriterThread:
         self._locked = False
         if requests:
             self._commit(requests)
-            self._done = requests[-1].number
+            self._reached(requests[-1].number)
         # A round would wait for the other process's lock as long again, and the requests with it.
         if not self._locked:
             try:
@@ -372,12 +385,21 @@ class WriterThread:
                     request.then(request.answer)
                 except Exception as raised:  # noqa: BLE001 - passed to the caller
                     failure = _ours(raised)
-            # Set before the reply, as the caller may flush at once.
-            self._done = request.number - 1
+            # Before the reply, as the caller may flush at once.
+            self._reached(request.number - 1)
             if failure is None:
                 request.reply.give(request.answer)
             else:
                 request.reply.fail(failure)
+
+    def _reached(self, number: int) -> None:
+        """Note that the requests up to a number are on disk or have failed, and end flushes."""
+        with self._gate:  # so that no flush begins to wait for them afterwards
+            self._done = number
+            ended = [reply for last, reply in self._flushes if last <= number]
+            del self._flushes[: len(ended)]
+        for reply in ended:
+            reply.give(None)
 
     def _attempt(
         self, requests: list[_Request], *, once_more: bool = True
