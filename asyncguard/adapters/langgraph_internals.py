@@ -388,20 +388,27 @@ def streams(config: RunnableConfig, mode: str) -> bool:
     return run is None or run.stream is None or mode in run.stream.modes
 
 
+def streams_outside(run: Run) -> bool:
+    """Return True if a run streams into a graph around it, or tells a server of each node.
+
+    Why: no public value of a node says so. Without the keys such a graph or server is shown the
+    nodes of a run too late, or a result that is not recorded yet.
+    """
+    configurable = run.config["configurable"]
+    return _STREAM in configurable or _NODE_FINISHED in configurable
+
+
 def passes_unseen(run: Run) -> bool:
     """Return True if a run stores nothing, stops nowhere, and streams into no graph around it.
 
     Why: no public value of a node says so. Without one of the attributes an ``AttributeError`` ends
-    the first run; without one of the keys a graph around the agent, or a server, is not told of
-    each node.
+    the first run.
     """
-    configurable = run.config["configurable"]
     return (
         run.checkpointer is None
         and not run.interrupt_before
         and not run.interrupt_after
-        and _STREAM not in configurable
-        and _NODE_FINISHED not in configurable
+        and not streams_outside(run)
     )
 
 

@@ -12,13 +12,12 @@ import contextvars
 from collections.abc import AsyncIterator, Coroutine, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.adapters.graph.nodes import NodeFunction
-from asyncguard.adapters.graph.unseen_steps import UnseenRun, run_on, unseen_run
+from asyncguard.adapters.graph.unseen_steps import UnseenRun, is_followed, run_on, unseen_run
 from asyncguard.runtime.portal import Portal
 
 T = TypeVar("T")
@@ -91,7 +90,7 @@ class Step(Runnable[Any, Any]):
         **kwargs: Any,
     ) -> Any:
         """Run the node and write its update."""
-        if config is None or _is_followed(config):
+        if config is None or is_followed(config):
             return await self._traced.ainvoke(input, config, **kwargs)
         own = _without_run(config)
         update = await self._update(unseen_run(own), input, own)
@@ -106,7 +105,7 @@ class Step(Runnable[Any, Any]):
         **kwargs: Any,
     ) -> Any:
         """Run the node and those that nothing sees after it; else see LangGraph's sequence."""
-        own = None if config is None or _is_followed(config) else _without_run(config)
+        own = None if config is None or is_followed(config) else _without_run(config)
         mark = None if own is None else unseen_run(own)
         if own is None or mark is None:
             return self._traced.invoke(input, config, **kwargs)
@@ -173,16 +172,6 @@ def _without_run(config: RunnableConfig) -> RunnableConfig:
     """Return a configuration without what names the node's own run, and would name the model's."""
     own: Any = {key: config[key] for key in config if key not in ("run_name", "run_id")}  # type: ignore[literal-required]
     return own  # type: ignore[no-any-return]
-
-
-def _is_followed(config: Mapping[str, Any]) -> bool:
-    """Return True if a handler may listen to the node's run, or if that is not known."""
-    callbacks = config.get("callbacks")
-    return (
-        not isinstance(callbacks, BaseCallbackManager)
-        or bool(callbacks.handlers)
-        or bool(callbacks.inheritable_handlers)
-    )
 
 
 async def _in_own_context(coroutine: Coroutine[Any, Any, T], config: RunnableConfig) -> T:

@@ -22,6 +22,7 @@ from asyncguard.adapters.answer_log import drop_stale_answer, take_answer
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
+from asyncguard.adapters.graph.unseen_steps import shows_steps
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.run_messages import (
@@ -182,7 +183,10 @@ class Nodes:
         runner = self.runner.bind(run.config)
         match await self._next_step(run, runner):
             case Step.MODEL:
-                await run.ensure_written()
+                # The model's turn and the end of the run wait for the writer, too: unless the step
+                # is shown before, it is stored meanwhile.
+                if shows_steps(run.config):
+                    await run.ensure_written()
                 return self._deliver(run)
             case Step.RELEASE:
                 run.release()

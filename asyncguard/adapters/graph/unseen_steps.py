@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Command
@@ -26,6 +27,7 @@ from asyncguard.adapters.langgraph_internals import (
     passes_unseen,
     place_of,
     run_of,
+    streams_outside,
 )
 from asyncguard.adapters.state import fold_events, fold_messages
 
@@ -67,8 +69,36 @@ def unseen_run(config: RunnableConfig) -> UnseenRun | None:
     Args:
         config: Of the node.
     """
-    mark: UnseenRun | None = config.get("configurable", {}).get(_KEY)
+    mark = _own_mark(config)
     if mark is None or (run := run_of(config)) is None or not passes_unseen(run):
+        return None
+    return mark
+
+
+def shows_steps(config: RunnableConfig) -> bool:
+    """Return True if anything but the saver may be shown the steps of a run before its end.
+
+    Args:
+        config: Of a node.
+    """
+    run = run_of(config)
+    return _own_mark(config) is None or run is None or streams_outside(run) or is_followed(config)
+
+
+def is_followed(config: Mapping[str, Any]) -> bool:
+    """Return True if a handler may listen to the node's run, or if that is not known."""
+    callbacks = config.get("callbacks")
+    return (
+        not isinstance(callbacks, BaseCallbackManager)
+        or bool(callbacks.handlers)
+        or bool(callbacks.inheritable_handlers)
+    )
+
+
+def _own_mark(config: RunnableConfig) -> UnseenRun | None:
+    """Return the mark of a node's run, ``None`` if it was made for a run around that one."""
+    mark: UnseenRun | None = config.get("configurable", {}).get(_KEY)
+    if mark is None or (run := run_of(config)) is None:
         return None
     if mark.run is None:
         mark.run = weakref.ref(run)

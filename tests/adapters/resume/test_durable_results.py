@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from asyncguard import (
@@ -129,6 +132,79 @@ async def test_a_client_is_shown_no_result_that_is_not_recorded(
         journal.may_end.set()
         await client
     assert any("'written'" in update for update in seen)
+    journal.close()
+
+
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH])
+async def test_a_result_is_stored_while_it_is_recorded_and_told_afterwards(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """Without a client that sees the steps, only the model's turn and the run's end wait for the journal's writer."""
+    journal = WaitingJournal(tmp_path / "effects.db")
+    model = ScriptedChatModel([WRITE, "It is written."])
+    agent = agent_of(
+        model,
+        [write()],
+        specs=[ToolSpec(name="write")],
+        ports=Ports(journal=journal),
+        checkpointer=InMemorySaver(),
+    )
+    place: Any = {"configurable": {"thread_id": "t"}}
+    run = asyncio.create_task(agent.graph.ainvoke(agent.input("Write x.", None), place))
+    async with asyncio.timeout(HANG):
+        await journal.asked.wait()
+        stored = (await agent.graph.aget_state(place)).values["messages"]
+        asked = len(model.requests)
+        journal.may_end.set()
+        await run
+    assert "written" in str(stored[-1].content)
+    assert (asked, len(model.requests)) == (1, 2)
+    journal.close()
+
+
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH])
+@pytest.mark.parametrize("follower", ["handler", "graph around it", "direct return"])
+async def test_a_result_that_is_told_before_the_models_turn_is_recorded_first(
+    agent_of: AgentOf, tmp_path: Path, follower: str
+) -> None:
+    """A handler and the stream of a graph around the agent are told each step, and no turn follows a direct return."""
+    journal = WaitingJournal(tmp_path / "effects.db")
+    told = list[str]()
+    tool = write()
+    tool.return_direct = follower == "direct return"
+    agent = agent_of(
+        ScriptedChatModel([WRITE, "It is written."]),
+        [tool],
+        specs=[ToolSpec(name="write")],
+        ports=Ports(journal=journal),
+        checkpointer=InMemorySaver(),
+    )
+    given, place = agent.input("Write x.", None), RunnableConfig(configurable={"thread_id": "t"})
+
+    class Follower(AsyncCallbackHandler):
+        async def on_chain_end(self, outputs: Any, **_: Any) -> None:
+            told.append(str(outputs))
+
+    async def follow() -> None:
+        if follower == "graph around it":
+            around = StateGraph(GuardedState)
+            around.add_node("agent", agent.graph)
+            around.add_edge(START, "agent")
+            graph = around.compile(checkpointer=InMemorySaver())
+            async for part in graph.astream(given, place, subgraphs=True):
+                told.append(str(part))
+        else:
+            config = {**place, "callbacks": [Follower()]} if follower == "handler" else place
+            told.append(str(await agent.graph.ainvoke(given, config)))
+
+    run = asyncio.create_task(follow())
+    async with asyncio.timeout(HANG):
+        await journal.asked.wait()
+        early = [each for each in told if "'written'" in each]
+        journal.may_end.set()
+        await run
+    assert not early
+    assert any("'written'" in each for each in told)
     journal.close()
 
 
