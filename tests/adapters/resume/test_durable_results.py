@@ -162,6 +162,44 @@ async def test_a_result_is_stored_while_it_is_recorded_and_told_afterwards(
     journal.close()
 
 
+class LosingJournal(WaitingJournal):
+    """A journal whose process dies before the end of a call is on the disk."""
+
+    def end_soon(self, key: str, attempt: int, result: Any) -> None:
+        self.ended = True
+
+
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH])
+async def test_a_result_that_is_stored_and_not_recorded_leaves_no_doubt(
+    agent_of: AgentOf, machine: Machine
+) -> None:
+    """The next process reads it from the checkpoint, and completes the journal: an equal call is not refused."""
+    journal = LosingJournal(machine.path)
+    first = agent_of(
+        ScriptedChatModel([WRITE, "It is written."]),
+        [write()],
+        specs=[ToolSpec(name="write")],
+        ports=Ports(journal=journal),
+        checkpointer=machine.saver,
+        config=CONFIG,
+    )
+    place: Any = {"configurable": {"thread_id": "t"}}
+    run = asyncio.create_task(first.graph.ainvoke(first.input("Write x.", None), place))
+    async with asyncio.timeout(HANG):
+        await journal.asked.wait()
+    assert "written" in str((await first.graph.aget_state(place)).values["messages"][-1].content)
+    journal.die()
+    second = machine.process([write()], [ToolSpec(name="write")])
+    resumed = await second.go_on()
+    assert resumed.report["in_doubt"] == []
+    (entry,) = second.journal.entries()
+    assert (entry.state, entry.attempts[0].state) == (CallState.DONE, AttemptState.ENDED)
+    third = machine.process([write()], [ToolSpec(name="write")], WRITE)
+    assert (await third.say("Write x again.")).states("main") == {"done": 2}
+    journal.may_end.set()
+    await asyncio.gather(run, return_exceptions=True)
+
+
 @pytest.mark.parametrize("frontend", [Frontend.GRAPH])
 @pytest.mark.parametrize("follower", ["handler", "graph around it", "direct return"])
 async def test_a_result_that_is_told_before_the_models_turn_is_recorded_first(
