@@ -311,8 +311,7 @@ class Run:
 
         A branch may begin here, and its calls may have been made on another branch.
         """
-        lease = self._session.lease
-        await lease.acquire(thread_of(self.config), stands_on=lease.stands_on, again=True)
+        await self._session.lease.ask_again(thread_of(self.config))
 
     def _tell_interface(self, event: ev.Event) -> None:
         """Write an event into the stream for user interfaces, if it is one for them."""

@@ -97,11 +97,12 @@ async def acquire_thread(
             await undo_refused_input(config, begins=begins)
             raise
         # A run that fails in its first node leaves the thread where it was.
-        lease.stand_on(own if place is None or not begins else place.base)
+        left = own if place is None or not begins else place.base
         if grant is None or place is None or not grant.previous_token:
+            lease.stand_on(left)
             return
         try:
-            await _check_head(place, lease, grant, known=known)
+            await _check_head(place, lease, grant, known=known, left=left)
         except BaseException:
             # Refused or failed: the next run must not find the thread held by a run that never
             # began.
@@ -141,8 +142,17 @@ def release_when_over(
     when_over(run, ended)
 
 
-async def _check_head(place: "_Place", lease: Lease, grant: LeaseGrant, *, known: int) -> None:
+async def _check_head(
+    place: "_Place", lease: Lease, grant: LeaseGrant, *, known: int, left: str
+) -> None:
     """Refuse a run that began at another checkpoint than the thread's true head.
+
+    Args:
+        place: Position of the run.
+        lease: Of the thread.
+        grant: The journal's answer.
+        known: Fencing token in the state that the run has read.
+        left: Checkpoint on which the run leaves the thread if no head is known.
 
     Raises:
         ThreadBusyError: It did, or has to begin at the copy.
@@ -162,8 +172,8 @@ async def _check_head(place: "_Place", lease: Lease, grant: LeaseGrant, *, known
             f"Another run has continued thread {place.thread!r} since this one read its state; "
             "run it again."
         )
-    if place.resumed:
-        lease.stand_on(place.own)
+    if place.resumed or head is None:
+        lease.stand_on(place.own if place.resumed else left)
     # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
     # starts it from its beginning under another thread name.
     if (

@@ -110,7 +110,7 @@ class Lease:
         # Engine time at which the journal last confirmed that this process holds the thread.
         self._confirmed_at = 0.0
         self._fencing_token = 0
-        self._stands_on = ""
+        self._stands_on: str | None = None
         self._begun_before: Mapping[str, Attempt] = {}
         self._watched = 0
         self._inside = _Inside(self)
@@ -141,8 +141,12 @@ class Lease:
         return self._fencing_token
 
     @property
-    def stands_on(self) -> str:
-        """Checkpoint that the thread continues from after a release, empty if it is not known."""
+    def stands_on(self) -> str | None:
+        """Checkpoint that the thread continues from after a release, empty if it is not known.
+
+        ``None`` from an acquisition on until :meth:`stand_on`: the thread continues from where it
+        was released before, as the head that this run has read may be a stale one.
+        """
         return self._stands_on
 
     @property
@@ -208,7 +212,7 @@ class Lease:
             again: True to ask the journal even if the thread is held: its ledger was rebuilt.
 
         Returns:
-            The grant; ``None`` if the thread was held before, or if there is no journal.
+            The grant; ``None`` if this process held the thread all along, or without a journal.
 
         Raises:
             ThreadBusyError: Another process runs the thread.
@@ -224,6 +228,10 @@ class Lease:
         grant = await journal.acquire(
             self.thread, unique, keys, tenant.receive, known=known, stands_on=stands_on
         )
+        # Lost in between: the run may stand on a stale head, as if it had not been held.
+        held = held and grant.fencing_token == self._fencing_token
+        if not held:
+            self._stands_on = None
         self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
         self._acquired, self._confirmed_at = True, self._engine.clock.now()
         if not held:
@@ -251,12 +259,30 @@ class Lease:
         if not self._acquired or now - self._confirmed_at < leases.RENEWAL:
             return
         if not await self.journal.holds(self.thread):
-            raise ThreadBusyError(
-                f"Another process acquired thread {self._named!r} because this one did not renew "
-                "its lease in time; the calls made here since are in the journal. Run the thread "
-                "again to continue from the other process's state."
-            )
+            raise self._lost()
         self._confirmed_at = now
+
+    async def ask_again(self, name: str) -> None:
+        """Load the signals and the attempts of open calls of a held thread once more.
+
+        Args:
+            name: The caller's thread id, empty if there is none.
+
+        Raises:
+            ThreadBusyError: Another process has run the thread since.
+            JournalError: The journal cannot be read or written.
+        """
+        held, stands_on = self._acquired, self._stands_on or ""
+        grant = await self.acquire(name, stands_on=stands_on, again=True)
+        if held and grant is not None:
+            raise self._lost()
+
+    def _lost(self) -> ThreadBusyError:
+        return ThreadBusyError(
+            f"Another process acquired thread {self._named!r} because this one did not renew its "
+            "lease in time; the calls made here since are in the journal. Run the thread again to "
+            "continue from the other process's state."
+        )
 
     def stand_on(self, checkpoint: str) -> None:
         """Note the checkpoint that the thread continues from after a release.

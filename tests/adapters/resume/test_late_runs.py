@@ -5,10 +5,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import AgentMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
@@ -18,7 +20,7 @@ from asyncguard.journal.sql import leases
 from asyncguard.runtime import proposals
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.testing import calls, scripted_tool
-from tests.adapters.harness import AgentOf, Outcome
+from tests.adapters.harness import AgentOf, Frontend, Outcome
 from tests.adapters.processes import HANG, Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
@@ -257,6 +259,97 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
         await asyncio.to_thread(late.journal.entries)  # runs after the queued release
     await patient(lambda: third.say("Thank you.", durability="sync"))
     then = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
+    assert sorted(made) == ["x", "y", "z"]
+    machine.close()
+
+
+@pytest.mark.parametrize("looks", range(1, 4))
+async def test_a_process_that_has_resumed_and_is_stopped_takes_nothing_back(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """It asks the journal once more about its calls when the model has spoken, and learns that it has lost them."""
+    monkeypatch.setattr(leases, "LEASE", 0.0)
+    monkeypatch.setattr(leases, "RENEWAL", 0.0)
+    made = list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    first, late, heir, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *steps, config=PATIENT)
+        for steps in ([ConnectionError()], *([shopper] * 9 for _ in range(3)))
+    )
+    with pytest.raises(ConnectionError):
+        await first.say("Pay x and z, then y.", durability="sync")
+    await first.die()
+    stopping = Stopping(
+        Lease.ensure_held, looks, lambda: patient(lambda: heir.go_on(durability="sync"))
+    )
+    monkeypatch.setattr(Lease, "ensure_held", lambda lease: stopping(lease))
+    with pytest.raises(ThreadBusyError):
+        await late.go_on(durability="sync")
+    assert stopping.stopped
+    known = steps_of(await heir.agent.graph.aget_state(PLACE))
+    await asyncio.to_thread(late.journal.entries)  # runs after the queued release
+    await patient(lambda: third.say("Thank you.", durability="sync"))
+    then = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
+    assert sorted(made) == ["x", "y", "z"]
+    machine.close()
+
+
+class OneAfterTheOther(AgentMiddleware):
+    """Other middleware that begins a call when another one has ended, in any way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended = asyncio.Event()
+        self._calls = 0
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        self._calls += 1
+        if self._calls > 1:
+            await self._ended.wait()
+        try:
+            return await handler(request)
+        finally:
+            self._ended.set()
+
+
+@pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE])
+async def test_an_acquisition_that_is_cancelled_leaves_the_head_where_it_was(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two wrappers one finds that the lease is lost, and so ends the other, which acquires it again."""
+    monkeypatch.setattr(leases, "LEASE", 0.0)
+    monkeypatch.setattr(leases, "RENEWAL", 0.0)
+    made = list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    late, heir, third = (
+        machine.process(
+            [shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT, outside=outside
+        )
+        for outside in ([OneAfterTheOther()], [], [])
+    )
+    acquire, look_up, acquired = late.journal.acquire, late.journal.unfinished, list[str]()
+
+    async def acquire_at_once(*given: Any, **named: Any) -> Any:
+        with ThreadPoolExecutor() as pool:  # the loop stands still, and cancels nothing before
+            return pool.submit(asyncio.run, acquire(*given, **named)).result()
+
+    async def unfinished(session: str) -> Any:
+        acquired.append(session)
+        return await (look_up(session) if len(acquired) == 1 else asyncio.Future())
+
+    monkeypatch.setattr(late.journal, "acquire", acquire_at_once)
+    monkeypatch.setattr(late.journal, "unfinished", unfinished)
+    look = Stopping(Lease.ensure_held, 2, lambda: patient(lambda: heir.go_on(durability="sync")))
+    monkeypatch.setattr(Lease, "ensure_held", lambda lease: look(lease))
+    with pytest.raises(ThreadBusyError):
+        await late.say("Pay x and z, then y.", durability="sync")
+    known = steps_of(await heir.agent.graph.aget_state(PLACE))
+    await asyncio.to_thread(late.journal.entries)  # runs after the queued release
+    await patient(lambda: third.say("Thank you.", durability="sync"))
+    then = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert len(acquired) == 2
     assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
     assert sorted(made) == ["x", "y", "z"]
     machine.close()
