@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,14 @@ def steps_of(state: Any) -> tuple[list[str], list[Any]]:
     return told, state.values["ledger"]
 
 
+async def check_kept(third: Process, known: Sequence[Any], made: Sequence[str]) -> None:
+    """A next run continues from what another process has stored, and each payment was made once."""
+    await patient(lambda: third.say("Thank you.", durability="sync"))
+    then = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
+    assert sorted(made) == ["x", "y", "z"]
+
+
 class Stopping:
     """Stop a process after its n-th check of its lease, and run another one meanwhile."""
 
@@ -257,10 +265,7 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
     saver.killed = None
     if not dies:
         await asyncio.to_thread(late.journal.entries)  # runs after the queued release
-    await patient(lambda: third.say("Thank you.", durability="sync"))
-    then = steps_of(await third.agent.graph.aget_state(PLACE))
-    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
-    assert sorted(made) == ["x", "y", "z"]
+    await check_kept(third, known, made)
     machine.close()
 
 
@@ -289,10 +294,7 @@ async def test_a_process_that_has_resumed_and_is_stopped_takes_nothing_back(
     assert stopping.stopped
     known = steps_of(await heir.agent.graph.aget_state(PLACE))
     await asyncio.to_thread(late.journal.entries)  # runs after the queued release
-    await patient(lambda: third.say("Thank you.", durability="sync"))
-    then = steps_of(await third.agent.graph.aget_state(PLACE))
-    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
-    assert sorted(made) == ["x", "y", "z"]
+    await check_kept(third, known, made)
     machine.close()
 
 
@@ -347,11 +349,8 @@ async def test_an_acquisition_that_is_cancelled_leaves_the_head_where_it_was(
         await late.say("Pay x and z, then y.", durability="sync")
     known = steps_of(await heir.agent.graph.aget_state(PLACE))
     await asyncio.to_thread(late.journal.entries)  # runs after the queued release
-    await patient(lambda: third.say("Thank you.", durability="sync"))
-    then = steps_of(await third.agent.graph.aget_state(PLACE))
+    await check_kept(third, known, made)
     assert len(acquired) == 2
-    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
-    assert sorted(made) == ["x", "y", "z"]
     machine.close()
 
 
@@ -390,10 +389,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     saver.killed = None
     if not dies:
         await asyncio.to_thread(late.journal.entries)  # runs after the queued release
-    await patient(lambda: third.say("Thank you.", durability="sync"))
-    then = steps_of(await third.agent.graph.aget_state(PLACE))
-    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
-    assert sorted(made) == ["x", "y", "z"]
+    await check_kept(third, known, made)
     machine.close()
 
 
