@@ -59,7 +59,7 @@ def plan(case: Case, config: GuardConfig, *, refused_here: bool = False) -> Plan
         found.aim is Aim.ANSWER and found.error == ErrorCode.CIRCUIT_OPEN
         for found in case.record.findings
     )
-    made = case.record.answer_attempts - refused
+    made = _tried(case.record) - refused
     ended = not refused_here and made >= config.limits.max_attempts
     if own is None:
         return Plan(delay=delay, stops=ended)
@@ -88,22 +88,35 @@ def _default_wait(record: CallRecord, config: GuardConfig) -> float:
     # two calls do not wait in step.
     digest = hashlib.sha256(f"{record.key}|{record.attempts}".encode()).digest()
     jitter = int.from_bytes(digest[:8], "big") / 2**64 * config.timing.retry_jitter
-    return exponential(config, max(1, record.answer_attempts)) + jitter
+    return exponential(config, max(1, _tried(record))) + jitter
+
+
+def _tried(record: CallRecord) -> int:
+    """Return the attempts that did not end with a question to a person."""
+    asked = {
+        each.attempt for each in record.history if isinstance(each, CallRecovered) and each.asked
+    }
+    return record.answer_attempts - len(asked)
 
 
 def _state(case: Case) -> RetryCallState:
     """Return the state of the attempts of the tool that was tried last.
 
-    Attempts of a sibling do not count for this one, nor do those that a circuit refused. The time
-    since the first attempt begins with the process: another one had another clock.
+    Attempts of a sibling do not count for this one, nor do those that a circuit refused or that
+    ended with a question to a person. The time since the first attempt begins with the process:
+    another one had another clock.
     """
     tool, history = case.attempted.name, case.record.history
     starts: list[CallStarted] = []
     waits: list[float] = []
-    delay = ended_at = 0.0
+    delay = idle = ended_at = 0.0
     refusals = 0
     for event in history:
         match event:
+            case CallRecovered(asked=True):
+                if starts and starts[-1].attempt == event.attempt:
+                    starts.pop()
+                    idle += waits.pop()
             case CallRecovered():
                 delay = event.delay
             case CallStarted(tool=started) if started == tool:
@@ -136,7 +149,7 @@ def _state(case: Case) -> RetryCallState:
     ]
     state.start_time = here[0] if here else ended_at
     state.outcome_timestamp = max(state.start_time, ended_at)
-    state.idle_for = sum(waits)
+    state.idle_for = idle + sum(waits)
     return state
 
 

@@ -1,10 +1,13 @@
 """A tool's own wait and stop strategies, as users of tenacity write them."""
 
+import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 from tenacity import (
     RetryCallState,
     stop_after_attempt,
@@ -32,7 +35,7 @@ from asyncguard import (
 )
 from asyncguard.core.events import CallRecovered
 from asyncguard.observability.observer import Details
-from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import AgentOf, Outcome, pure
 
 EXACT = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=1.0, retry_jitter=0.0))
@@ -202,6 +205,50 @@ def test_the_default_that_ends_the_retries_says_why(agent_of: AgentOf) -> None:
         f"transient; {complaint}",
         f"nothing more can be done here; {complaint}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("stop", "attempts"),
+    [(None, 3), (stop_after_attempt(2), 2), (stop_after_delay(4), 3), (stop_before_delay(4), 2)],
+    ids=["default", "attempts", "after 4 s", "before 4 s"],
+)
+def test_a_question_is_no_attempt(
+    stop: Callable[[RetryCallState], bool] | None, attempts: int, agent_of: AgentOf
+) -> None:
+    """A tool runs once more for each showing of its question: only what follows the answer counts."""
+    failed: list[float] = []
+    states: list[tuple[int, float]] = []
+
+    def act(_: Any) -> str:
+        interrupt("Sure?")
+        failed.append(asyncio.get_running_loop().time())
+        raise ConnectionResetError("reset")
+
+    def stops(state: RetryCallState) -> bool:
+        assert stop is not None
+        states.append((state.attempt_number, state.idle_for))
+        return stop(state)
+
+    agent = agent_of(
+        ScriptedChatModel([calls(("look", {"q": "x"})), "done"]),
+        [scripted_tool("look", act, args={"q": str})],
+        specs=[pure("look", interrupts=True, retry=stop and Retry(wait=wait_fixed(2), stop=stops))],
+        config=GuardConfig(timing=EXACT.timing, limits=Limits(max_attempts=3)),
+        checkpointer=InMemorySaver(),
+    )
+
+    async def ask_and_fail() -> Outcome:
+        outcome = await agent.say("Go.", thread="t")
+        for _ in range(4):
+            await agent.go(None, "t")
+        await asyncio.sleep(3600)
+        while outcome.interrupts:
+            outcome = await agent.resume("yes", "t")
+        return outcome
+
+    assert "reset" in run_virtual(ask_and_fail()).result.text
+    assert pauses(failed) == ([1.0, 2.0] if stop is None else [2.0] * (attempts - 1))
+    assert states == ([] if stop is None else [(n, 2.0 * (n - 1)) for n in range(1, attempts + 1)])
 
 
 def test_an_unreadable_answer_is_a_result_for_the_strategy(agent_of: AgentOf) -> None:
