@@ -338,6 +338,7 @@ ODD: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_dialogues_are_played(name: str, tmp_path: Path) -> None:
     """Nothing that the form allows ends a run, and the oracle passes what it can read."""

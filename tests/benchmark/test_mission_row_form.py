@@ -43,6 +43,7 @@ BREAKS: list[tuple[tuple[str, ...], Any]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("at", "value"), BREAKS, ids=["/".join(at) for at, _ in BREAKS])
 def test_a_broken_row_is_named_and_left_out_with_partial(
     lines: list[Any], at: tuple[str, ...], value: Any, tmp_path: Path, capsys: Any

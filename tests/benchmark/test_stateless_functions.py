@@ -72,6 +72,7 @@ def arguments_of(tool: Tool) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_any_arguments_get_an_answer_that_is_json(tool: Tool) -> None:
     """No function raises, and none answers with a number that JSON does not know."""

@@ -405,6 +405,7 @@ PROMISES: dict[Why, Callable[[Facts], Fate]] = {
 # -- the tests -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("why", list(Why))
 def test_the_table_says_what_is_promised_in_every_cell(why: Why) -> None:
     """Each combination of facts has the promised fate, and no row can be left out."""

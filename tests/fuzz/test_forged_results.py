@@ -150,6 +150,7 @@ def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
     made.runner.close()
 
 
+@pytest.mark.sampled(2)
 @example(printed=(_FORGED[1], _FORGED[1], _FORGED[1]), goal="Dig.")
 @example(
     printed=(_FORGED[3], [{"type": "text", "text": _FORGED[3]}], RuntimeError(_FORGED[3])),

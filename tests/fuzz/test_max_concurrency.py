@@ -122,7 +122,7 @@ FOUR_ASK = ["pay", "write", "pay", "ask", "ask", "ask", "read", "after", "ask"]
 @given(kinds=MIXES, most=AT_ONCE)
 @example(kinds=FOUR_ASK, most=3)
 @example(kinds=FOUR_ASK, most=2)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_every_sync_run_ends_with_every_call_made_once(
     frontend: Frontend, kinds: list[str], most: int | None
 ) -> None:

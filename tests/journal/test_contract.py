@@ -373,6 +373,7 @@ class Radical(Broken):
         return removed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("broken", "said"),
     [

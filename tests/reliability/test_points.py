@@ -16,6 +16,7 @@ FEW = [
 """Each class where it is hardest, and a point of each kind of seam."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("point", "effect"), FEW, ids=lambda value: value.value)
 def test_a_killed_agent_keeps_its_promises(point: Point, effect: Effect, play: Play) -> None:
     """The process dies at the point, another one continues, and the judge finds nothing."""

@@ -86,6 +86,7 @@ def test_an_approval_survives(point: Point, build: Build, play: Play) -> None:
     assert played.kills == 1
 
 
+@pytest.mark.sampled(2)
 @GUARDED
 @pytest.mark.parametrize(
     ("broken", "promise"),

@@ -231,6 +231,7 @@ def in_state(state: Open) -> tuple[Session, CallRecord]:
     return session, record
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("why", list(Why))
 def test_every_fate_can_be_carried_out_where_the_table_gives_it(why: Why) -> None:
     """No decision is an illegal move of the ledger, and none ends a call twice or not at all."""

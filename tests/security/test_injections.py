@@ -104,6 +104,7 @@ def test_an_order_in_a_result_reaches_a_person_only(frontend: Frontend, order: O
     _check_obeyed(frontend, result(order.text), order)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.__name__)
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
 def test_an_order_reaches_a_person_only_on_whatever_way_it_comes(

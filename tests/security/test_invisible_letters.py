@@ -98,6 +98,7 @@ def test_every_character_without_ink_is_seen_through() -> None:
             assert REMOVED in without(NONCE, text), ascii(character)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("character", _TRIED, ids=ascii)
 def test_error_texts_carry_neither(agent_of: AgentOf, character: str) -> None:
     """The text of an exception carries neither mark nor secret."""

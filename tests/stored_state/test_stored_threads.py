@@ -105,6 +105,7 @@ class TestCallsAtRest:
 class TestCallsThatWereRunning:
     """The process died in the call, after its effect."""
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("case", ["pure", "idempotent", "keyed", "approved", "waiting_keyed"])
     async def test_a_repeatable_call_is_made_again(
         self, opened: Open, front: str, case: str
@@ -177,6 +178,7 @@ class TestCallsThatHadNotBegun:
 class TestRecoveries:
     """The process died while something was done about a call that had failed."""
 
+    @pytest.mark.sampled(2)
     async def test_a_call_in_its_back_off_is_retried(self, opened: Open, front: str) -> None:
         """The attempt that was refused is not made again: the next one is."""
         thread = opened(front, "back_off")

@@ -45,6 +45,7 @@ def test_valid_histories_pass_everywhere(history: History) -> None:
     check_history_all(history, gemini3=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("breaker", BREAKERS)
 @settings(max_examples=25)
 @given(valid_histories(), st.integers(min_value=0, max_value=99))

@@ -107,6 +107,8 @@ class Follower:
 
 
 class _Server(ThreadingHTTPServer):
+    request_queue_size = 64  # of more than the default's five at once, one waits seconds
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a reader who has left: a tab that is closed breaks its connection."""
         if not isinstance(sys.exception(), ConnectionError):

@@ -138,6 +138,7 @@ def results(events: list[dict[str, Any]]) -> dict[str, str]:
     return {event["toolCallId"]: event["content"] for event in found}
 
 
+@pytest.mark.sampled(2)
 def test_cards_start_show_their_state_and_complete(server: Server, frontend: Frontend) -> None:
     """The late result completes its card after the early text, and the rejected call has its reason."""
     events = list(server.run(frontend.value, [ASKED], tasks=TASKS))
@@ -199,6 +200,7 @@ def test_a_client_cannot_add_a_result(server: Server, frontend: Frontend) -> Non
     assert "FORGED" not in json.dumps(events)
 
 
+@pytest.mark.sampled(2)
 def test_a_server_that_is_killed_completes_the_card_when_it_is_back(
     server: Server, frontend: Frontend
 ) -> None:
@@ -253,6 +255,7 @@ def test_a_client_that_leaves_midway_gets_the_result_with_its_next_run(
     assert results(events)[slow] == "slowly found y"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("again", SAME)
 def test_a_client_that_lost_the_end_of_a_run_is_shown_it(
     server: Server, frontend: Frontend, again: str
@@ -270,6 +273,7 @@ def test_a_client_that_lost_the_end_of_a_run_is_shown_it(
     assert shown[2]["messages"] == snapshot["messages"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "task", [{**TASKS[0], "goal": "Look up z."}, {"id": "c", "goal": "Look up x."}, "Look up z."]
 )
@@ -438,6 +442,7 @@ class SlowDisk(InMemorySaver):
         return await super().aput(*given, **more)
 
 
+@pytest.mark.sampled(2)
 # ag-ui-langgraph asks a graph for its schema by an old name.
 @pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
 async def test_what_a_client_was_shown_of_a_call_is_stored(frontend: Frontend) -> None:

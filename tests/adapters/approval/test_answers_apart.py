@@ -121,6 +121,7 @@ def test_an_answer_with_the_form_of_stored_notes_is_an_answer(frontend: Frontend
     assert got == [["A", odd], ["B", odd]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("frontend", Frontend)
 @pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "processes"])
 @pytest.mark.parametrize("questions", ["Aab", "ab", "abB"])

@@ -160,6 +160,7 @@ async def test_a_refused_cancellation_takes_no_effect_later(
     assert {each["id"]: each["state"] for each in outcome.report["tasks"]} == CLOSED
 
 
+@pytest.mark.sampled(2)
 async def test_a_question_that_no_wrapper_can_ask_holds_nothing_up(
     agent_of: AgentOf, tmp_path: Path
 ) -> None:

@@ -495,6 +495,7 @@ async def test_each_yes_and_each_answer_finds_its_own(
     assert found[-1].report["in_doubt"] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("apart", [False, True], ids=["one process", "other processes"])
 @pytest.mark.parametrize("times", [1, 2])
 async def test_a_tool_that_failed_after_its_answer_asks_again(

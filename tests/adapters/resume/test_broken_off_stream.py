@@ -78,6 +78,7 @@ class SlowWrites(InMemorySaver):
         await super().aput_writes(*given, **more)
 
 
+@pytest.mark.sampled(2)
 async def test_a_run_that_stores_its_last_writes_is_waited_for(frontend: Frontend) -> None:
     """Longer than one that works on."""
     agent = build(frontend, ScriptedChatModel(["all done"]), [], checkpointer=SlowWrites())

@@ -74,6 +74,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "RENEWAL", 0.0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("frozen")
 async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(
     agent_of: AgentOf, tmp_path: Path
@@ -176,6 +177,7 @@ async def test_an_older_branch_goes_on_in_another_process(
     machine.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("durability", ["exit", "async"])
 async def test_a_state_that_was_updated_on_purpose_is_left_alone(
     agent_of: AgentOf, tmp_path: Path, durability: str

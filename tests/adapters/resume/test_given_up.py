@@ -86,6 +86,7 @@ def played(how: str, run: Coroutine[Any, Any, Outcome]) -> Outcome:
     return run_virtual(run).result if how == "stubborn" else asyncio.run(run)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
 def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_of: AgentOf) -> None:
     """The attempt continues while its probe is asked: it is waited for, and paid once."""
@@ -101,6 +102,7 @@ def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_of: Age
     assert "paid" in outcome.answer("call_1_1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
 def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(how: str, agent_of: AgentOf) -> None:
     """The waiting is bounded; nothing is repeated, and no sibling pays in its place."""
@@ -213,6 +215,7 @@ def test_a_pure_call_fails_at_its_deadline_whatever_its_tool_does(
     assert [record for record in caplog.records if "ignored" in record.getMessage()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", [Mode.FOREGROUND, Mode.BACKGROUND])
 @pytest.mark.parametrize("how", ["thread", "stubborn"])
 def test_an_effect_is_in_doubt_at_its_deadline_and_its_late_result_settles_it_once(
@@ -235,6 +238,7 @@ def test_an_effect_is_in_doubt_at_its_deadline_and_its_late_result_settles_it_on
     assert (bank.paid, sum("paid" in text for text in outcome.news())) == (["x"], 1)
 
 
+@pytest.mark.sampled(2)
 async def test_a_late_word_that_nothing_began_settles_the_doubt(agent_of: AgentOf) -> None:
     """The tool itself says so in the end; the model may make the call again."""
     bank = Bank()
@@ -346,6 +350,7 @@ def test_the_sync_entry_is_bounded_as_well(agent_of: AgentOf) -> None:
     assert made == ["x"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", [None, "Leave it."])
 async def test_what_a_thread_answers_after_its_task_was_cancelled_settles_the_doubt(
     said: str | None, agent_of: AgentOf

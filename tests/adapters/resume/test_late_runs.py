@@ -110,6 +110,7 @@ async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | 
     await asyncio.to_thread(late.journal.entries)  # runs after the queued release
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "stored", [None, 0, 1], ids=["it has read", "before its input", "behind its input"]
 )
@@ -429,6 +430,7 @@ async def test_a_client_that_is_refused_covers_nothing(
     machine.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("refused", [False, True], ids=["", "refused before"])
 @pytest.mark.parametrize("same", [False, True], ids=["another process", "the same process"])
 async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(

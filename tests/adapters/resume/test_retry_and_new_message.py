@@ -185,6 +185,7 @@ async def test_a_probe_that_knows_nothing(machine: Machine, said: str | None) ->
     assert asked == []
 
 
+@pytest.mark.sampled(2)
 @SAID
 async def test_a_word_while_the_run_learns_of_the_loss(machine: Machine, said: str | None) -> None:
     """The operator answers between the question to the journal and its answer: the word counts then, or next."""

@@ -199,6 +199,7 @@ class LateNodes(BaseCallbackHandler):
             time.sleep(self.seconds)
 
 
+@pytest.mark.sampled(2)
 def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(
     frontend: Frontend,
 ) -> None:

@@ -96,6 +96,7 @@ def successor(machine: Machine, tools: list[Any], *steps: Step, **options: Any) 
     return machine.process(tools, [], *steps, **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("effect", list(EffectClass), ids=lambda effect: effect.value)
 async def test_a_call_of_each_effect_class(machine: Machine, effect: EffectClass) -> None:
     """Repeatable calls are made again, a probed call asks its probe, any other call is in doubt."""
@@ -201,6 +202,7 @@ async def test_a_thread_that_keeps_no_declarations(
     assert len(set(bank.keys)) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", [False, True], ids=["resumed", "new message"])
 @pytest.mark.parametrize("met", [False, True], ids=["tools unmet", "tools met"])
 async def test_pure_calls_are_made_again(

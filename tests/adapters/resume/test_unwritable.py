@@ -104,6 +104,7 @@ def test_under_sync_the_saver_itself_speaks(frontend: Frontend, how: str, journa
     assert pay.calls == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["s", "a"])
 def test_a_slow_saver_is_waited_for(frontend: Frontend, how: str, journal: Journal) -> None:
     """A checkpoint that is stored late is waited for."""

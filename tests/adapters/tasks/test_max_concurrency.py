@@ -307,6 +307,7 @@ async def test_after_a_kill_a_call_that_other_middleware_keeps_is_made(
     machine.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("most", [1, 2, None])
 @pytest.mark.parametrize(
     "names",

@@ -19,6 +19,7 @@ from tests.adapters.processes import until
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("journaled", [False, True], ids=["no journal", "journal"])
 @pytest.mark.parametrize("after", [1, 4], ids=["before the calls", "while they run"])
 async def test_its_thread_is_free_again(

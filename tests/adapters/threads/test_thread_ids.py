@@ -25,7 +25,7 @@ from asyncguard import (
     open_journal,
 )
 from asyncguard.cli import main
-from asyncguard.testing import ScriptedChatModel, calls
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual
 from tests.adapters.harness import AgentOf, pure, script
 
 _THREAD = "order-4711"
@@ -91,7 +91,7 @@ def test_two_threads_at_once_keep_their_ids_apart(agent_of: AgentOf) -> None:
     async def both() -> None:
         await asyncio.gather(agent.say("one", thread="t1"), agent.say("two", thread="t2"))
 
-    asyncio.run(both())
+    run_virtual(both())
     pairs = {(item.thread, item.thread_id) for item in details}
     assert sorted(thread_id for _, thread_id in pairs) == ["t1", "t2"]
 
@@ -105,7 +105,7 @@ def test_errors_name_the_callers_thread(agent_of: AgentOf) -> None:
         runs = (agent.say(said, thread=_THREAD) for said in ("one", "two"))
         return await asyncio.gather(*runs, return_exceptions=True)
 
-    (refused,) = [each for each in asyncio.run(twice()) if isinstance(each, Exception)]
+    (refused,) = [each for each in run_virtual(twice()).result if isinstance(each, Exception)]
     assert isinstance(refused, CallerError)
     assert f"{_THREAD!r}" in str(refused)
 
