@@ -235,6 +235,20 @@ def test_a_tie_is_reported_and_never_decided(agent_of: AgentOf) -> None:
     assert outcome.states("main") == {"done": 1, "failed": 1}
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "Infinity", "NaN", "1" + "0" * 400])
+@pytest.mark.parametrize("name", ["price", "price_cents"])
+def test_no_number_ends_the_run(name: str, number: str, agent_of: AgentOf) -> None:
+    """What no double holds is converted by no unit and compared with no source's answer."""
+    answer = f'{{"{name}": {number}}}'
+    sources = (Source(tool="b"), Source(tool="c"))
+    tools = [shop(answer), shop(price(90.5), name="b"), shop(answer, name="c")]
+    outcome, _ = ask(agent_of, tools, quoting(sources=sources), quoting("b"), quoting("c"))
+    assert outcome.report["reason"] == "complete"
+    effect = ToolSpec(name="quote", result_schema=PRICE, parameters=ARGUMENTS)
+    outcome, _ = ask(agent_of, [shop(answer)], effect)
+    assert "[asyncguard: the answer is doubtful" in outcome.answer("call_1_1")
+
+
 def test_the_strange_answer_of_an_effect_is_passed_on_marked(agent_of: AgentOf) -> None:
     """It has happened: neither repeated nor left to a sibling, whatever its answer looks like."""
     tool, other = shop("ok, done!"), shop(price(1.0), name="other")
