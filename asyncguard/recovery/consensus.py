@@ -247,7 +247,9 @@ def _agree(one: Any, other: Any) -> bool:
 
 def _close(one: int | float, other: int | float) -> bool:
     exact = isinstance(one, int) and isinstance(other, int)
-    if one == other or exact or not (math.isfinite(one) and math.isfinite(other)):
+    # Asked of floats only: an integer may be too large for `math.isfinite`.
+    infinite = any(isinstance(each, float) and not math.isfinite(each) for each in (one, other))
+    if one == other or exact or infinite:
         return one == other
     if any(isinstance(each, int) and abs(each) > _EXACT for each in (one, other)):
         return False  # a float cannot hold all digits of the number, so equality would be chance
@@ -361,7 +363,8 @@ def reach_consensus(answers: Sequence[SourceAnswer], called: ToolSpec) -> Consen
     """
     candidates = tuple(said.candidate for said in answers)
     verdict = compare(candidates, called.compared, called.dated)
-    if verdict.how not in (Comparison.AGREE, Comparison.MAJORITY):
+    confirmed = verdict.how in (Comparison.AGREE, Comparison.MAJORITY)
+    if not confirmed or len(verdict.agreeing) < 2:
         holding = tuple(said.candidate for said in answers if said.holds)
         if len(holding) < len(candidates):
             broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))

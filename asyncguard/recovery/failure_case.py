@@ -79,6 +79,9 @@ class Case:
     """Declared siblings that have an effect."""
     keyed_begun: bool = False
     """True if an attempt of a keyed tool may have had its effect and no later one surely failed."""
+    repeatable_begun: bool = False
+    """True if an earlier attempt of a keyed or idempotent tool may have had its effect, whichever
+    tool was tried since."""
 
     @property
     def failed(self) -> bool:
@@ -199,14 +202,8 @@ class Case:
         For other tools :attr:`safe` says so.
         """
         spec = self.attempted
-        if not spec.effect.repeatable or spec.effect is EffectClass.PURE:
-            return False
-        mine = (
-            each
-            for each in self.record.findings
-            if each.aim is Aim.ANSWER and each.tool == spec.name
-        )
-        return not self.untouched or any(_touched(each, spec) for each in mine)
+        mine = spec.effect.repeatable and spec.effect is not EffectClass.PURE
+        return self.repeatable_begun or (mine and not self.untouched)
 
 
 def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
@@ -297,6 +294,7 @@ class Casebook:
                 if self._spec(each.tool).effect is not EffectClass.PURE
             ),
             keyed_begun=self._keyed_begun(record),
+            repeatable_begun=self._repeatable_begun(record),
         )
 
     def _keyed_begun(self, record: CallRecord) -> bool:
@@ -308,6 +306,15 @@ class Casebook:
                 answered = each.error is not None and symptom_of_finding(each).answered
                 begun = not answered and (begun or _touched(each, spec))
         return begun
+
+    def _repeatable_begun(self, record: CallRecord) -> bool:
+        tried = (
+            (each, self._spec(each.tool)) for each in record.findings if each.aim is Aim.ANSWER
+        )
+        return any(
+            spec.effect.repeatable and spec.effect is not EffectClass.PURE and _touched(each, spec)
+            for each, spec in tried
+        )
 
     def _spec(self, tool: str) -> ToolSpec:
         """Return a tool's declaration; an empty one for a tool that the agent does not have."""

@@ -60,6 +60,8 @@ def test_equal_values(one: Any, other: Any) -> None:
         (0, 1e-300),
         (1e-300, -1e-300),
         (float("inf"), 1e308),
+        pytest.param(10**400, 1.5, id="huge-1.5"),
+        pytest.param(float("inf"), 10**400, id="inf-huge"),
         ({"a": 1}, {"a": 1, "b": None}),
         ({}, []),
         (float("nan"), float("nan")),

@@ -9,6 +9,7 @@ Own code, not pint: it guesses where a repair must refuse, knows no currencies, 
 import.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -332,11 +333,12 @@ def convert(value: int | float, source: Unit, target: Unit) -> int | float | Non
     """Return a number in another unit: exact, but for digits that a double cannot hold.
 
     Returns:
-        ``None`` if the units measure different things; integers stay integers where the result is
-        one.
+        ``None`` if the units measure different things, or the value is infinite or not a number;
+        integers stay integers where the result is one.
     """
     source, target = _fixed(source, target), _fixed(target, source)
-    if source.dimension != target.dimension:
+    # JSON of some services has Infinity and NaN, and 1e400 is read as infinite.
+    if source.dimension != target.dimension or not _is_finite(value):
         return None
     # The shortest decimal of the float is what the tool wrote; its binary value has further digits.
     exact = Fraction(Decimal(repr(value)))
@@ -349,6 +351,11 @@ def convert(value: int | float, source: Unit, target: Unit) -> int | float | Non
     if Fraction(quotient) != result:
         quotient = Context(prec=_NOISE_FREE).divide(above, below)
     return float(quotient)
+
+
+def _is_finite(value: int | float) -> bool:
+    # An integer may be too large for `math.isfinite`.
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _fixed(unit: Unit, other: Unit) -> Unit:

@@ -178,6 +178,13 @@ def test_a_strange_value_that_others_confirm_is_believed(agent_of: AgentOf) -> N
     assert json.loads(outcome.answer("call_1_1").partition("\n")[0]) == {"price": 900}
 
 
+def test_a_strange_value_of_one_source_alone_is_not_believed(agent_of: AgentOf) -> None:
+    """900 breaks the bound, and nobody confirms it: the tool is out, and it is not told as its answer."""
+    tools = [shop(EOFError("cut")), shop(price(900), name="b")]
+    outcome, _ = ask(agent_of, tools, quoting(sources=(Source(tool="b"),)), quoting("b"))
+    assert outcome.states("main") == {"failed": 1}
+
+
 NAMES = ("quote", "b", "c")
 
 
@@ -233,6 +240,20 @@ def test_a_tie_is_reported_and_never_decided(agent_of: AgentOf) -> None:
     assert all(value in told for value in ("90", "80", "70"))
     assert log.actions == ["cross_check", "ask"]
     assert outcome.states("main") == {"done": 1, "failed": 1}
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "Infinity", "NaN", "1" + "0" * 400])
+@pytest.mark.parametrize("name", ["price", "price_cents"])
+def test_no_number_ends_the_run(name: str, number: str, agent_of: AgentOf) -> None:
+    """What no double holds is converted by no unit and compared with no source's answer."""
+    answer = f'{{"{name}": {number}}}'
+    sources = (Source(tool="b"), Source(tool="c"))
+    tools = [shop(answer), shop(price(90.5), name="b"), shop(answer, name="c")]
+    outcome, _ = ask(agent_of, tools, quoting(sources=sources), quoting("b"), quoting("c"))
+    assert outcome.report["reason"] == "complete"
+    effect = ToolSpec(name="quote", result_schema=PRICE, parameters=ARGUMENTS)
+    outcome, _ = ask(agent_of, [shop(answer)], effect)
+    assert "[asyncguard: the answer is doubtful" in outcome.answer("call_1_1")
 
 
 def test_the_strange_answer_of_an_effect_is_passed_on_marked(agent_of: AgentOf) -> None:

@@ -132,3 +132,20 @@ def test_a_repeatable_effect_that_was_refused_may_be_had_elsewhere(agent_of: Age
     assert len(second.calls) == 1
     outcome, second = paying(agent_of, bank("a", ValueError("odd")), spec, pure("b"))
     assert outcome.answer("call_1_1") == "paid by b"
+
+
+@pytest.mark.parametrize("effect", [EffectClass.KEYED, EffectClass.IDEMPOTENT])
+def test_a_reader_asked_in_between_does_not_hide_what_may_have_begun(
+    effect: EffectClass, agent_of: AgentOf
+) -> None:
+    """A sibling without an effect fails, too: the second bank is still not asked to pay."""
+    key = "key" if effect is EffectClass.KEYED else None
+    siblings = (Fallback(tool="read"), Fallback(tool="b"))
+    spec = ToolSpec(name="a", effect=effect, fallbacks=siblings, key_argument=key)
+    first = scripted_tool("a", [ValueError("odd receipt")], args={"q": str, "key": (str, "")})
+    second, read = bank("b", "paid by b"), bank("read", ValueError("nothing there"))
+    model = ScriptedChatModel([calls(("a", {"q": "x"})), "done"])
+    specs = (spec, pure("read"))
+    outcome = agent_of(model, [first, read, second], specs=specs, config=CONFIG).run("Pay x.")
+    assert (len(first.calls), len(read.calls), len(second.calls)) == (1, 1, 0)
+    assert outcome.report["in_doubt"] == (["main/a#1"] if key else [])
