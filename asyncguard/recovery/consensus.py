@@ -363,7 +363,8 @@ def reach_consensus(answers: Sequence[SourceAnswer], called: ToolSpec) -> Consen
     """
     candidates = tuple(said.candidate for said in answers)
     verdict = compare(candidates, called.compared, called.dated)
-    if verdict.how not in (Comparison.AGREE, Comparison.MAJORITY):
+    confirmed = verdict.how in (Comparison.AGREE, Comparison.MAJORITY)
+    if not confirmed or len(verdict.agreeing) < 2:
         holding = tuple(said.candidate for said in answers if said.holds)
         if len(holding) < len(candidates):
             broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))
