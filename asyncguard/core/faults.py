@@ -7,7 +7,7 @@ be read.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -108,12 +108,20 @@ class Symptom:
     answered: bool = False
     """True if the tool itself answered that it failed: its outcome is known."""
     implied: bool = False
-    """True if status and some classes come from the implicit context of the exception.
+    """True if the status does not show that the attempt began nothing.
 
-    That is an error that was being handled when this one was raised, and need not have caused it.
+    It comes from an error that was being handled when this one was raised and need not have caused
+    it, or the attempt was begun before in a process that has ended.
     """
     running: bool = False
     """True if the attempt may still run: it was given up, and neither returned nor raised."""
+
+    def of_repetition(self) -> "Symptom":
+        """Return the symptom of an attempt that a process which has ended had begun before.
+
+        Neither the tool's word nor a status says anything of that earlier begin.
+        """
+        return replace(self, started=True, implied=True)
 
     def __post_init__(self) -> None:
         # Savers and JSON writers store the value as it is: an enum member would be more than text.

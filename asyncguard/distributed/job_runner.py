@@ -19,12 +19,13 @@ from asyncguard.distributed.protocol import (
     order_from_json,
 )
 from asyncguard.errors import CallerError, JournalError
-from asyncguard.journal.port import Journal
+from asyncguard.journal.port import Fresh, Journal
 from asyncguard.runtime.clock import Backoff, Clock
-from asyncguard.runtime.executors.journal_gate import begin_in
+from asyncguard.runtime.executors.journal_gate import begin_in, told_of
 from asyncguard.runtime.executors.port import Job
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+_FIRST = Fresh()
 
 
 class Toolbox(Protocol):
@@ -135,15 +136,15 @@ class JobRunner:
             return _failure(ErrorCode.REFUSED_BY_WORKER, refusal)
         if order.effect is None:  # it may be repeated, so there is nothing to ask and to record
             return await self._made(order)
-        answer = await self._begin(order)
-        if answer is not None:
-            return answer
-        result = await self._made(order)
+        permission = await self._begin(order)
+        if not isinstance(permission, Fresh):
+            return permission
+        result = told_of(permission, await self._made(order, permission))
         await self._end(order, result)
         return result
 
-    async def _begin(self, order: RemoteJob) -> Result | None:
-        """Ask the journal; return the known result, or ``None`` if the tool is to run."""
+    async def _begin(self, order: RemoteJob) -> Result | Fresh:
+        """Ask the journal; return the known result, or its permission if the tool is to run."""
         job = Job(
             key=order.key,
             attempt=order.attempt,
@@ -166,7 +167,7 @@ class JobRunner:
             self._log.warning("journal unavailable", **_names(order))
             await backoff.pause()
 
-    async def _made(self, order: RemoteJob) -> Result:
+    async def _made(self, order: RemoteJob, permission: Fresh = _FIRST) -> Result:
         """Run the tool within its time limit.
 
         The end of a tool that outlives its time limit is still awaited.
@@ -187,7 +188,7 @@ class JobRunner:
         if not task.done():
             if order.effect is None or order.effect.effect.repeatable:
                 task.cancel()  # a call with an effect continues: its end shows what became of it
-            late = asyncio.ensure_future(self._record_late_end(order, task))
+            late = asyncio.ensure_future(self._record_late_end(order, task, permission))
             self._late.add(late)
             late.add_done_callback(self._late.discard)
             return _failure(
@@ -198,10 +199,12 @@ class JobRunner:
             )
         return _result(task)
 
-    async def _record_late_end(self, order: RemoteJob, task: asyncio.Task[Result]) -> None:
+    async def _record_late_end(
+        self, order: RemoteJob, task: asyncio.Task[Result], permission: Fresh
+    ) -> None:
         """Record the end after the time limit: a success resolves the doubt about the call."""
         await asyncio.wait({task})
-        result = _result(task)
+        result = told_of(permission, _result(task))
         if order.effect is not None:
             self._log.info("call ended late", **_names(order))
             await self._end(order, result)

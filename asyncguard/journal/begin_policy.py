@@ -170,7 +170,7 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
             # It runs again with the answer, once: as the attempt that follows, if there is one.
             if facts.followed:
                 return Known(result=_ANSWERED), Write.NOTHING
-            return Fresh(), Write.TAKE_OVER
+            return Fresh(again=bool(attempt.begun_before)), Write.TAKE_OVER
         case AttemptState.INTENT:
             if recorded.alive:
                 return Running(process_id=attempt.process_id), Write.NOTHING
@@ -185,7 +185,7 @@ def _begun_again(number: int, signals: tuple[Signal, ...]) -> tuple[Verdict, Wri
         if (signal.kind, signal.attempt) == (SignalKind.DELIVERY, number):
             # Begun again, the work outside would have a second token and a second result.
             return Known(result=Success(content=signal.content)), Write.NOTHING
-    return Fresh(), Write.TAKE_OVER
+    return Fresh(again=True), Write.TAKE_OVER
 
 
 def _resolution(number: int, signals: tuple[Signal, ...]) -> Known | None:

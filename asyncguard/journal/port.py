@@ -43,6 +43,9 @@ class AttemptState(StrEnum):
 class Fresh:
     """The intent is on disk and no other process has the attempt: begin it now."""
 
+    again: bool = False
+    """True if a process that has ended had begun it, so that its effect may have happened."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Known:

@@ -24,6 +24,10 @@ from asyncguard.runtime.session.session import Session
 
 def handle_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Handle a failed attempt; its symptom is recorded, so that a restart builds the same case."""
+    # Without a journal the state alone shows that a process which has ended had begun the attempt.
+    repeated = session.live.replays.get(record.key) == record.last_answer_attempt
+    if repeated and session.engine.journal is None:
+        symptom = symptom.of_repetition()
     record_finding(
         session, record, ev.Aim.ANSWER, record.answer_tool, asdict(symptom), error=symptom.error
     )

@@ -106,6 +106,20 @@ async def test_the_intent_is_asked_for_and_the_end_written_before_the_answer_goe
     assert not bench.serving.accepted()
 
 
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_refusal_says_nothing_of_the_attempt_of_a_dead_worker(again: bool) -> None:
+    """The worker that takes a call over is refused; the one before it may have had the effect."""
+
+    async def refused() -> Result:
+        return Failure(symptom=Symptom(error="HTTPError", message="x", status=422, started=False))
+
+    journal = Scripted(Fresh(again=again))
+    result = await Bench(journal, refused).serve()
+    assert isinstance(result, Failure)
+    assert (result.symptom.started, result.symptom.implied) == (again, again)
+    assert journal.ended == [result]
+
+
 async def test_a_tool_without_effect_needs_no_journal() -> None:
     """The journal is not called for a tool without an effect."""
     journal = Scripted()

@@ -136,7 +136,7 @@ def answered() -> Known:
         (
             replace(ASK, effect=KEYED),
             replace(KNOWN, recorded=replace(INTENT, effect=KEYED)),
-            Fresh(),
+            Fresh(again=True),
             TAKE_OVER,
         ),
         (

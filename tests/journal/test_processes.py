@@ -28,7 +28,7 @@ async def test_a_killed_process_leaves_its_threads_and_intents_to_the_next(file:
     with Actor(file) as actor:
         actor.ask("enter", "s")
         for effect in EFFECTS:
-            assert actor.ask("begin", effect.value, effect.value) == "Fresh()"
+            assert actor.ask("begin", effect.value, effect.value) == "Fresh(again=False)"
         actor.ask("end", EffectClass.PROBED.value, "found")
         journal = journal_at(file)
         with pytest.raises(ThreadBusyError, match=r"process \d+ on"):
@@ -40,8 +40,8 @@ async def test_a_killed_process_leaves_its_threads_and_intents_to_the_next(file:
         await entered(journal)
         answers = [await journal.begin(item) for item in asked]
     assert answers == [
-        Fresh(),
-        Fresh(),
+        Fresh(again=True),
+        Fresh(again=True),
         Known(result=Success(content="found")),
         Lost(process_id=actor.epoch),
     ]

@@ -18,7 +18,7 @@ _OTHER = (
 )
 
 
-async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
+async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | Fresh:
     """Ask the journal to let a job begin, and wait while the attempt runs in another process.
 
     Args:
@@ -27,7 +27,7 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
         clock: Times the polls.
 
     Returns:
-        ``None`` if the job may begin, otherwise its result.
+        The journal's permission if the job may begin, otherwise its result.
     """
     assert job.intent is not None  # the executor asks about such jobs only
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, clock=clock)
@@ -49,7 +49,7 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
             )
         match verdict:
             case Fresh():
-                return None
+                return verdict
             case Known(result=result):
                 return result
             case Lost(other=other):
@@ -66,6 +66,16 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
                 )
             case Running():
                 await backoff.pause()
+
+
+def told_of(permission: Fresh, result: Result) -> Result:
+    """Return the result of an attempt that the journal permitted.
+
+    A failure that says that nothing began says so of this begin only, not of an earlier one.
+    """
+    if permission.again and isinstance(result, Failure):
+        return Failure(symptom=result.symptom.of_repetition())
+    return result
 
 
 def _failure(error: ErrorCode, message: str) -> Failure:

@@ -18,9 +18,9 @@ from functools import partial
 
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
-from asyncguard.journal.port import Journal
+from asyncguard.journal.port import Fresh, Journal
 from asyncguard.runtime.clock import Clock
-from asyncguard.runtime.executors.journal_gate import begin_in
+from asyncguard.runtime.executors.journal_gate import begin_in, told_of
 from asyncguard.runtime.executors.port import Completion, Health, Job
 
 _CANCELLED = "The call was cancelled while it ran."
@@ -134,24 +134,23 @@ class LocalExecutor:
         journal = self._journal_of(job)
         # The journal before the gate: the gate may refuse only what has not begun, and only the
         # journal knows that.
-        if (
-            journal is not None
-            and (answer := await begin_in(journal, job, self._clock)) is not None
-        ):
-            run.result = answer
+        permission = Fresh() if journal is None else await begin_in(journal, job, self._clock)
+        if not isinstance(permission, Fresh):
+            run.result = permission
             return
         interrupted = None
         try:
             run.result = self._enter(run) or await job.run()
         except asyncio.CancelledError:
             if journal is not None and not run.reported:
-                journal.conclude(job.key, job.attempt, _cancelled(run))
+                journal.conclude(job.key, job.attempt, told_of(permission, _cancelled(run)))
             raise
         except BaseException as error:  # noqa: BLE001 - a SystemExit of a tool is a failure of it
             interrupted = error if isinstance(error, KeyboardInterrupt) else None
             run.result = Failure(
                 symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}")
             )
+        run.result = told_of(permission, run.result)
         if journal is not None and not run.reported:
             journal.end_soon(job.key, job.attempt, run.result)
         if interrupted is not None and threading.current_thread() is threading.main_thread():

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from langgraph.types import interrupt
 
-from asyncguard import CallerError, EffectClass, Fallback, Mode, ToolSpec, UnknownTokenError
+from asyncguard import (
+    CallerError,
+    EffectClass,
+    Fallback,
+    Mode,
+    ToolFault,
+    ToolSpec,
+    UnknownTokenError,
+)
 from asyncguard.core.calls import CallState
 from asyncguard.errors import ThreadBusyError
 from asyncguard.journal.port import SignalKind
@@ -101,6 +109,36 @@ async def test_a_call_that_was_begun_by_a_dead_process(
         assert "paid x" in outcome.text
         repeated = effect is not EffectClass.PROBED and stuck == "after"
         assert len(shop.paid) == 1 + repeated
+
+
+class Refused(Exception):
+    """The answer 422 of a service."""
+
+    def __init__(self) -> None:
+        super().__init__("HTTP 422")
+        self.response = type("Response", (), {"status_code": 422, "headers": {}})()
+
+
+@pytest.mark.parametrize("refusal", [ToolFault("closed", started=False), Refused()], ids=repr)
+@pytest.mark.parametrize("effect", [EffectClass.KEYED, EffectClass.IDEMPOTENT])
+async def test_a_refusal_of_the_next_attempt_says_nothing_of_the_lost_one(
+    machine: Machine, effect: EffectClass, refusal: Exception
+) -> None:
+    """The dead process has paid: the second bank is not asked to, and a keyed call has not failed."""
+    shop = Shop()
+    shop.stuck = "after"
+    spec = replace(SPECS[effect], fallbacks=(Fallback(tool="b"),), atomic=True)
+    other = scripted_tool("b", ["paid by b"], args={"item": str})
+    old = machine.process([shop.tools()[0], other], [spec], PAY)
+    old.begin("Pay x.", durability="sync")
+    await shop.reached.wait()
+    await old.die()
+    pay = scripted_tool("pay", [refusal], args={"item": str, "key": (str, "")})
+    new = machine.process([pay, other], [spec])
+    outcome = await new.go_on(durability="sync")
+    assert (len(pay.calls), other.calls) == (1, [])
+    state = "in_doubt" if effect is EffectClass.KEYED else "failed"
+    assert outcome.states("main") == {state: 1}
 
 
 async def test_an_attempt_that_was_given_up_ends_with_its_process(machine: Machine) -> None:

@@ -103,7 +103,7 @@ async def reports_lost_attempts(bench: Bench) -> None:
         heir, other = await bench.process(), await bench.outsider()
         asked = (await heir.begin(intent), await other.begin(replace(intent, remote=True)))
         if effect.repeatable:
-            expected: tuple[Verdict, ...] = (Fresh(), Running(process_id=heir.process_id))
+            expected: tuple[Verdict, ...] = (Fresh(again=True), Running(process_id=heir.process_id))
         else:
             expected = (Lost(process_id=process_id), Lost(process_id=process_id))
         assert asked == expected, (
