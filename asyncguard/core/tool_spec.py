@@ -194,7 +194,7 @@ class ToolSpec:
     atomic: bool = False
     """True if the effect is one request, so that a refusal proves that it did not happen.
 
-    A refusal is an HTTP 4xx other than 406, 408 and 409. Without this only
+    A refusal is a registered 4xx other than 406, 408 and 409. Without this only
     ``ToolFault(started=False)`` proves it, because the refused request may have been the tool's
     second. Exceptions of the tool's own body never do.
     """

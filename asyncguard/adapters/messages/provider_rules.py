@@ -57,7 +57,7 @@ def append_adapted(
         or (provider in _ASYNCHRONOUS and stays_open(message, sent))
     ):
         return
-    message = _encodable(message)
+    message = _without_blanks(_encodable(message))
     if isinstance(message, HumanMessage) and provider in _ASYNCHRONOUS:
         outputs, rest = as_outputs(message, sent, nonce)
         sent += outputs
@@ -116,6 +116,27 @@ def _encodable(message: AnyMessage) -> AnyMessage:
         name: plain for name, value in said.items() if (plain := plain_content(value)) is not value
     }
     return message.model_copy(update=changed) if changed else message
+
+
+def _without_blanks(message: AnyMessage) -> AnyMessage:
+    """Return a message of results without blocks of blank text, which Anthropic refuses.
+
+    Tools answer with them: those of an MCP server have a block of text also where it is empty.
+    """
+    if not isinstance(message, ToolMessage | HumanMessage) or isinstance(message.content, str):
+        return message
+    kept = [block for block in message.content if not _is_blank(block)]
+    if len(kept) == len(message.content) or not (kept or isinstance(message, ToolMessage)):
+        return message
+    return message.model_copy(update={"content": kept or ""})
+
+
+def _is_blank(block: Any) -> bool:
+    if not isinstance(block, str):
+        if block.get("type") != "text":
+            return False
+        block = block.get("text") or ""
+    return isinstance(block, str) and not block.strip()
 
 
 def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:

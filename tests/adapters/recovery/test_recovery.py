@@ -179,7 +179,7 @@ def test_a_strange_value_that_others_confirm_is_believed(agent_of: AgentOf) -> N
 
 
 def test_a_strange_value_of_one_source_alone_is_not_believed(agent_of: AgentOf) -> None:
-    """900 breaks the bound, and no other confirms it: the tool is out, and it is not told as its answer."""
+    """900 breaks the bound, and no second answer confirms it: it is not told in place of a tool that is out."""
     tools = [shop(EOFError("cut")), shop(price(900), name="b")]
     outcome, _ = ask(agent_of, tools, quoting(sources=(Source(tool="b"),)), quoting("b"))
     assert outcome.states("main") == {"failed": 1}

@@ -300,6 +300,33 @@ def test_content_blocks_of_a_late_result_arrive_as_blocks(agent_of: AgentOf) -> 
     assert image in blocks
 
 
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ([{"type": "text", "text": ""}], ""),
+        ([{"type": "text"}], ""),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "\n"}], "a"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_block_of_blank_text_is_not_sent(
+    late: bool, said: list[Any], sent: str, agent_of: AgentOf
+) -> None:
+    """An MCP server answers so if a text is empty, and Anthropic refuses such a block; the state keeps it."""
+    answer = scripted_tool("answer", [said], args={}, latency=5.0 if late else 0.0)
+    steps = [calls(("answer", {})), "wait", "done"] if late else [calls(("answer", {})), "done"]
+    model = ScriptedChatModel(steps)
+    spec = pure("answer", mode=Mode.BACKGROUND)
+    agent = agent_of(model, [answer], specs=[spec])
+    agent.run("Go.")
+    agent.check_histories()
+    if not late:
+        assert agent.outcomes[0].messages[2].content == said
+        (told,) = [m for m in model.requests[-1].messages if isinstance(m, ToolMessage)]
+        assert told.text == sent
+
+
 def test_an_agent_can_be_the_tool_of_an_agent(agent_of: AgentOf) -> None:
     """Two calls of the inner agent at once keep their tasks, results and ledgers apart."""
     look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, latency=2.0)
