@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, Timing, ToolSpec
+from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, Timing, ToolFault, ToolSpec
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -529,6 +529,46 @@ async def test_a_tool_that_failed_after_its_answer_asks_again(
         outcome = await agent.go(answer(number), "t")
     assert said == [tuple(range(times)), tuple(range(times, 2 * times))]
     assert not outcome.interrupts
+
+
+@pytest.mark.parametrize("fallback", [False, True], ids=["retry", "fallback"])
+async def test_an_attempt_after_one_that_the_journal_knows_gets_its_answer(
+    agent_of: AgentOf, tmp_path: Path, *, fallback: bool
+) -> None:
+    """In another process the failed attempt is not run again: the new answer is not for it."""
+    said: list[Any] = []
+
+    def card(_: Any) -> str:
+        said.append(interrupt("Pay now?" if said else "Pay by card?"))
+        if len(said) == 1:
+            raise ToolFault("refused", transient=not fallback, started=False)
+        return "paid"
+
+    def wire(_: Any) -> str:
+        said.append(interrupt("Pay by wire?"))
+        return "paid"
+
+    saver, found = InMemorySaver(), list[Outcome]()
+    for given in ({"messages": [("user", "Pay.")]}, answer("one"), answer("two")):
+        journal = SqlJournal(SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT))
+        agent = agent_of(
+            ScriptedChatModel(script(*[calls(("card", {}))] * (not found), ever="all said")),
+            [scripted_tool("card", card, args={}), scripted_tool("wire", wire, args={})],
+            specs=[
+                ToolSpec(name="card", interrupts=True, fallbacks=("wire",) if fallback else ()),
+                ToolSpec(name="wire", interrupts=True),
+            ],
+            config=GuardConfig(timing=Timing(retry_initial=0.05)),
+            checkpointer=saver,
+            ports=Ports(journal=journal),
+        )
+        found.append(await agent.go(given, "t"))
+        journal.close()
+    asked, again, outcome = found
+    assert asked.interrupts == ["Pay by card?"]
+    assert again.interrupts == ["Pay by wire?" if fallback else "Pay now?"]
+    assert not outcome.interrupts
+    assert said == ["one", "two"]
 
 
 @JOURNALED
