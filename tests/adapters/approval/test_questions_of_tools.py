@@ -14,7 +14,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, Timing, ToolFault, ToolSpec
+from asyncguard import (
+    Delivery,
+    EffectClass,
+    GuardConfig,
+    Limits,
+    Mode,
+    Ports,
+    Timing,
+    ToolFault,
+    ToolSpec,
+)
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -569,6 +579,66 @@ async def test_an_attempt_after_one_that_the_journal_knows_gets_its_answer(
     assert again.interrupts == ["Pay by wire?" if fallback else "Pay now?"]
     assert not outcome.interrupts
     assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        answer("late", "main"),
+        {"messages": [], "cancel": ["main"]},
+        {"messages": [("user", "And?")]},
+        None,
+    ],
+    ids=["cancelled beside", "cancelled", "message", "no end"],
+)
+@pytest.mark.parametrize("approval", [False, True], ids=["", "approved"])
+async def test_earlier_attempts_count_in_another_process(
+    agent_of: AgentOf, tmp_path: Path, given: Any, *, approval: bool
+) -> None:
+    """The effect of one may have begun, and the limit of attempts holds, whichever process made them."""
+    effects: list[Any] = []
+
+    def pay(_: Any) -> str:
+        effects.append(interrupt("Pay?"))
+        raise ConnectionError("lost after the effect")
+
+    spec = ToolSpec(
+        name="pay",
+        effect=EffectClass.KEYED,
+        key_argument="key",
+        interrupts=True,
+        approval=approval,
+        reads=(),
+        writes=("desk",),
+    )
+    saver = InMemorySaver()
+
+    async def process(given: Any, *made: Any) -> Outcome:
+        journal = SqlJournal(SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT))
+        agent = agent_of(
+            ScriptedChatModel(script(*made, ever="all said")),
+            [scripted_tool("pay", pay, args={"q": str, "key": (str, "")})],
+            specs=[spec],
+            config=GuardConfig(timing=Timing(retry_initial=0.02), limits=Limits(max_attempts=3)),
+            checkpointer=saver,
+            ports=Ports(journal=journal),
+        )
+        outcome = await agent.go(given, "t")
+        journal.close()
+        return outcome
+
+    outcome = await process({"messages": [("user", "Pay.")]}, calls(("pay", {"q": "x"})))
+    if approval:
+        outcome = await process(answer(YES))
+    for number in range(1 if given is not None else 3):
+        assert outcome.interrupts == ["Pay?"]
+        outcome = await process(answer(number))
+    if given is not None:
+        assert outcome.interrupts == ["Pay?"]
+        outcome = await process(given)
+    assert not outcome.interrupts
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
+    assert effects == ([0] if given is not None else [0, 1, 2])
 
 
 @JOURNALED
