@@ -40,6 +40,7 @@ from asyncguard.adapters.langgraph_internals import (
     stored_answers,
     take_unplaced_answer,
     used_answer,
+    waiting_answer,
 )
 from asyncguard.adapters.threads.checkpoints import of_thread, original_of, parent_of, stored
 from asyncguard.runtime.dispatcher import inside_a_call
@@ -92,8 +93,15 @@ def drop_stale_answer(config: RunnableConfig) -> None:
     nested = "|" in str(config["configurable"].get("checkpoint_ns", ""))
     if _answers_next(outermost_input_of(config)) or (nested and inside_a_call()):
         return
-    if nested or used_answer(config):
+    if nested or used_answer(config) or _before_question(config):
         take_unplaced_answer(notes)
+
+
+def _before_question(config: RunnableConfig) -> bool:
+    """Return True if the answer that waits came before a question that was put in this super-step."""
+    waiting, run = waiting_answer(scratchpad_of(config)), run_of(config)
+    indices = [] if run is None else map(_index_in, stored_answers(run))
+    return any(index is not None and index.get("before") == waiting for index in indices)
 
 
 def _answers_next(given: Any) -> bool:
@@ -243,12 +251,17 @@ def put_back_question(config: RunnableConfig, key: str) -> None:
 
 
 def _keep(config: RunnableConfig, asker: str) -> None:
-    answers = answers_of(scratchpad_of(config))
-    place = _place(scratchpad_of(config))
+    notes = scratchpad_of(config)
+    answers, place = answers_of(notes), _place(notes)
     of = [] if place is None else answers.pop(place).value["of"]
     # What other middleware was answered since belongs before the index, too.
     of = [*of, *[_VOID] * (len(answers) - len(of))]
-    answers.append(_made(of, asker))
+    index = _made(of, asker)
+    # The run was resumed with it before this question was put, so it is for an earlier one. Savers
+    # on SQL do not store the list of that one's task, once it has returned, with the answer.
+    if (before := None if notes is None else waiting_answer(notes)) is not None:
+        index.value["before"] = before
+    answers.append(index)
     store_answers(config)
 
 
