@@ -100,7 +100,7 @@ def test_an_answer_that_a_dead_process_has_left_is_replaced_by_one_by_id(
 
 
 @pytest.mark.parametrize("frontend", Frontend)
-@pytest.mark.parametrize("given", [None, "unknown", "stale"])
+@pytest.mark.parametrize("given", [None, "unknown", "stale", "beside a wrong cancellation"])
 async def test_the_next_tool_does_not_get_the_answer_of_the_one_before(
     frontend: Frontend, given: str | None, tmp_path: Path
 ) -> None:
@@ -121,9 +121,14 @@ async def test_the_next_tool_does_not_get_the_answer_of_the_one_before(
         outcome = await agent.say("Pay and ship.", thread="t")
         ids = {"unknown": "0" * 32, "stale": outcome.state["__interrupt__"][0].id}
         outcome = await agent.resume("pay it", "t")
+        again: Any = None
+        if given in ids:
+            again = Command(resume={ids[given]: "late"})
+        elif given is not None:  # it takes the question's own answer with it
+            refused = Command(resume="refused", update={"cancel": ["nosuch"]})
+            outcome = await agent.go(refused, "t")
         for _ in range(2):
             assert outcome.interrupts == ["ship?"]
-            again = None if given is None else Command(resume={ids[given]: "late"})
             outcome = await agent.go(again, "t")
         assert got == [("pay", "pay it")]
         await agent.resume("ship it", "t")
