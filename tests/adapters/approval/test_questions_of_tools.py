@@ -641,6 +641,35 @@ async def test_earlier_attempts_count_in_another_process(
     assert effects == ([0] if given is not None else [0, 1, 2])
 
 
+@pytest.mark.parametrize("given", [answer("late", "main"), {"messages": [], "cancel": ["main"]}])
+@pytest.mark.parametrize("fails", [False, True], ids=["asked", "failed"])
+async def test_a_cancelled_retry_is_not_told_as_a_call_that_was_not_run(
+    agent_of: AgentOf, given: Any, *, fails: bool
+) -> None:
+    """Its first attempt may have had the effect; a call that has only asked did nothing."""
+    effects: list[Any] = []
+
+    def pay(_: Any) -> str:
+        effects.append(interrupt("Pay?"))
+        raise ConnectionError("lost after the effect")
+
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("pay", {})), ever="all said")),
+        [scripted_tool("pay", pay)],
+        specs=[ToolSpec(name="pay", effect=EffectClass.IDEMPOTENT, interrupts=True)],
+        config=GuardConfig(timing=Timing(retry_initial=0.02)),
+        checkpointer=InMemorySaver(),
+    )
+    outcome = await agent.say("Pay.", thread="t")
+    if fails:
+        outcome = await agent.go(answer("yes"), "t")
+    assert outcome.interrupts == ["Pay?"]
+    outcome = await agent.go(given, "t")
+    assert len(effects) == fails
+    assert outcome.states("main") == ({"failed": 1} if fails else {"cancelled": 1})
+    assert ("before it was tried again" if fails else "was not run") in outcome.text
+
+
 @JOURNALED
 async def test_a_void_answer_stays_void_in_another_process(
     agent_of: AgentOf, tmp_path: Path, journaled: bool
