@@ -40,6 +40,7 @@ from asyncguard.adapters.langgraph_internals import (
     stored_answers,
     take_unplaced_answer,
     used_answer,
+    waiting_answer,
 )
 from asyncguard.adapters.threads.checkpoints import of_thread, original_of, parent_of, stored
 from asyncguard.runtime.dispatcher import inside_a_call
@@ -92,8 +93,15 @@ def drop_stale_answer(config: RunnableConfig) -> None:
     nested = "|" in str(config["configurable"].get("checkpoint_ns", ""))
     if _answers_next(outermost_input_of(config)) or (nested and inside_a_call()):
         return
-    if nested or used_answer(config):
+    if nested or used_answer(config) or _earlier_than_question(config):
         take_unplaced_answer(notes)
+
+
+def _earlier_than_question(config: RunnableConfig) -> bool:
+    """Return True if the answer that waits came before a question was put in this super-step."""
+    waiting, run = waiting_answer(scratchpad_of(config)), run_of(config)
+    indices = map(_index_in, stored_answers(run))
+    return any(index is not None and waiting in index.get("earlier", ()) for index in indices)
 
 
 def _answers_next(given: Any) -> bool:
@@ -137,7 +145,8 @@ async def take_answer(
     if (place := _place(notes)) is None:
         return Taken()
     answers = answers_of(notes)
-    of, asker = list(answers[place].value["of"]), str(answers[place].value["out"])
+    index = answers[place].value
+    of, asker = list(index["of"]), str(index["out"])
     given, left = None, list[Any]()
     if asker and len(answers) > place + 1:  # by the id of a question: LangGraph appends it
         named = answers.pop(place + 1)
@@ -153,7 +162,8 @@ async def take_answer(
         return Taken(who)
     execution.new, execution.before = place, list(answers)
     taken = [given, *left]
-    answers[place : place + 1] = [*taken, _made([*of, asker, *[_VOID] * len(left)], "")]
+    of = [*of, asker, *[_VOID] * len(left)]
+    answers[place : place + 1] = [*taken, _made(of, "", index.get("earlier", ()))]
     store_answers(config)
     count_questions(notes, place + len(taken) + 1)
     return Taken(who, answered=True)
@@ -202,7 +212,9 @@ async def _adopt_answers(config: RunnableConfig, key: str) -> None:
         if out.startswith(_WITHIN):  # that graph begins again: its first question may be another
             out = _VOID
             take_unplaced_answer(notes)
-        answers_of(notes).extend([*(answers[at] for at in used), _made(of, out)])
+        answers_of(notes).extend(
+            [*(answers[at] for at in used), _made(of, out, index.get("earlier", ()))]
+        )
 
 
 def _index_older(config: RunnableConfig, asker_of: Callable[[Any], str]) -> None:
@@ -243,12 +255,19 @@ def put_back_question(config: RunnableConfig, key: str) -> None:
 
 
 def _keep(config: RunnableConfig, asker: str) -> None:
-    answers = answers_of(scratchpad_of(config))
-    place = _place(scratchpad_of(config))
-    of = [] if place is None else answers.pop(place).value["of"]
+    notes = scratchpad_of(config)
+    answers, place = answers_of(notes), _place(notes)
+    index: dict[str, Any] = {} if place is None else answers.pop(place).value
+    of = index.get("of", [])
     # What other middleware was answered since belongs before the index, too.
     of = [*of, *[_VOID] * (len(answers) - len(of))]
-    answers.append(_made(of, asker))
+    # The run was resumed with it before this question was put, so it is for an earlier one. Savers
+    # on SQL do not store the list of that one's task, once it has returned, with the answer.
+    earlier = list(index.get("earlier", ()))
+    waiting = None if notes is None else waiting_answer(notes)
+    if waiting is not None and waiting not in earlier:
+        earlier.append(waiting)
+    answers.append(_made(of, asker, earlier))
     store_answers(config)
 
 
@@ -422,8 +441,9 @@ def _place(notes: Any) -> int | None:
     return next((at for at, each in enumerate(answers_of(notes)) if _is_index(each)), None)
 
 
-def _made(of: list[str], out: str) -> Interrupt[Any]:
-    return Interrupt(value={"of": of, "out": out}, id=_FORM)
+def _made(of: list[str], out: str, earlier: Sequence[Any] = ()) -> Interrupt[Any]:
+    known = {"earlier": list(earlier)} if earlier else {}
+    return Interrupt(value={"of": of, "out": out, **known}, id=_FORM)
 
 
 def _is_index(answer: Any) -> bool:

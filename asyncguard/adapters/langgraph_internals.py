@@ -281,7 +281,7 @@ def used_answer(config: RunnableConfig) -> bool:
     Args:
         config: Of a node.
     """
-    waiting = _waiting(scratchpad_of(config))
+    waiting = waiting_answer(scratchpad_of(config))
     return waiting is not None and any(waiting in each for each in stored_answers(run_of(config)))
 
 
@@ -293,10 +293,17 @@ def answer_waits(notes: Any) -> bool:
     Args:
         notes: Result of :func:`scratchpad_of`.
     """
-    return _waiting(notes) is not None
+    return waiting_answer(notes) is not None
 
 
-def _waiting(notes: Any) -> Any:
+def waiting_answer(notes: Any) -> Any:
+    """Return the answer of :func:`answer_waits`, ``None`` if there is none.
+
+    Why: as for :func:`take_unplaced_answer`.
+
+    Args:
+        notes: Result of :func:`scratchpad_of`.
+    """
     return notes.get_null_resume(False)  # noqa: FBT003 - its only parameter; it is not taken
 
 

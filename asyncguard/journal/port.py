@@ -160,6 +160,8 @@ class Attempt:
     running_in: str = ""
     """Pid and host of the process in which it runs, or may still run after it was given up; empty
     if it has ended, or a new call may do the same again. Set only in an :class:`Entry`."""
+    earlier: "tuple[Attempt, ...]" = ()
+    """Attempts of the call before it, in order; set only by :meth:`Journal.acquire`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,6 +4,7 @@ The cause of a failure (see :mod:`asyncguard.recovery.circuit_breaker`) is the f
 call.
 """
 
+from asyncguard.core.events import CallRecovered
 from asyncguard.core.faults import CircuitState, ErrorCode, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure
@@ -33,10 +34,14 @@ _SAYS_NOTHING = frozenset(
 
 
 def let_through(session: Session, record: CallRecord, tool: str) -> Failure | None:
-    """Ask the breaker of a tool, and return the failure of a call that it does not let through."""
+    """Ask the breaker of a tool, and return the failure of a call that it does not let through.
+
+    An attempt that follows a question to a person goes on with the one that asked, which the
+    breaker let through, perhaps as its probe. Refused, it would lose the person's answer.
+    """
     engine = session.engine
     circuit = engine.circuits.get(tool)
-    if circuit is None or not engine.config.breaker:
+    if circuit is None or not engine.config.breaker or _asked(record):
         return None
     now, cooldown = engine.clock.now(), engine.config.timing.breaker_cooldown
     admitted, moved = admits(circuit, now, cooldown, record.call.fingerprint)
@@ -83,6 +88,13 @@ def tell_circuit(session: Session, record: CallRecord, case: Case, symptom: Symp
         move_circuit(session, record, record.answer_tool, symptom)
     elif case.refused or case.answered:
         move_circuit(session, record, record.answer_tool, None)
+
+
+def _asked(record: CallRecord) -> bool:
+    """Return True if the attempt before this one ended with a question to a person."""
+    steps = (event for event in reversed(record.history) if isinstance(event, CallRecovered))
+    latest = next(steps, None)
+    return latest is not None and latest.asked
 
 
 def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:

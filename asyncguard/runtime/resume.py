@@ -11,8 +11,9 @@ made*: the fates that continue with an attempt which is already under way or has
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Protocol
 
 from asyncguard.core import events as ev
@@ -42,6 +43,7 @@ from asyncguard.runtime.attempt_outcomes import (
     end_call,
     handle_failure,
     harmless,
+    record_finding,
 )
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session, journal_of
@@ -481,7 +483,17 @@ def _squash(case: Case) -> None:
 
 def _cancel(case: Case) -> None:
     session, record, reason = case.session, case.record, case.reason
-    answer = case.given.answers.get(record.key)
+    answer, facts = case.given.answers.get(record.key), case.facts
+    if answer is None and facts.begun and not facts.asked and facts.effect is Effect.IDEMPOTENT:
+        # It does no harm to make the call again, but it would be wrong to say that it was not run.
+        session.record.assumed_started(record.key)
+        text = f"{reason[:1].upper()}{reason[1:]} before it was tried again."
+        end_call(
+            session,
+            record,
+            End(outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.CANCELLED),
+        )
+        return
     if answer is None:
         session.record.cancelled(record.key, reason=reason)
         return
@@ -545,24 +557,51 @@ def _follow(case: Case) -> None:
     """Queue a pending call for the later attempt that the journal has."""
     session, record = case.session, case.record
     known = session.lease.begun_before[record.key]
+    for current in known.earlier:
+        if current.number == record.attempts:
+            _record_failure(session, record, current)
     _requeue_as(session, record, known)
     if known.number > record.attempts + 1:
         _skip_to(session, record, known)
 
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
-    """Advance a queued call to the attempt before the known one."""
-    # Issuing the call starts the next number, and that must be the one that the journal knows.
-    session.record.started(
-        record.key, attempt=known.number - 1, tool=record.tool, epoch=known.process_id
-    )
-    _requeue_as(session, record, known)
+    """Advance a queued call to the attempt before the known one.
+
+    The ends of the attempts on the way are recorded: they count for the limits, and each may have
+    had its effect.
+    """
+    for attempt, following in pairwise((*known.earlier, known)):
+        if attempt.number > record.attempts:
+            session.record.started(
+                record.key, attempt=attempt.number, tool=attempt.tool, epoch=attempt.process_id
+            )
+            _record_failure(session, record, attempt)
+            asked = attempt.state is AttemptState.ASKED
+            _requeue_as(session, record, following, asked=asked)
+    # Issuing the call starts the next number, and that must be the one that the journal knows. A
+    # side query, which is not written down, has a number, too.
+    if record.attempts < known.number - 1:
+        session.record.started(
+            record.key, attempt=known.number - 1, tool=record.tool, epoch=known.process_id
+        )
+        _requeue_as(session, record, known)
 
 
-def _requeue_as(session: Session, record: CallRecord, known: Attempt) -> None:
+def _record_failure(session: Session, record: CallRecord, attempt: Attempt) -> None:
+    if isinstance(attempt.result, Failure):
+        symptom = attempt.result.symptom
+        record_finding(
+            session, record, ev.Aim.ANSWER, attempt.tool, asdict(symptom), error=symptom.error
+        )
+
+
+def _requeue_as(
+    session: Session, record: CallRecord, known: Attempt, *, asked: bool = False
+) -> None:
     session.record.requeued(
         record.key,
-        error=ErrorCode.PROCESS_LOST,
+        error=ErrorCode.INTERRUPT if asked else ErrorCode.PROCESS_LOST,
         reason="the journal has a later attempt",
         arguments=known.arguments,
         tool="" if known.tool == record.call.tool else known.tool,

@@ -323,8 +323,7 @@ class PendingHandlers:
             if attempt.key not in self._held:
                 return self._orphan(attempt)
             request, handler = self._held[attempt.key]
-            place = asking(self._asker_of(attempt.key), attempt.key)
-            watch = watch_of(attempt, place)
+            asker = self._asker_of(attempt.key)
             runtime = request.runtime  # LangChain injects the state from here
             if self.state is not request.state:
                 runtime = replace(runtime, state=self.state)
@@ -332,26 +331,29 @@ class PendingHandlers:
             # arguments meant for the other tool.
             own = attempt.tool == attempt.called_tool
             tool = request.tool if own else self.tools.get(attempt.tool)
-            watched = WatchedRequest(
-                tool_call=call_of(attempt),
-                tool=None if tool is None else self.prepared.of(tool),
-                state=self.state,
-                runtime=runtime,
-                watch=watch,
-            )
+            state = self.state
 
-            async def invoke() -> Any:
-                # For middleware inside the guard that asks; each attempt has a context of its own.
-                var_child_runnable_config.set(place)
-                return await handler(watched)
+            async def run() -> Result:
+                # Only an attempt that is run is lent answers: where the journal knows its outcome,
+                # a new answer is for the attempt that follows.
+                place = asking(asker, attempt.key)
+                watch = watch_of(attempt, place)
+                watched = WatchedRequest(
+                    tool_call=call_of(attempt),
+                    tool=None if tool is None else self.prepared.of(tool),
+                    state=state,
+                    runtime=runtime,
+                    watch=watch,
+                )
 
-            return partial(
-                run_attempt,
-                attempt,
-                watch,
-                invoke,
-                foreground=attempt.foreground,
-            )
+                async def invoke() -> Any:
+                    # For middleware inside the guard that asks; each attempt has its own context.
+                    var_child_runnable_config.set(place)
+                    return await handler(watched)
+
+                return await run_attempt(attempt, watch, invoke, foreground=attempt.foreground)
+
+            return run
 
         return for_attempt
 

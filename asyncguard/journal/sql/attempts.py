@@ -146,12 +146,22 @@ def latest(store: Store, key: str) -> Recorded | None:
 
 
 def latest_whole(store: Store, key: str) -> Attempt | None:
-    """Return the latest attempt of a call with its arguments, ``None`` if it has none."""
+    """Return the latest attempt of a call with its arguments and the earlier attempts.
+
+    ``None`` if it has none.
+    """
     recorded = latest(store, key)
     if recorded is None:
         return None
     ((arguments,),) = store.execute("SELECT arguments FROM calls WHERE key = ?", (key,))
-    return replace(recorded.attempt, arguments=value(arguments, key))
+    earlier: tuple[Attempt, ...] = ()
+    if recorded.attempt.number > 1:
+        rows = store.execute(
+            f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? AND a.number < ? ORDER BY a.number",
+            (key, recorded.attempt.number),
+        )
+        earlier = tuple(recorded_of(store, *attempt_of(row)).attempt for row in rows)
+    return replace(recorded.attempt, arguments=value(arguments, key), earlier=earlier)
 
 
 def unfinished(store: Store, session: str) -> list[str]:

@@ -14,7 +14,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from typing_extensions import override
 
-from asyncguard import Delivery, EffectClass, GuardConfig, Mode, Ports, Timing, ToolSpec
+from asyncguard import (
+    Delivery,
+    EffectClass,
+    GuardConfig,
+    Limits,
+    Mode,
+    Ports,
+    Timing,
+    ToolFault,
+    ToolSpec,
+)
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -529,6 +539,135 @@ async def test_a_tool_that_failed_after_its_answer_asks_again(
         outcome = await agent.go(answer(number), "t")
     assert said == [tuple(range(times)), tuple(range(times, 2 * times))]
     assert not outcome.interrupts
+
+
+@pytest.mark.parametrize("fallback", [False, True], ids=["retry", "fallback"])
+async def test_an_attempt_after_one_that_the_journal_knows_gets_its_answer(
+    agent_of: AgentOf, tmp_path: Path, *, fallback: bool
+) -> None:
+    """In another process the failed attempt is not run again: the new answer is not for it."""
+    said: list[Any] = []
+
+    def card(_: Any) -> str:
+        said.append(interrupt("Pay now?" if said else "Pay by card?"))
+        if len(said) == 1:
+            raise ToolFault("refused", transient=not fallback, started=False)
+        return "paid"
+
+    def wire(_: Any) -> str:
+        said.append(interrupt("Pay by wire?"))
+        return "paid"
+
+    saver, found = InMemorySaver(), list[Outcome]()
+    for given in ({"messages": [("user", "Pay.")]}, answer("one"), answer("two")):
+        journal = SqlJournal(SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT))
+        agent = agent_of(
+            ScriptedChatModel(script(*[calls(("card", {}))] * (not found), ever="all said")),
+            [scripted_tool("card", card, args={}), scripted_tool("wire", wire, args={})],
+            specs=[
+                ToolSpec(name="card", interrupts=True, fallbacks=("wire",) if fallback else ()),
+                ToolSpec(name="wire", interrupts=True),
+            ],
+            config=GuardConfig(timing=Timing(retry_initial=0.05)),
+            checkpointer=saver,
+            ports=Ports(journal=journal),
+        )
+        found.append(await agent.go(given, "t"))
+        journal.close()
+    asked, again, outcome = found
+    assert asked.interrupts == ["Pay by card?"]
+    assert again.interrupts == ["Pay by wire?" if fallback else "Pay now?"]
+    assert not outcome.interrupts
+    assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        answer("late", "main"),
+        {"messages": [], "cancel": ["main"]},
+        {"messages": [("user", "And?")]},
+        None,
+    ],
+    ids=["cancelled beside", "cancelled", "message", "no end"],
+)
+@pytest.mark.parametrize("approval", [False, True], ids=["", "approved"])
+async def test_earlier_attempts_count_in_another_process(
+    agent_of: AgentOf, tmp_path: Path, given: Any, *, approval: bool
+) -> None:
+    """The effect of one may have begun, and the limit of attempts holds, whichever process made them."""
+    effects: list[Any] = []
+
+    def pay(_: Any) -> str:
+        effects.append(interrupt("Pay?"))
+        raise ConnectionError("lost after the effect")
+
+    spec = ToolSpec(
+        name="pay",
+        effect=EffectClass.KEYED,
+        key_argument="key",
+        interrupts=True,
+        approval=approval,
+        reads=(),
+        writes=("desk",),
+    )
+    saver = InMemorySaver()
+
+    async def process(given: Any, *made: Any) -> Outcome:
+        journal = SqlJournal(SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT))
+        agent = agent_of(
+            ScriptedChatModel(script(*made, ever="all said")),
+            [scripted_tool("pay", pay, args={"q": str, "key": (str, "")})],
+            specs=[spec],
+            config=GuardConfig(timing=Timing(retry_initial=0.02), limits=Limits(max_attempts=3)),
+            checkpointer=saver,
+            ports=Ports(journal=journal),
+        )
+        outcome = await agent.go(given, "t")
+        journal.close()
+        return outcome
+
+    outcome = await process({"messages": [("user", "Pay.")]}, calls(("pay", {"q": "x"})))
+    if approval:
+        outcome = await process(answer(YES))
+    for number in range(1 if given is not None else 3):
+        assert outcome.interrupts == ["Pay?"]
+        outcome = await process(answer(number))
+    if given is not None:
+        assert outcome.interrupts == ["Pay?"]
+        outcome = await process(given)
+    assert not outcome.interrupts
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
+    assert effects == ([0] if given is not None else [0, 1, 2])
+
+
+@pytest.mark.parametrize("given", [answer("late", "main"), {"messages": [], "cancel": ["main"]}])
+@pytest.mark.parametrize("fails", [False, True], ids=["asked", "failed"])
+async def test_a_cancelled_retry_is_not_told_as_a_call_that_was_not_run(
+    agent_of: AgentOf, given: Any, *, fails: bool
+) -> None:
+    """Its first attempt may have had the effect; a call that has only asked did nothing."""
+    effects: list[Any] = []
+
+    def pay(_: Any) -> str:
+        effects.append(interrupt("Pay?"))
+        raise ConnectionError("lost after the effect")
+
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("pay", {})), ever="all said")),
+        [scripted_tool("pay", pay)],
+        specs=[ToolSpec(name="pay", effect=EffectClass.IDEMPOTENT, interrupts=True)],
+        config=GuardConfig(timing=Timing(retry_initial=0.02)),
+        checkpointer=InMemorySaver(),
+    )
+    outcome = await agent.say("Pay.", thread="t")
+    if fails:
+        outcome = await agent.go(answer("yes"), "t")
+    assert outcome.interrupts == ["Pay?"]
+    outcome = await agent.go(given, "t")
+    assert len(effects) == fails
+    assert outcome.states("main") == ({"failed": 1} if fails else {"cancelled": 1})
+    assert ("before it was tried again" if fails else "was not run") in outcome.text
 
 
 @JOURNALED

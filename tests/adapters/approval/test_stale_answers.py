@@ -1,16 +1,18 @@
 """Answers that come for an earlier question, by its id or from a process that died."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import interrupt
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command, interrupt
 
-from asyncguard import guarded
-from asyncguard.testing import ScriptedChatModel, calls
+from asyncguard import ToolSpec, guarded
+from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Agent, Frontend, build, script
 
 
@@ -95,3 +97,39 @@ def test_an_answer_that_a_dead_process_has_left_is_replaced_by_one_by_id(
         assert got == [("re first", "re second")]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+@pytest.mark.parametrize("given", [None, "unknown", "stale", "beside a wrong cancellation"])
+async def test_the_next_tool_does_not_get_the_answer_of_the_one_before(
+    frontend: Frontend, given: str | None, tmp_path: Path
+) -> None:
+    """SQLite keeps the answer, and no list with it: the run was resumed without one for the second."""
+    got: list[Any] = []
+
+    def asking(name: str) -> Any:
+        return scripted_tool(name, lambda _: got.append((name, interrupt(f"{name}?"))) or "done")
+
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        agent = build(
+            frontend,
+            ScriptedChatModel(script(calls(("pay", {}), ("ship", {})))),
+            [asking("pay"), asking("ship")],
+            specs=[ToolSpec(name=name, interrupts=True, takes_from=()) for name in ("pay", "ship")],
+            checkpointer=saver,
+        )
+        outcome = await agent.say("Pay and ship.", thread="t")
+        ids = {"unknown": "0" * 32, "stale": outcome.state["__interrupt__"][0].id}
+        outcome = await agent.resume("pay it", "t")
+        again: Any = None
+        if given in ids:
+            again = Command(resume={ids[given]: "late"})
+        elif given is not None:  # it takes the question's own answer with it
+            refused = Command(resume="refused", update={"cancel": ["nosuch"]})
+            outcome = await agent.go(refused, "t")
+        for _ in range(2):
+            assert outcome.interrupts == ["ship?"]
+            outcome = await agent.go(again, "t")
+        assert got == [("pay", "pay it")]
+        await agent.resume("ship it", "t")
+    assert got == [("pay", "pay it"), ("ship", "ship it")]

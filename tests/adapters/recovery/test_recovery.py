@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 from asyncguard import (
     EffectClass,
@@ -491,6 +493,52 @@ def test_a_tool_that_keeps_failing_rests_and_is_tried_by_one_call(agent_of: Agen
     assert price(5.0) in outcome.answer("call_2_1")
     moves = [event.state.value for event in log.events if isinstance(event, ev.CircuitMoved)]
     assert moves == ["open", "half_open", "closed"]
+
+
+@pytest.mark.parametrize("asks_first", [False, True], ids=["as a probe", "before it opened"])
+def test_a_circuit_lets_a_call_through_that_a_person_has_answered(
+    asks_first: bool, agent_of: AgentOf
+) -> None:
+    """The showing of the question passed the breaker; the answer would be lost with its attempt."""
+    down = False
+
+    def sell(_: Any) -> str:
+        interrupt("Sure?")
+        if down:
+            raise ConnectionError("down")
+        return "sold"
+
+    made = calls(("sell", {"item": "a"}))
+    steps = [made, made, "It is down."] if asks_first else [made, "It is down.", made]
+    agent = agent_of(
+        ScriptedChatModel(script(*steps)),
+        [scripted_tool("sell", sell, args={"item": str})],
+        specs=[pure("sell", interrupts=True)],
+        config=GuardConfig(timing=EXACT, limits=Limits(max_attempts=2, breaker_failures=2)),
+        checkpointer=InMemorySaver(),
+    )
+
+    async def outage() -> None:
+        nonlocal down
+        down = True
+        outcome = await agent.say("Sell.", thread="outage")
+        while outcome.interrupts:
+            outcome = await agent.resume("yes", "outage")
+        down = False
+
+    async def visit() -> Outcome:
+        if asks_first:
+            await agent.say("Sell.", thread="t")
+            await outage()
+        else:
+            await outage()
+            await asyncio.sleep(EXACT.breaker_cooldown)
+            await agent.say("Sell.", thread="t")
+        return await agent.resume("yes", "t")
+
+    outcome = run_virtual(visit()).result
+    assert not outcome.interrupts
+    assert "sold" in outcome.text
 
 
 def test_while_a_tool_rests_its_sibling_is_asked(agent_of: AgentOf) -> None:
