@@ -146,7 +146,9 @@ def as_received(
     return received | {name: _read(value, known.get(name, {})) for name, value in arguments.items()}
 
 
-_TRUTH = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
+_TRUTH = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
 """Words that pydantic reads as truth values."""
 _NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\Z", re.ASCII)
 """Numbers that pydantic reads and JSON does not: ``01``, ``+5``, ``5.``."""
