@@ -8,6 +8,7 @@ another fingerprint is refused.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -145,10 +146,27 @@ def as_received(
     return received | {name: _read(value, known.get(name, {})) for name, value in arguments.items()}
 
 
+_TRUTH = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
+"""Words that pydantic reads as truth values."""
+_NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\Z", re.ASCII)
+"""Numbers that pydantic reads and JSON does not: ``01``, ``+5``, ``5.``."""
+
+
+def _number(text: str) -> float | None:
+    """Return a number as Python reads it, None if it has too many digits."""
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        return None
+
+
 def _read(value: Any, schema: Mapping[str, Any]) -> Any:
     if not isinstance(value, str):
         return value
     kinds: set[str] = set()
+    lenient = False
     for branch in schema.get("anyOf", (schema,)):
         if not isinstance(branch, Mapping):
             return value
@@ -156,14 +174,18 @@ def _read(value: Any, schema: Mapping[str, Any]) -> Any:
         found = {named} if isinstance(named, str) else set(named)
         # A text with a pattern beside a number is pydantic's way to take the number in quotes.
         kinds |= found - {"string"} if "pattern" in branch else found
+        lenient |= "pattern" in branch
     # A schema that also takes text receives the text, so only those that do not are converted.
     if "string" in kinds or not kinds & {"boolean", "integer", "number"}:
         return value
+    text = value.strip().lower()
+    if lenient and "boolean" in kinds and text in _TRUTH:
+        return _TRUTH[text]
     try:
         # Python's own spelling is common: ``True`` is not JSON, ``true`` is.
-        read = json.loads(value.strip().lower())
+        read = json.loads(text)
     except (ValueError, RecursionError):
-        return value
+        read = _number(text) if lenient and _NUMBER.match(text) else None
     # bool first: in Python it is an int, in JSON it is not.
     if isinstance(read, bool):
         return read if "boolean" in kinds else value

@@ -58,7 +58,8 @@ def next_step(board: Scoreboard) -> Step:
     if not board.config.waiting:
         return Step.APPROVE if held else Step.MODEL
     # Without guards an agent goes on when all its calls are answered; shadow mode plays that agent.
-    answers_due = board.config.shadow and ledger.any_open()
+    # Nor is there a turn for the model if the answers of its message end the run.
+    answers_due = ledger.any_open() and (board.config.shadow or _ends_directly(board))
     if not answers_due and (has_news(board) or idle_tasks(board)):
         return Step.MODEL
     running = ledger.running_tools()
@@ -68,6 +69,20 @@ def next_step(board: Scoreboard) -> Step:
     if held:
         return Step.APPROVE
     return Step.PARK if ledger.count(CallState.PENDING) else Step.MODEL
+
+
+def _ends_directly(board: Scoreboard) -> bool:
+    """Return True if the run ends with the answers of the last message; if all are refused, not."""
+    if not board.direct:
+        return False
+    records = [
+        record
+        for record in board.ledger.of_message(board.ledger.last_message)
+        if record.call.tool in board.specs
+    ]
+    return all(record.call.tool in board.direct for record in records) and any(
+        record.state is not CallState.REJECTED for record in records
+    )
 
 
 def dispatchable(board: Scoreboard, absent: Collection[str] = ()) -> list[CallRecord]:

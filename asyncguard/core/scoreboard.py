@@ -37,6 +37,8 @@ class Scoreboard:
     """True if untrusted tool output is in the model's context."""
     starting: set[str] = field(default_factory=set)
     """Keys of external calls whose tools are starting the work; until then it is not outside."""
+    direct: frozenset[str] = frozenset()
+    """Names of the tools with whose answers ``create_agent`` ends a run, whatever is open."""
     elsewhere: int = 0
     """Number of calls of other threads that run in this process."""
     at_once: float | None = None
@@ -77,6 +79,10 @@ class Scoreboard:
     def still_pending(self, keys: Collection[str]) -> None:
         """Record which calls the executor has; the tools of others started the work or failed."""
         self.starting.intersection_update(keys)
+
+    def ends_runs(self, tools: Collection[str]) -> None:
+        """Record with which tools' answers the adapter ends a run, whatever is open."""
+        self.direct = frozenset(tools)
 
     def runs_elsewhere(self, calls: int) -> None:
         """Record the number of calls of other threads that run in this process."""

@@ -23,6 +23,7 @@ from asyncguard.core.calls import (
     fingerprint,
 )
 from asyncguard.core.dependencies import OperandError, Path, references, substitute
+from asyncguard.core.footprints import Footprint
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Fate, Why
@@ -86,13 +87,14 @@ def edit_call(session: Session, record: CallRecord, parsed: ParsedCall) -> None:
     same = parsed.tool == before.tool
     number = before.ordinal if same else session.ledger.next_ordinal(before.task, parsed.tool)
     text = canonical_json(parsed.arguments)
+    footprint, of_call = _effect(session, parsed, before.task, text)
     call = replace(
         before,
         tool=parsed.tool,
         ordinal=number,
         arguments=parsed.arguments,
-        footprint=session.board.spec(parsed.tool).footprint(parsed.arguments, before.task),
-        fingerprint=_fingerprint(session, parsed, text),
+        footprint=footprint,
+        fingerprint=of_call,
     )
     session.record.edited(call, session.declare(parsed.tool))
     session.board.add_arguments(record)
@@ -125,6 +127,7 @@ def _propose(session: Session, message_id: str, position: int, parsed: ParsedCal
     ledger = session.ledger
     spec = session.engine.specs.get(parsed.tool)
     text = canonical_json(parsed.arguments)
+    footprint, of_call = _effect(session, parsed, parsed.task, text)
     call = Call(
         key=call_key(session.namespace, session.thread, message_id, position),
         sequence=len(ledger) + 1,
@@ -134,8 +137,8 @@ def _propose(session: Session, message_id: str, position: int, parsed: ParsedCal
         arguments=parsed.arguments,
         call_id=parsed.call_id,
         message_id=message_id,
-        footprint=session.board.spec(parsed.tool).footprint(parsed.arguments, parsed.task),
-        fingerprint=_fingerprint(session, parsed, text),
+        footprint=footprint,
+        fingerprint=of_call,
     )
     session.record.proposed(call, session.declare(parsed.tool))
     return Proposal(
@@ -143,12 +146,17 @@ def _propose(session: Session, message_id: str, position: int, parsed: ParsedCal
     )
 
 
-def _fingerprint(session: Session, parsed: ParsedCall, text: str) -> str:
-    """Return the fingerprint of a call, whose arguments are given as canonical JSON, too."""
-    # It is of what the tool receives, so an omitted default equals a given one.
+def _effect(session: Session, parsed: ParsedCall, task: str, text: str) -> tuple[Footprint, str]:
+    """Return footprint and fingerprint of a call, whose arguments are given as JSON, too."""
+    # Both are of what the tool receives: "01" and 1 are one account to it, and an omitted default
+    # equals a given one. A footprint has no defaults: a missing argument widens it.
     spec = session.engine.specs.get(parsed.tool)
     received = as_received(parsed.arguments, None if spec is None else spec.parameters)
-    return fingerprint(parsed.tool, text if received == parsed.arguments else received)
+    footprint = session.board.spec(parsed.tool).footprint(
+        {name: received[name] for name in parsed.arguments}, task
+    )
+    same = received == parsed.arguments
+    return footprint, fingerprint(parsed.tool, text if same else received)
 
 
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:

@@ -18,8 +18,11 @@ PARAMETERS = {
         "listed": {"type": ["integer", "null"]},
         "texts": {"type": ["string", "integer"]},
         "named": {"$ref": "#/$defs/Amount"},
+        "count": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]+$"}]},
+        "sent": {"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "^yes|no$"}]},
     }
 }
+DEFAULTS = {"rate": None, "urgent": False}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,11 @@ PARAMETERS = {
         ),
         ({"odd": "30", "other": "30"}, {"odd": "30", "other": "30", "rate": None, "urgent": False}),
         ({"listed": "3", "texts": "3"}, {"listed": 3, "texts": "3", "rate": None, "urgent": False}),
+        ({"count": "01", "sent": "Yes"}, {"count": 1, "sent": True, **DEFAULTS}),
+        ({"count": "+5", "sent": "off"}, {"count": 5, "sent": False, **DEFAULTS}),
+        ({"count": " 5. ", "sent": "0"}, {"count": 5, "sent": False, **DEFAULTS}),
+        ({"count": "x", "sent": "maybe"}, {"count": "x", "sent": "maybe", **DEFAULTS}),
+        ({"count": "9" * 5000}, {"count": "9" * 5000, **DEFAULTS}),
         ({"named": "3"}, {"named": "3", "rate": None, "urgent": False}),
         ({"amount": "[" * 100_000}, {"amount": "[" * 100_000, "rate": None, "urgent": False}),
         ({"amount": [30]}, {"amount": [30], "rate": None, "urgent": False}),

@@ -486,6 +486,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             run.edit(record, now["name"], now["args"], task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
+        run.board.ends_runs(
+            name for name, tool in self._tools.by_name.items() if tool.return_direct
+        )
         with run.leaving_on_error(), handlers.executing(record.key, slots):
             async with run.keeping():
                 await run_until_due(run, handlers, record)

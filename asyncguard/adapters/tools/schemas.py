@@ -40,7 +40,10 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
         for name, value in properties.items():
             text = _LENIENT.get(str(value.get("type"))) if isinstance(value, dict) else None
             if text is not None:
-                properties[name] = {"anyOf": [value, text]}
+                # A default is looked for beside ``anyOf``: a call that omits it equals one that
+                # gives it.
+                beside = {key: value[key] for key in ("default",) if key in value}
+                properties[name] = {"anyOf": [value, text], **beside}
         schema.setdefault(
             "additionalProperties", tool.args_schema.model_config.get("extra") == "allow"
         )

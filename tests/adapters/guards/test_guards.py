@@ -130,6 +130,49 @@ def test_duplicate(on: bool, agent_of: AgentOf) -> None:
     assert ("is the same call" in outcome.text) is on
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"to": "007", "amount": 5}, {"to": 7}),
+        ({"to": 7}, {"to": 7, "amount": 5}),
+        ({"to": 7, "urgent": False}, {"to": "7", "urgent": "no"}),
+    ],
+)
+def test_a_duplicate_has_what_the_tool_receives(
+    first: dict[str, Any], second: dict[str, Any], agent_of: AgentOf
+) -> None:
+    """A payment is not made twice because a default or a number is spelt in another way."""
+    pay = scripted_tool(
+        "pay",
+        lambda a: "paid",
+        args={"to": int, "amount": (int, 5), "urgent": (bool, False)},
+        latency=5.0,
+    )
+    model = ScriptedChatModel(
+        script(*(calls(("pay", {**each, "task_id": "a"})) for each in (first, second)))
+    )
+    spec = ToolSpec(name="pay", takes_from=(), free=("to",))
+    outcome = agent_of(model, [pay], specs=[spec]).run(tasks=TASKS)
+    assert len(pay.calls) == 1
+    assert "is the same call" in outcome.text
+
+
+def test_calls_keep_their_order_by_what_the_tool_receives(agent_of: AgentOf) -> None:
+    """The account "01" is the account 1 to a tool that takes numbers."""
+    pay = scripted_tool("pay", lambda a: "paid", args={"to": int, "note": str}, latency=5.0)
+    made = [
+        ("pay", {"to": "01", "note": "rent", "task_id": "a"}),
+        ("pay", {"to": 1, "note": "gift", "task_id": "b"}),
+    ]
+    spec = ToolSpec(
+        name="pay", reads=(), writes=("account:{to}",), takes_from=(), free=("to", "note")
+    )
+    agent_of(ScriptedChatModel(script(calls(*made))), [pay], specs=[spec]).run(tasks=TASKS)
+    (first, second) = pay.calls
+    assert first.finished is not None
+    assert second.started >= first.finished
+
+
 @ON_OFF
 def test_grounding(on: bool, agent_of: AgentOf) -> None:
     """A value that the running search has yet to tell is a guess, and is not booked."""

@@ -105,3 +105,29 @@ def test_a_direct_call_that_fails_leaves_a_report(agent_of: AgentOf) -> None:
     )
     outcome = run_virtual(agent.say("Fetch x.")).result
     assert outcome.states("main") == {"failed": 1}
+
+
+@pytest.mark.parametrize("before", ["nothing", "running", "conflicting"])
+def test_a_run_of_several_tasks_does_not_end_while_calls_are_open(
+    before: str, agent_of: AgentOf
+) -> None:
+    """``create_agent`` ends a run with the answer of such a tool: a placeholder must not be one."""
+    look = scripted_tool("look", lambda a: f"saw {a['q']}", args={"q": str}, latency=5.0)
+    fetch = direct(latency=1.0)
+    writes = ("z",) if before == "conflicting" else ()
+    specs = [
+        ToolSpec(name=name, effect="idempotent", reads=(), writes=writes, takes_from=())
+        for name in ("look", "fetch")
+    ]
+    looking = [] if before == "nothing" else [calls(("look", {"q": "y", "task_id": "b"}))]
+    model = ScriptedChatModel(
+        script(*looking, calls(("fetch", {"q": "x", "task_id": "a"})), ever="all said")
+    )
+    outcome = agent_of(model, [look, fetch], specs=specs).run(
+        tasks=[{"id": "a", "goal": "Fetch x."}, {"id": "b", "goal": "Look at y."}]
+    )
+    assert outcome.report["open_calls"] == []
+    assert outcome.states("a") == {"done": 1}
+    assert outcome.states("b") == ({} if before == "nothing" else {"done": 1})
+    assert "the text of x" in outcome.text
+    assert "fetch#1 is" not in outcome.last
