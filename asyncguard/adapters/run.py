@@ -26,7 +26,7 @@ from langgraph.errors import is_invalid_resume
 from asyncguard.adapters.answer_log import asks_here, keep_question, put_back_question
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
-from asyncguard.adapters.langgraph_internals import channels_of, streams
+from asyncguard.adapters.langgraph_internals import channels_of, input_of, streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
@@ -47,10 +47,11 @@ from asyncguard.adapters.run_input import (
     heard_user,
     read_cancelled,
     read_tasks,
+    says_something,
     task_message,
     user_spoke,
 )
-from asyncguard.adapters.state import Thread
+from asyncguard.adapters.state import Thread, read_messages
 from asyncguard.adapters.threads.active_runs import THREADS
 from asyncguard.adapters.threads.checkpoint_barrier import (
     JournalTarget,
@@ -75,7 +76,7 @@ from asyncguard.adapters.ui_events import (
     ui_events,
 )
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import Task
 from asyncguard.core.records import CallRecord
@@ -376,7 +377,8 @@ class Run:
             check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
             check_known(cancelled, names)
         known = self.ledger.turns  # run_started sets it to 0
-        session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
+        spoke = user_spoke(tasks, messages) and self._input_speaks(tasks)
+        session.record.run_started(session.engine.ports.new_id(), said=spoke)
         cancel_tasks(session, cancelled)
         proposals.end_overtaken(session, overtaken)
         opened = self._open_tasks(tasks, cancelled)
@@ -395,8 +397,10 @@ class Run:
 
     def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
         """Open the tasks of the input, or reopen those of the thread; return what to write."""
-        if cancelled and not tasks and not heard_user(self.messages):
-            # A cancellation alone says nothing about the other tasks, which continue.
+        heard = heard_user(self.messages) and self._input_speaks(tasks)
+        if cancelled and not tasks and not heard:
+            # A cancellation alone says nothing about the other tasks, which continue. Nor does a
+            # message that the model is still to be shown: it came beside an answer.
             return [cancellation(cancelled)]
         proposals.squash_unissued_effects(self._session)
         if tasks:
@@ -410,6 +414,16 @@ class Run:
         goal = "" if last is None else text_of(last.content)
         reopen_tasks(self._session, goal, cancelled=cancelled)
         return []
+
+    def _input_speaks(self, tasks: Sequence[Task]) -> bool:
+        """Return False if the words of the user are known to be older than the run's input.
+
+        They stand in the history while calls are open to which they came beside an answer.
+        """
+        given = input_of(self.config)
+        if tasks or not self.ledger.in_state(*OPEN_STATES) or not isinstance(given, Mapping):
+            return True
+        return says_something(read_messages(given.get("messages") or []))
 
     def _answers(self, message_id: str, calls: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
         records = {record.call.call_id: record for record in self.ledger.of_message(message_id)}

@@ -114,7 +114,7 @@ def _receiver(
     session: Session, record: CallRecord, attempt: Attempt
 ) -> Callable[[Completion], None]:
     """Return the callback for a completion; an effect that must not be repeated is registered."""
-    if attempt.spec.effect.repeatable or attempt.spec.interrupts or attempt.external:
+    if attempt.spec.effect.repeatable or attempt.external:
         return session.completed
     begun = session.engine.begun
     return begun.start(

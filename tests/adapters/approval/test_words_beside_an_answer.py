@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from asyncguard import Inbox, Mode, Ports, ToolSpec
 from asyncguard.testing import (
@@ -22,6 +22,7 @@ from tests.adapters.harness import AgentOf, Outcome, script
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 SPECS = [
     ToolSpec(name="pay", approval=True, reads=(), writes=()),
+    ToolSpec(name="wire", approval=True, interrupts=True, reads=(), writes=()),
     ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=()),
 ]
 WORD = "And tell Bob."
@@ -39,6 +40,7 @@ class Office:
     def process(self, *steps: Any) -> None:
         """Begin a new process."""
         pay = scripted_tool("pay", lambda a: self._pays(a["q"]), args={"q": str})
+        wire = scripted_tool("wire", self._wires, args={"q": str})
         bank = scripted_tool(
             "bank", lambda a: self._starts(a["token"]), args={"q": str, "token": str}
         )
@@ -46,7 +48,7 @@ class Office:
         self.model = ScriptedChatModel(script(*steps, ever="all said"))
         self.agent = self.agent_of(
             self.model,
-            [pay, bank, look],
+            [pay, wire, bank, look],
             specs=SPECS,
             checkpointer=self.saver,
             ports=Ports(inbox=self.inbox),
@@ -55,6 +57,10 @@ class Office:
     def _pays(self, what: str) -> str:
         self.paid.append(what)
         return f"paid {what}"
+
+    def _wires(self, arguments: Any) -> str:
+        interrupt(f"wire {arguments['q']}?")
+        return self._pays(arguments["q"])
 
     def _starts(self, token: str) -> str:
         self.tokens.append(token)
@@ -165,6 +171,23 @@ def test_between_two_tasks(agent_of: AgentOf, way: Way) -> None:
     outcome = run_virtual(main()).result
     assert sorted(office.paid) == ["x", "y"]
     assert outcome.report["reason"] == "complete"
+
+
+def test_a_cancellation_alone_after_a_message(agent_of: AgentOf) -> None:
+    """The message is not news of the input that cancels: the question of another task stays."""
+    office = Office(agent_of, calls(("wire", {"q": "x", "task_id": "a"})))
+
+    async def main() -> list[Outcome]:
+        tasks = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Look z up."}]
+        await office.agent.say(tasks=tasks, thread="t")
+        found = [await office.with_the_answer(YES)]
+        found.append(await office.agent.go({"messages": [], "cancel": ["b"]}, "t"))
+        return [*found, await office.agent.resume("sure", "t")]
+
+    asked, again, outcome = run_virtual(main()).result
+    assert asked.interrupts == again.interrupts == ["wire x?"]
+    assert office.paid == ["x"]
+    assert outcome.states("a") == {"done": 1}
 
 
 def test_a_message_in_the_state_and_a_new_one(agent_of: AgentOf) -> None:

@@ -43,6 +43,40 @@ def test_no_checkpoint_repeats_an_effect_that_was_retried(agent_of: AgentOf) -> 
     assert len(pay.calls) == 2
 
 
+def test_no_checkpoint_repeats_the_effect_of_a_tool_that_asked(agent_of: AgentOf) -> None:
+    """Its question was answered once: continuing from any point neither asks nor pays a second time."""
+    paid: list[Any] = []
+
+    def act(_: Any) -> str:
+        paid.append(interrupt("Sure?"))
+        return "paid x"
+
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("pay", {"q": "x"})))),
+        [scripted_tool("pay", act, args={"q": str})],
+        specs=[ToolSpec(name="pay", interrupts=True)],
+        config=CONFIG,
+        checkpointer=InMemorySaver(),
+    )
+
+    async def main() -> list[Any]:
+        await agent.say("Pay x.", thread="t")
+        asked = {each.config["configurable"]["checkpoint_id"] for each in await checkpoints(agent)}
+        await agent.resume("yes", "t")
+        states = []
+        for snapshot in await checkpoints(agent):
+            made = any(message.type == "ai" for message in snapshot.values.get("messages", ()))
+            if made and snapshot.config["configurable"]["checkpoint_id"] in asked:
+                states.append(await agent.graph.ainvoke(None, snapshot.config))
+        return states
+
+    states = run_virtual(main()).result
+    assert states
+    assert not any(state.get("__interrupt__") for state in states)
+    assert all("paid x" in str(state["messages"]) for state in states)
+    assert paid == ["yes"]
+
+
 def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(
     frontend: Frontend, agent_of: AgentOf
 ) -> None:
