@@ -296,8 +296,10 @@ class MessageRenderer:
         calls: list[Any] = []
         answers: list[AnyMessage] = []
         for record in records:
-            # A new id: the call's own is answered by the placeholder already.
-            call_id = f"late_{record.key[:24]}"
+            # A new id: the call's own is answered by the placeholder already, and another one once
+            # a doubt is resolved that was told in the same way.
+            told = "resolved" if record.state is CallState.RESOLVED else "late"
+            call_id = f"{told}_{record.key[:24]}"
             name = record.call.tool
             calls.append(
                 {

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
+from asyncguard import Delivery, GuardConfig, NewsStyle, ToolSpec
 from asyncguard.adapters.messages.late_results import delimited, parts_of
 from asyncguard.adapters.messages.markers import mark
 from asyncguard.adapters.messages.memory import memory_view
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
-from tests.adapters.harness import AgentOf, pure
+from tests.adapters.harness import AgentOf, pure, script
 from tests.docs.late_results import LATE_RESULTS
 
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y and z."}]
@@ -189,3 +190,26 @@ def test_the_view_of_earlier_requests_tells_results_of_blocks() -> None:
     view = memory_view([*asked, HumanMessage("Book it.")])
     assert 'scan {} gave "H-77' in view
     assert 'scan {} gave "H-78"' in view
+
+
+@pytest.mark.parametrize("style", list(NewsStyle))
+def test_a_doubt_that_is_told_and_resolved_has_two_messages_that_providers_take(
+    style: NewsStyle, agent_of: AgentOf
+) -> None:
+    """Two synthetic calls with one id would be refused in every later request."""
+    pay = scripted_tool("pay", lambda a: "paid", args={"to": str}, latency=3.0)
+    look = scripted_tool("look", lambda a: "seen", args={"q": str}, latency=9.0)
+    specs = [ToolSpec(name="pay", timeout=0.5), pure("look")]
+    both = calls(("pay", {"to": "Ada", "task_id": "a"}), ("look", {"q": "x", "task_id": "b"}))
+    model = ScriptedChatModel(
+        script(both, "I wait.", "In doubt: I wait.", "It was paid.", ever="all done")
+    )
+    config = GuardConfig(news_style=style, delivery=Delivery.ANY)
+    agent = agent_of(model, [pay, look], specs=specs, config=config)
+    outcome = agent.run(
+        tasks=[{"id": "a", "goal": "Pay Ada."}, {"id": "b", "goal": "Look at x."}, "Say hello."]
+    )
+    assert outcome.states("a") == {"resolved": 1}
+    assert "not known whether pay#1 took effect" in outcome.text
+    assert "paid" in outcome.text
+    agent.check_histories()
