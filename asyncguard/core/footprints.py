@@ -103,6 +103,11 @@ def arguments_of(templates: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(name for name in named if name != "task_id")
 
 
+def without_arguments(template: str) -> str:
+    """Return a resource template without its fields."""
+    return _FIELD.sub("", template)
+
+
 def _fill_one(template: str, values: Mapping[str, Any]) -> str:
     parts: list[str] = []
     position = 0

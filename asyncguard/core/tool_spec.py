@@ -12,7 +12,7 @@ from enum import StrEnum
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from asyncguard.core.footprints import EffectClass, Footprint, fill
+from asyncguard.core.footprints import EffectClass, Footprint, fill, without_arguments
 from asyncguard.errors import DeclarationError
 from asyncguard.validation import check_fields, check_value
 
@@ -267,6 +267,7 @@ class ToolSpec:
                 f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.'
             )
         self._check_pointers()
+        self._check_templates()
         self._check_durations()
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
             raise DeclarationError(
@@ -283,6 +284,16 @@ class ToolSpec:
                     f"{_called(self.name)}: {place} must be a JSON pointer, not {pointer!r}; "
                     f"write {written!r}."
                 )
+
+    def _check_templates(self) -> None:
+        # Braces that are left would be part of the name, and the call would share it with none.
+        for field in ("reads", "writes"):
+            for number, template in enumerate(getattr(self, field) or ()):
+                if set("{}") & set(without_arguments(template)):
+                    raise DeclarationError(
+                        f"{_called(self.name)}: {field}[{number}] has braces around something else "
+                        f"than the name of an argument: {template!r}; write 'account:{{payer}}'."
+                    )
 
     def _check_durations(self) -> None:
         if self.timeout is not None and self.timeout <= 0:

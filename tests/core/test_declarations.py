@@ -249,6 +249,16 @@ def test_a_task_opened_again_keeps_its_calls_and_counts_those_of_its_goal(
             lambda: ToolSpec(name="x", grace=-1),
             "Tool 'x': grace must be >= 0 seconds or None, not -1.",
         ),
+        (
+            lambda: ToolSpec(name="x", reads=["a:{id}", "a:{payer.id}"]),
+            "Tool 'x': reads[1] has braces around something else than the name of an argument: "
+            "'a:{payer.id}'; write 'account:{payer}'.",
+        ),
+        (
+            lambda: ToolSpec(name="x", writes=["a:{id"]),
+            "Tool 'x': writes[0] has braces around something else than the name of an argument: "
+            "'a:{id'; write 'account:{payer}'.",
+        ),
         (lambda: ToolSpec(name="x", reads=[5]), "Tool 'x': reads[0] must be a text, not int 5."),
         (lambda: ToolSpec(name="x", tasks=[["a"]]), "Tool 'x': tasks[0] must be a text, not list."),
         (
