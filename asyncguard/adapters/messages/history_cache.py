@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from asyncguard.adapters.messages.history import calls_of
-from asyncguard.adapters.messages.provider_rules import append_adapted
+from asyncguard.adapters.messages.provider_rules import append_adapted, part_turns
 
 
 class HistoryCache:
@@ -73,4 +73,5 @@ class CachedHistory:
         sent = list(self._sent)
         if view is not None:
             append_adapted(sent, view, provider=self._provider, nonce=self._nonce)
+        part_turns(sent)
         return sent

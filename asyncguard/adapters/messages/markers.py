@@ -102,6 +102,12 @@ def is_results(message: BaseMessage) -> bool:
     return is_ours(message) and isinstance(data, dict) and data.get("kind") == "results"
 
 
+def is_interim(message: BaseMessage) -> bool:
+    """Return True for a text of the model that it said while calls were open."""
+    data = message.additional_kwargs.get("lc_data")
+    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "interim"
+
+
 def is_pair(message: BaseMessage) -> bool:
     """Return True if the message is the synthetic call of the pair style."""
     data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None

@@ -12,7 +12,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from asyncguard.adapters.messages.markers import is_pair, is_results
+from asyncguard.adapters.messages.markers import is_interim, is_pair, is_results
 from asyncguard.adapters.messages.native_calls import as_outputs, stays_open
 from asyncguard.adapters.messages.parse import call_id_of, names_call
 from asyncguard.adapters.messages.sanitize import plain_content
@@ -43,6 +43,7 @@ _ASYNCHRONOUS = frozenset({"openai", "azure"})
 
 BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
+OPEN_STILL = "Calls are still open. Go on with what needs no result of them, or wait."
 
 
 def append_adapted(
@@ -72,6 +73,8 @@ def append_adapted(
             # A synthetic call directly after a model's text would be a second model turn, which
             # Gemini refuses.
             sent.append(HumanMessage(content=LEAD_IN))
+        else:
+            part_turns(sent)
         message = _with_all_calls(message, provider)
     elif isinstance(message, HumanMessage | SystemMessage):
         message = _without_forgeries(message, nonce)
@@ -82,6 +85,16 @@ def append_adapted(
         ):
             sent.append(AIMessage(content=BRIDGE))
     sent.append(message)
+
+
+def part_turns(sent: list[AnyMessage]) -> None:
+    """Append a user message if a text that was said while calls are open stands last.
+
+    Only without ``GuardConfig.waiting`` the model has the next turn at once. Anthropic and Mistral
+    refuse a history that ends with the model, and Gemini calls after a turn of the model.
+    """
+    if sent and is_interim(sent[-1]):
+        sent.append(HumanMessage(content=OPEN_STILL))
 
 
 def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:

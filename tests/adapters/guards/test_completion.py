@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from asyncguard import GuardConfig, Limits, Timing
+from asyncguard import GuardConfig, Limits, Mode, Timing
 from asyncguard.adapters.messages.markers import is_ours
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
@@ -36,6 +36,28 @@ def test_all_done_with_pending_calls_is_interim_and_the_run_waits(agent_of: Agen
     assert "found x" in outcome.text
     assert outcome.elapsed == pytest.approx(9.0, abs=0.05)
     assert outcome.last == "all done"
+
+
+@pytest.mark.parametrize("task_view", [True, False])
+@pytest.mark.parametrize("several", [True, False])
+def test_a_model_that_is_not_kept_waiting_has_a_history_that_providers_take(
+    several: bool, task_view: bool, agent_of: AgentOf
+) -> None:
+    """Its turn after "I wait." comes at once, with calls or another text."""
+    made = ("look", {"q": "x", **({"task_id": "a"} if several else {})})
+    other = ("look", {"q": "y", **({"task_id": "a"} if several else {})})
+    model = ScriptedChatModel(
+        script(calls(made), "I wait.", calls(other), "I wait.", "I wait."), latency=0.1
+    )
+    agent = agent_of(
+        model,
+        [look(1.0)],
+        specs=[pure("look", takes_from=(), mode=Mode.BACKGROUND)],
+        config=GuardConfig(waiting=False, task_view=task_view),
+    )
+    agent.run("Look up x and y.", tasks=TASKS if several else TASKS[:1])
+    assert len(model.requests) > 4
+    agent.check_histories()
 
 
 def test_a_premature_all_done_is_replaced_by_the_reason(agent_of: AgentOf) -> None:
