@@ -287,11 +287,11 @@ class ToolSpec:
 
     def _check_templates(self) -> None:
         # Braces that are left would be part of the name, and the call would share it with none.
-        for field in ("reads", "writes"):
-            for number, template in enumerate(getattr(self, field) or ()):
+        for place in ("reads", "writes"):
+            for number, template in enumerate(getattr(self, place) or ()):
                 if set("{}") & set(without_arguments(template)):
                     raise DeclarationError(
-                        f"{_called(self.name)}: {field}[{number}] has braces around something else "
+                        f"{_called(self.name)}: {place}[{number}] has braces around something else "
                         f"than the name of an argument: {template!r}; write 'account:{{payer}}'."
                     )
 
