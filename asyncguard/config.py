@@ -214,7 +214,7 @@ class GuardConfig:
     """Reject a value that the task was not told, while a result of the task is pending.
 
     That is: a text, number or date that occurs there in no form, while the result of an earlier
-    call was not told to the model.
+    call that it may need was untold.
     """
     premature: bool = True
     """Reject a call that may rest on a result of its task which was not told to the model."""
