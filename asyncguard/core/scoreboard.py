@@ -1,6 +1,6 @@
 """The scoreboard: the state that guards may read, and its view for the model."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -80,7 +80,7 @@ class Scoreboard:
         """Record which calls the executor has; the tools of others started the work or failed."""
         self.starting.intersection_update(keys)
 
-    def ends_runs(self, tools: Collection[str]) -> None:
+    def ends_runs(self, tools: Iterable[str]) -> None:
         """Record with which tools' answers the adapter ends a run, whatever is open."""
         self.direct = frozenset(tools)
 

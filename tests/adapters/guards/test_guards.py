@@ -160,7 +160,7 @@ def test_a_duplicate_has_what_the_tool_receives(
 def test_calls_keep_their_order_by_what_the_tool_receives(agent_of: AgentOf) -> None:
     """The account "01" is the account 1 to a tool that takes numbers."""
     pay = scripted_tool("pay", lambda a: "paid", args={"to": int, "note": str}, latency=5.0)
-    made = [
+    made: list[tuple[str, dict[str, Any]]] = [
         ("pay", {"to": "01", "note": "rent", "task_id": "a"}),
         ("pay", {"to": 1, "note": "gift", "task_id": "b"}),
     ]
