@@ -56,6 +56,7 @@ from asyncguard.adapters.middleware.reconcile import (
     as_changed,
     changed_outside,
     drop_answered,
+    drop_skipped,
     ends_with,
     is_judged,
     is_over,
@@ -267,6 +268,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         drop_answered(run, handlers)
         take_answers(run)
         note_answers(run)
+        if not handlers.after_loss:
+            drop_skipped(run, handlers)
         if unjudged(run) is not None:
             return run, handlers
         await self._rest(run, handlers)

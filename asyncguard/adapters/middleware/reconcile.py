@@ -51,6 +51,10 @@ WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
 """States of open calls that have not been issued, and so may need a wrapper to run."""
 
 
+_SKIPPED = Answer(content="", text="its message was changed or dropped", failed=True, decided=True)
+"""Answer that stands for a call which other middleware did not let come to its tool."""
+
+
 def without_wrappers(run: Run) -> list[CallRecord]:
     """Return the open calls that may need a wrapper to run."""
     return run.ledger.in_state(*WITHOUT_WRAPPERS)
@@ -325,6 +329,25 @@ def drop_answered(run: Run, hands: Hands) -> None:
     if waiting:  # an earlier message may have had a call of the same id
         first = min(waiting, key=lambda record: record.call.sequence)
         _accept(run, waiting, answers_of_others(run, after=first.call.message_id))
+
+
+def drop_skipped(run: Run, hands: Hands) -> None:
+    """Cancel calls that no wrapper will bring and nothing answers, when the model is asked again.
+
+    Other middleware took them out of the model's message, dropped the message, or jumped back to
+    the model. The history has no place for a result, so it could never be told.
+
+    Args:
+        run: The run.
+        hands: Handlers of the calls whose wrappers were reached.
+    """
+    unanswered = {record.key for record in run.ledger.unanswered()}
+    skipped = [
+        record
+        for record in without_wrappers(run)
+        if record.key in unanswered and not hands.holds(record.key)
+    ]
+    _accept(run, skipped, {record.key: _SKIPPED for record in skipped})
 
 
 def take_answers(run: Run) -> None:
