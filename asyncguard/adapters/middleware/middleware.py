@@ -71,6 +71,7 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
     unjudged,
+    with_answer,
     with_own_answers,
     withhold_end,
     without_wrappers,
@@ -500,7 +501,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if command is None and not ending and not record.edited:
             return message
         rest: Any = Command(update={}) if command is None else command
-        messages = [message, *rest.update.get("messages", [])]
+        messages = with_answer(message, rest.update.get("messages", []))
         update: Any = {**rest.update, "messages": messages, **ending}
         if record.edited and not record.succeeded:
             # As pairs: to a mapping LangChain adds that the edited call was executed.

@@ -467,6 +467,23 @@ def unjudged(run: Run) -> AIMessage | None:
     return None
 
 
+def with_answer(answer: ToolMessage, added: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Put the answer to a call before the messages of its tool's command.
+
+    A tool may replace the history by one that has its own call: then the answer follows that call. Before
+    the removal it would be lost, and the call would look like one that was never judged.
+    """
+    place = next(
+        (
+            place + 1
+            for place, said in enumerate(added)
+            if any(call["id"] == answer.tool_call_id for call in _calls(said))
+        ),
+        0,
+    )
+    return [*added[:place], answer, *added[place:]]
+
+
 def ends_with(messages: Sequence[AnyMessage], message_id: str) -> bool:
     """Return True if the newest message of a model has an id."""
     last = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
