@@ -23,7 +23,7 @@ from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
 from asyncguard.adapters.graph.unseen_steps import shows_steps
-from asyncguard.adapters.messages.history import put_in_place
+from asyncguard.adapters.messages.history import put_in_place, without_removed
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.run_messages import (
     closing_message,
@@ -258,8 +258,9 @@ class Nodes:
             return [*delivery.updates, _ended(run, "direct_return", delivery.messages)]
         # Providers want answers directly after their calls, so messages of tools come after them.
         updates, added = _apart(delivery.updates)
+        told = without_removed(delivery.messages, updates)
         own = Command(
-            update={"messages": [*delivery.messages, *added], "ledger": run.drain_events()},
+            update={"messages": [*told, *added], "ledger": run.drain_events()},
             goto="model",
         )
         return [*updates, own] if updates else own

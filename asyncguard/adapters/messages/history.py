@@ -229,6 +229,30 @@ def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Del
     delivery.messages = ordered
 
 
+def without_removed(answers: Sequence[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
+    """Leave out the answers to calls that a tool's command has removed with the whole history.
+
+    No provider takes an answer without its call, and the thread would keep it.
+
+    Args:
+        answers: Messages that are written after the commands.
+        updates: Commands of tools.
+    """
+    kept: set[str] | None = None
+    for command in updates:
+        messages = command.update.get("messages", ()) if isinstance(command.update, dict) else ()
+        if command.graph is None and any(item.id == REMOVE_ALL_MESSAGES for item in messages):
+            kept = set()
+        if kept is not None:
+            said = [item for item in messages if isinstance(item, AIMessage)]
+            kept |= {str(call["id"]) for item in said for call in item.tool_calls}
+    if kept is None:
+        return list(answers)
+    return [
+        item for item in answers if not isinstance(item, ToolMessage) or item.tool_call_id in kept
+    ]
+
+
 def repaired(
     messages: Sequence[AnyMessage],
     written: Sequence[AnyMessage],

@@ -56,6 +56,7 @@ from asyncguard.adapters.middleware.reconcile import (
     as_changed,
     changed_outside,
     drop_answered,
+    drop_skipped,
     ends_with,
     is_judged,
     is_over,
@@ -70,6 +71,7 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
     unjudged,
+    with_answer,
     with_own_answers,
     withhold_end,
     without_wrappers,
@@ -267,6 +269,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         drop_answered(run, handlers)
         take_answers(run)
         note_answers(run)
+        if not handlers.after_loss:
+            drop_skipped(run, handlers)
         if unjudged(run) is not None:
             return run, handlers
         await self._rest(run, handlers)
@@ -500,7 +504,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if command is None and not ending and not record.edited:
             return message
         rest: Any = Command(update={}) if command is None else command
-        messages = [message, *rest.update.get("messages", [])]
+        messages = with_answer(message, rest.update.get("messages", []))
         update: Any = {**rest.update, "messages": messages, **ending}
         if record.edited and not record.succeeded:
             # As pairs: to a mapping LangChain adds that the edited call was executed.

@@ -51,6 +51,10 @@ WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
 """States of open calls that have not been issued, and so may need a wrapper to run."""
 
 
+_SKIPPED = Answer(content="", text="its message was changed or dropped", failed=True, decided=True)
+"""Answer that stands for a call which other middleware did not let come to its tool."""
+
+
 def without_wrappers(run: Run) -> list[CallRecord]:
     """Return the open calls that may need a wrapper to run."""
     return run.ledger.in_state(*WITHOUT_WRAPPERS)
@@ -327,6 +331,25 @@ def drop_answered(run: Run, hands: Hands) -> None:
         _accept(run, waiting, answers_of_others(run, after=first.call.message_id))
 
 
+def drop_skipped(run: Run, hands: Hands) -> None:
+    """Cancel calls that no wrapper will bring and nothing answers, when the model is asked again.
+
+    Other middleware took them out of the model's message, dropped the message, or jumped back to
+    the model. The history has no place for a result, so it could never be told.
+
+    Args:
+        run: The run.
+        hands: Handlers of the calls whose wrappers were reached.
+    """
+    unanswered = {record.key for record in run.ledger.unanswered()}
+    skipped = [
+        record
+        for record in without_wrappers(run)
+        if record.key in unanswered and not hands.holds(record.key)
+    ]
+    _accept(run, skipped, {record.key: _SKIPPED for record in skipped})
+
+
 def take_answers(run: Run) -> None:
     """Apply the answers of other middleware to calls that run."""
     pending = run.ledger.in_state(CallState.PENDING)
@@ -442,6 +465,23 @@ def unjudged(run: Run) -> AIMessage | None:
     if isinstance(last, AIMessage) and last.tool_calls and last.id != run.ledger.last_message:
         return last
     return None
+
+
+def with_answer(answer: ToolMessage, added: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Put the answer to a call before the messages of its tool's command.
+
+    A tool may replace the history by one that has its own call: then the answer follows that call. Before
+    the removal it would be lost, and the call would look like one that was never judged.
+    """
+    place = next(
+        (
+            place + 1
+            for place, said in enumerate(added)
+            if any(call["id"] == answer.tool_call_id for call in _calls(said))
+        ),
+        0,
+    )
+    return [*added[:place], answer, *added[place:]]
 
 
 def ends_with(messages: Sequence[AnyMessage], message_id: str) -> bool:

@@ -295,7 +295,7 @@ def _concealed(result: Result, secrets: Collection[str]) -> Result:
 
 def result_of(raw: Any) -> Result:
     """Convert a tool's raw answer (ToolMessage, Command, or a list of them) to a value."""
-    parts = _parts(raw)
+    parts = _joined(_parts(raw))
     for item in parts:
         if isinstance(item, ToolMessage):
             if item.status != "error":
@@ -315,6 +315,35 @@ def result_of(raw: Any) -> Result:
             lasting = update if update and not json_problem(update) else None
             return Success(content=content, raw=parts, update=lasting)
     return Success(content=text_of(raw), raw=parts)
+
+
+def _joined(parts: list[Any]) -> list[Any]:
+    """Join the messages and commands of a list to one command: a call has one answer.
+
+    A list with an error among its messages is left as it is: its call has failed.
+    """
+    commands = [item for item in parts if isinstance(item, Command)]
+    if not commands or len(parts) < 2:
+        return parts
+    messages: list[Any] = []
+    update: dict[str, Any] = {}
+    goto: list[Any] = []
+    for item in parts:
+        match item:
+            case ToolMessage(status="success"):
+                messages.append(item)
+            case Command(update=dict() | None as given, graph=None, goto=places):
+                for name, value in (given or {}).items():
+                    if name == "messages":
+                        messages += value if isinstance(value, list) else [value]
+                    elif isinstance(value, list) and isinstance(update.get(name), list):
+                        update[name] = [*update[name], *value]
+                    else:
+                        update[name] = value
+                goto += places if isinstance(places, list | tuple) else [places]
+            case _:
+                return parts
+    return [Command(update={**update, "messages": messages}, goto=goto)]
 
 
 def truncate(result: Success, label: str, limits: Limits) -> Success:

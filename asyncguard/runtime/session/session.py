@@ -256,6 +256,8 @@ class Session:
                 current.add(record.key)
                 if record.state is CallState.QUEUED and known.state is CallState.QUEUED:
                     self._unissued.add(record.key)
+            elif known is not None and record.state is CallState.IN_DOUBT:
+                self._resolve_again(record, known)
         self.live.ledger_folded(current)
 
     def _catch_up(self, record: CallRecord, known: CallRecord) -> bool:
@@ -281,6 +283,19 @@ class Session:
         for event in known.history[len(stored) :]:
             self.record.repeated(event)
         return True
+
+    def _resolve_again(self, record: CallRecord, known: CallRecord) -> None:
+        """Repeat the end of a doubt that the state lacks: the step that recorded it was dropped.
+
+        An attempt reports its own end once. Signals come again by themselves, so a call that an
+        operator queued again is left to them.
+        """
+        stored = record.history
+        if list(map(_step_of, stored)) != list(map(_step_of, known.history[: len(stored)])):
+            return
+        match known.history[len(stored) :]:
+            case [ev.CallRetired() as end] if known.content is not None:
+                self.record.repeated(end)
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
         """Return the calls that are started in the state and unknown to this process.

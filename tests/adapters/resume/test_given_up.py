@@ -255,6 +255,41 @@ async def test_a_late_word_that_nothing_began_settles_the_doubt(agent_of: AgentO
     assert "the queue was full" in "\n".join(outcome.news())
 
 
+def test_a_settled_doubt_is_told_again_if_the_client_left_at_that_step(agent_of: AgentOf) -> None:
+    """The attempt reports its end once, and the step that brought it is dropped with the stream."""
+    payments = {"x": 4.0, "y": 6.0}
+    pay = scripted_tool(
+        "pay", lambda a: asyncio.sleep(payments[a["q"]], f"paid {a['q']}"), args={"q": str}
+    )
+    look = scripted_tool("look", ["found"], latency=9.0)
+    steps = script(
+        calls(("pay", {"q": "y"})), calls(("pay", {"q": "x"}), ("look", {})), ever="I wait."
+    )
+    specs = [
+        ToolSpec(name="pay", timeout=3.0, reads=(), writes=(), takes_from=()),
+        pure("look", mode=Mode.BACKGROUND, reads=(), takes_from=()),
+    ]
+    agent = agent_of(
+        ScriptedChatModel(steps), [pay, look], specs=specs, checkpointer=InMemorySaver()
+    )
+    place: Any = {"configurable": {"thread_id": "a"}}
+
+    async def main() -> Outcome:
+        stream = agent.graph.astream(
+            agent.input("Pay y and x.", None), place, stream_mode="messages"
+        )
+        async for message, _ in stream:
+            if message.type == "human" and "paid x" in message.text:
+                break
+        await stream.aclose()
+        return await agent.say("Well?", thread="a")
+
+    outcome = run_virtual(main()).result
+    assert outcome.report["in_doubt"] == []
+    assert outcome.states("main") == {"resolved": 2, "done": 1}
+    assert [sum(f"paid {q}" in text for text in outcome.news()) for q in "xy"] == [1, 1]
+
+
 @pytest.mark.parametrize("asked", ["probe", "verifier", "sources", "contract"])
 def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(
     asked: str, agent_of: AgentOf

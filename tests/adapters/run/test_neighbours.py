@@ -320,6 +320,46 @@ def test_a_message_that_outer_middleware_drops_leaves_no_call() -> None:
         check_history_all(request.messages)
 
 
+class Skip(AgentMiddleware[Any, Any, Any]):
+    """Takes the first call out of a message of several, or asks the model again in its place."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        said = state["messages"][-1]
+        if len(said.tool_calls) < 2:
+            return None
+        left = [] if self.how == "jump" else said.tool_calls[1:]
+        changed = {"messages": [said.model_copy(update={"tool_calls": left})]}
+        return changed | ({"jump_to": "model"} if self.how == "jump" else {})
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("how", ["remove", "jump"])
+def test_a_call_that_other_middleware_takes_out_is_not_run(how: str, where: str) -> None:
+    """Not a pure one either; it has no place for a result, whose news would wake each wait."""
+    tools = [look(2.0), book(), scripted_tool("wait", lambda _: "waited", args={}, latency=10.0)]
+    steps = script(
+        calls(("look", {"q": "y"}), ("book", {"q": "x"})), calls(("wait", {})), ever="I wait."
+    )
+    specs = [
+        pure("look", reads=(), takes_from=(), mode="background"),
+        pure("wait", reads=(), takes_from=(), mode="background"),
+    ]
+    model, guard = ScriptedChatModel(steps), AsyncGuardMiddleware(config=CONFIG, specs=specs)
+    middleware: Any = [Skip(how), guard] if where == "before" else [guard, Skip(how)]
+    agent = create_agent(model, tools, middleware=middleware)
+    state = run_virtual(agent.ainvoke({"messages": [("user", "Look up y, book x.")]})).result
+    assert tools[0].calls == []
+    booked = 1 if how == "remove" else 0
+    assert (len(tools[1].calls), len(tools[2].calls)) == (booked, 1)
+    assert (state["report"]["reason"], len(model.requests)) == ("complete", 3)
+    [task] = state["report"]["tasks"]
+    assert task["calls"] == {"cancelled": 2 - booked, "done": 1 + booked}
+
+
 def test_others_see_an_interim_text_before_the_run_goes_on() -> None:
     """A text said too early does not end the run, also if other middleware has hooks after the model."""
     watch = Watch()

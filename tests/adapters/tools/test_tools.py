@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import pytest
 from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import InjectedState, InjectedStore
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -29,7 +30,7 @@ from asyncguard import (
     guarded,
 )
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import AgentOf, pure, script
+from tests.adapters.harness import AgentOf, Frontend, build, pure, script
 
 TASKS = [{"id": "a", "goal": "Do x."}, {"id": "b", "goal": "Do y."}]
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
@@ -135,6 +136,68 @@ def test_a_message_of_a_tool_answers_its_own_call(status: str, agent_of: AgentOf
     model = ScriptedChatModel([calls(("noting_elsewhere", {"what": "x"})), "done"])
     outcome = agent_of(model, [noting_elsewhere]).run("Go.")
     assert outcome.answer("call_1_1") == "noted x"
+
+
+@pytest.mark.parametrize("order", ["message first", "command first", "two commands"])
+def test_a_tool_may_return_a_list_of_messages_and_commands(order: str, agent_of: AgentOf) -> None:
+    """The model reads the message, and the state gets the updates, as in ``create_agent``."""
+
+    @tool
+    def noting_both(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> list[Any]:
+        """Notes in two ways."""
+        noted = ToolMessage(content=f"noted {what}", tool_call_id=tool_call_id)
+        said: Command[Any] = Command(update={"messages": [HumanMessage("and kept")]})
+        match order:
+            case "message first":
+                return [noted, said]
+            case "command first":
+                return [said, noted]
+        return [said, Command(update={"messages": [noted]})]
+
+    model = ScriptedChatModel([calls(("noting_both", {"what": "x"})), "done"])
+    outcome = agent_of(model, [noting_both]).run("Go.")
+    assert outcome.answer("call_1_1") == "noted x"
+    assert outcome.text.count("and kept") == 1
+
+
+def test_a_tool_that_replaces_the_history_runs_once(agent_of: AgentOf) -> None:
+    """Its answer follows its call in the new history, which then needs no other one."""
+    ran: list[str] = []
+
+    @tool
+    def shorten(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Replaces the conversation by a summary."""
+        ran.append(tool_call_id)
+        call = {"name": "shorten", "args": {}, "id": tool_call_id, "type": "tool_call"}
+        messages = [
+            RemoveMessage(id=REMOVE_ALL_MESSAGES),
+            HumanMessage("Summary: go."),
+            AIMessage("", tool_calls=[call]),
+            ToolMessage("shortened", tool_call_id=tool_call_id),
+        ]
+        return Command(update={"messages": messages})
+
+    agent = agent_of(ScriptedChatModel([calls(("shorten", {})), "done"]), [shorten])
+    outcome = agent.run("Go.")
+    assert len(ran) == 1
+    assert [message.type for message in outcome.messages] == ["human", "ai", "tool", "ai"]
+    agent.check_histories()
+
+
+def test_a_tool_that_clears_the_history_leaves_no_answer_without_a_call(frontend: Frontend) -> None:
+    """A provider would refuse it in each later request of the thread."""
+
+    @tool
+    def clear() -> Command[Any]:
+        """Clears the conversation, as in LangChain's documentation."""
+        return Command(update={"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+
+    model = ScriptedChatModel([calls(("clear", {})), "Cleared.", "Hello."])
+    # Not by agent_of: the request after the removal is empty, which its check refuses.
+    agent = build(frontend, model, [clear], checkpointer=InMemorySaver())
+    assert [message.type for message in agent.run("Clear.", thread="a").messages] == ["ai"]
+    agent.run("Hello?", thread="a")
+    assert [message.type for message in model.requests[-1].messages] == ["ai", "human"]
 
 
 def test_a_late_command_is_told_as_news(agent_of: AgentOf) -> None:
