@@ -108,7 +108,7 @@ class Limits:
     max_stored_bytes: int = 1024 * 1024
     """Bytes of a result that are kept; of a larger one its beginning, size and hash are kept."""
     max_attempts: int = 5
-    """Attempts of a call that may repeat, the first included; those that ask a person do not count."""
+    """Attempts of one call that may repeat, the first included; questions to a person are none."""
     max_recoveries: int = 12
     """Recovery steps of one call: retries, siblings, sources, probes and contracts together."""
     max_task_retries: int = 50

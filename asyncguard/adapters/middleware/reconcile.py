@@ -470,8 +470,8 @@ def unjudged(run: Run) -> AIMessage | None:
 def with_answer(answer: ToolMessage, added: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Put the answer to a call before the messages of its tool's command.
 
-    A tool may replace the history by one that has its own call: then the answer follows that call. Before
-    the removal it would be lost, and the call would look like one that was never judged.
+    A tool may replace the history by one that has its own call: then the answer follows that call.
+    Before the removal it would be lost, and the call would look like one that was never judged.
     """
     place = next(
         (
