@@ -322,7 +322,7 @@ MIDDLEWARE: Sequence[Beside] = (
     Beside(
         name="HumanInTheLoopMiddleware",
         place=Place.BEFORE,
-        note="After, people are asked about calls that the guard rejects; the log warns.",
+        note="Only `guard_middleware` keeps rejected calls from people; after, the log warns.",
         make=lambda kind: kind({"pay": True}),
         resume={"decisions": [{"type": "approve"}]},
     ),
