@@ -284,7 +284,7 @@ def test_show_tells_every_process_that_began_an_attempt(tmp_path: Path, capsys: 
     place = tmp_path / "journal.db"
 
     async def begun(journal: Any) -> str:
-        assert await journal.begin(intent("keyed#1", EffectClass.KEYED)) == Fresh()
+        assert isinstance(await journal.begin(intent("keyed#1", EffectClass.KEYED)), Fresh)
         return str(journal.process_id)
 
     processes = [tell(place, begun) for _ in range(3)]
