@@ -1,6 +1,8 @@
 """Real clients against the loopback server: what is sent, recorded, limited, and what happens when it fails."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -488,3 +490,17 @@ def test_a_model_is_named_with_its_options() -> None:
     assert spec.label == "openai:m,effort=low,top_p=0.9"
     with pytest.raises(ModelError, match="provider:model"):
         ModelSpec(name="openai:")
+
+
+def test_no_thread_that_asks_a_model_sees_a_module_half_loaded() -> None:
+    """OpenAI's client looks at `sys.modules["httpx"]`, which the first runtime player loads in a thread of its own."""
+    code = (
+        "import sys\n"
+        "from asyncguard_benchmark.harness.models.play import at_once\n"
+        "loaded = lambda cell: hasattr(sys.modules.get('httpx'), 'URL')\n"
+        "print(*at_once([1], loaded, lambda outcome: None, 1))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip() == "True"

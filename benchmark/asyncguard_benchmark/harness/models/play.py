@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -106,6 +107,9 @@ def at_once(
         BudgetExhaustedError: the budget is spent; what was under way and could be finished has been yielded.
         ModelUnreachableError: too many episodes failed in a row.
     """
+    # OpenAI's client looks at sys.modules["httpx"] at every request, without the lock of the import. The first player
+    # with a runtime imports it in the thread that it plays in, and the requests of the other threads failed meanwhile.
+    import_module("httpx")
     left = iter(todo)
     ended: BudgetExhaustedError | None = None
     failures = 0
