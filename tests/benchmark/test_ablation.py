@@ -418,6 +418,17 @@ def test_four_cells_by_hand() -> None:
     assert found.interaction.value == pytest.approx(80.0)
 
 
+def test_the_gap_is_as_uncertain_as_any_difference_of_its_pairs() -> None:
+    """Ten of ten lost to delay: no farther than 100 points, and as wide as guards against none on ten such pairs."""
+    sync = arms("sync", none=[True] * 10, all=[True] * 10)
+    late = arms(none=[False] * 10, all=[True] * 10, timing=[True] * 10)
+    found = four_cells(sync, late)
+    assert found is not None
+    (effect,) = study_of(late, None, None, resamples=10).effects[:1]
+    assert (effect.arm, effect.against) == (ALL, NONE)
+    assert (found.gap.low, found.gap.high) == (effect.difference.low, 100)
+
+
 def test_without_a_gap_nothing_is_closed() -> None:
     """Without a gap the closed share is None."""
     sync = arms("sync", none=[True] * 10, all=[True] * 10)

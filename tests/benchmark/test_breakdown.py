@@ -191,6 +191,20 @@ def test_only_what_both_conditions_played_is_compared() -> None:
     assert (second.figures.pairs, second.figures.difference.value) == (2, -50)
 
 
+def test_no_difference_of_shares_reaches_beyond_100_points() -> None:
+    """All pairs are lost: the interval ends at -100, and has a width all the same."""
+    slow, quick = (
+        Group(agent="a", player="plain", arm="", declared=True, regime=name, surface="text")
+        for name in ("fixed1", "sync")
+    )
+    _, second = rows_by(
+        Facet.DELAY, {slow: of_calls([], []), quick: of_calls([*FS, *TB], [*FS, *TB])}
+    )
+    found = second.figures.difference
+    assert (found.value, found.low) == (-100, -100)
+    assert found.high > -100
+
+
 def test_a_tool_on_no_list_is_no_call_for_the_wrong_task() -> None:
     """It is invented; a tool of the other sub-task is one for the wrong task."""
     assert of_calls([("fs-01", "no_such_tool", {})]).cascades()[0].runs == 0

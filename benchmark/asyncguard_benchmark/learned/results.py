@@ -15,7 +15,7 @@ from asyncguard_benchmark.harness.scenario import Regime, SubTask
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scoring.summary import Rate, summarise
 from asyncguard_benchmark.harness.scoring.verdict import Score, score
-from asyncguard_benchmark.harness.statistics.paired import Pair, paired_difference
+from asyncguard_benchmark.harness.statistics.paired import Pair, difference_interval
 from asyncguard_benchmark.learned.splits import is_held_out
 from asyncguard_benchmark.services.catalogue import tools_of
 
@@ -115,7 +115,7 @@ def _difference(
     pairs = [pair for each in played for pair in each.pairs(one, other)]
     if not pairs:
         return None
-    scaled = paired_difference(pairs).interval.scaled(100)
+    scaled = difference_interval(pairs).scaled(100)
     words = f"{scaled.value:+.1f} ({scaled.low:+.1f} to {scaled.high:+.1f}; n {len(pairs)})"
     return scaled.value, words
 

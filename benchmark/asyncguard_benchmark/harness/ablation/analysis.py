@@ -43,6 +43,7 @@ from asyncguard_benchmark.harness.statistics.clustered import (
 from asyncguard_benchmark.harness.statistics.families import max_t
 from asyncguard_benchmark.harness.statistics.paired import (
     Pair,
+    bounded,
     is_harmful,
     is_harmless,
     mcnemar,
@@ -253,7 +254,7 @@ def effect_of(
         against=against,
         pairs=len(pairs),
         against_value=100 * sum(pair.against for pair in pairs) / len(pairs),
-        difference=_within(estimate.interval.scaled(100)),
+        difference=bounded(estimate.interval).scaled(100),
         standard_error=100 * estimate.error,
         naive_error=100 * estimate.naive,
         shared_error=100
@@ -269,11 +270,6 @@ def effect_of(
         mcnemar=McNemar(gained=gained, lost=lost, p=mcnemar(gained, lost)),
         harm=harm_of(pairs),
     )
-
-
-def _within(found: Interval) -> Interval:
-    """Return the interval without values beyond 100 points, which no difference of shares can have."""
-    return replace(found, low=max(-100.0, found.low), high=min(100.0, found.high))
 
 
 def pair_of(one: Outcome, other: Outcome) -> Pair:
@@ -321,7 +317,7 @@ def _shapley(arms: Arms, game: Game) -> Shapley | None:
         shares = [(result.shares or {})[name] for result in shared]
         # Shares that are alike in a few compositions say little about the ones to come.
         estimate = mean_of(shares, sources, floor=least_error(sources))
-        values.append(ShapleyValue(switch=name, value=_within(estimate.interval.scaled(100))))
+        values.append(ShapleyValue(switch=name, value=bounded(estimate.interval).scaled(100)))
     worth = [result.outcomes[ALL].overall for result in shared]
     total = 100 * sum(worth) / len(worth)
     return Shapley(

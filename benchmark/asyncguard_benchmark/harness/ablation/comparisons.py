@@ -34,6 +34,7 @@ from asyncguard_benchmark.harness.statistics.clustered import (
     ratio_interval,
     share_among,
 )
+from asyncguard_benchmark.harness.statistics.paired import difference_interval
 
 
 def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:
@@ -48,7 +49,8 @@ def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:
     u_sync, g_sync, u_late, g_late, t_late = (
         [float(arms.outcomes[name][place].overall) for place in places] for arms, name in needed
     )
-    gap = _difference(u_sync, u_late, sources)
+    unguarded = [(sync.outcomes[NONE][place], delayed.outcomes[NONE][place]) for place in places]
+    gap = difference_interval([pair_of(one, other) for one, other in unguarded]).scaled(100)
     closes = gap.low > 0
     return FourCells(
         setup=delayed.setup,
@@ -60,7 +62,7 @@ def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:
         gap=gap,
         closed_by_timing=_closed(t_late, u_late, u_sync, sources) if closes else None,
         closed_by_all=_closed(g_late, u_late, u_sync, sources) if closes else None,
-        interaction=_difference(_minus(g_late, u_late), _minus(g_sync, u_sync), sources),
+        interaction=_interaction(_minus(g_late, u_late), _minus(g_sync, u_sync), sources),
     )
 
 
@@ -74,7 +76,7 @@ def _rate(verdicts: Sequence[float], sources: Sequence[Sources]) -> Interval:
     return found
 
 
-def _difference(
+def _interaction(
     left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]
 ) -> Interval:
     return mean_of(_minus(left, right), sources, floor=least_error(sources)).interval.scaled(100)

@@ -27,7 +27,7 @@ from asyncguard_benchmark.harness.scoring.breakdown import (
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake
 from asyncguard_benchmark.harness.scoring.wrong_task import Aftermath
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.harness.statistics.paired import Pair, paired_difference
+from asyncguard_benchmark.harness.statistics.paired import Pair, difference_interval
 
 Found = Mapping[Group, Breakdown]
 """Condition -> its verdicts."""
@@ -144,7 +144,7 @@ def _beside(
             results=found[group].whole(),
             against=value(first),
             pairs=len(pairs),
-            difference=paired_difference(pairs).interval.scaled(100) if pairs else None,
+            difference=difference_interval(pairs).scaled(100) if pairs else None,
         )
         yield Row(group=group, labels={head: value(group)}, figures=figures)
 

@@ -1,11 +1,11 @@
 """Two arms on the same compositions and draws: how much they differ, and whether one does harm."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from asyncguard_benchmark.harness.statistics.clustered import Sources, least_error, mean_of
-from asyncguard_benchmark.harness.statistics.estimates import Estimate
+from asyncguard_benchmark.harness.statistics.estimates import Estimate, Interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,16 @@ def paired_difference(pairs: Sequence[Pair]) -> Estimate:
     return mean_of(
         [pair.difference for pair in pairs], sources, floor=max(floor, least_error(sources))
     )
+
+
+def difference_interval(pairs: Sequence[Pair]) -> Interval:
+    """Return the mean difference of two verdicts with its interval, within what a difference of shares can be."""
+    return bounded(paired_difference(pairs).interval)
+
+
+def bounded(found: Interval) -> Interval:
+    """Return the interval without values beyond -1 and 1, which no difference of shares can have."""
+    return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
 
 
 def mcnemar(gained: int, lost: int) -> float:

@@ -23,7 +23,7 @@ from asyncguard_benchmark.harness.scoring.false_blocks import (
 from asyncguard_benchmark.harness.scoring.verdict import score
 from asyncguard_benchmark.harness.statistics.clustered import least_error, mean_of, share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.harness.statistics.paired import Pair, paired_difference
+from asyncguard_benchmark.harness.statistics.paired import Pair, difference_interval
 from asyncguard_benchmark.harness.suites import registry
 
 WILD = Split.WILD.value
@@ -150,7 +150,7 @@ def _harm(place: tuple[str, str, bool, str], pairs: Sequence[tuple[Episode, Epis
         pairs=len(pairs),
         unguarded=share_of([before for before, _ in solved], sources).scaled(100),
         guarded=share_of([after for _, after in solved], sources).scaled(100),
-        difference=paired_difference(verdicts).interval.scaled(100),
+        difference=difference_interval(verdicts).scaled(100),
         rounds_unguarded=sum(before for before, _ in rounds) / len(rounds),
         rounds_guarded=sum(after for _, after in rounds) / len(rounds),
         rounds=more.interval,

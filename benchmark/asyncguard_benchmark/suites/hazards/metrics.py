@@ -14,7 +14,7 @@ from asyncguard_benchmark.harness.scoring.answers import Ending
 from asyncguard_benchmark.harness.scoring.summary import mean
 from asyncguard_benchmark.harness.statistics.clustered import share_of
 from asyncguard_benchmark.harness.statistics.estimates import Interval
-from asyncguard_benchmark.harness.statistics.paired import Pair, mcnemar, paired_difference
+from asyncguard_benchmark.harness.statistics.paired import Pair, difference_interval, mcnemar
 from asyncguard_benchmark.suites.hazards.scorer import HazardScore
 
 CLEAN = "clean"
@@ -189,7 +189,7 @@ def gain_of(arm: Sequence[HazardScore], base: Iterable[HazardScore]) -> Gain | N
         return None
     return Gain(
         pairs=len(pairs),
-        points=paired_difference(pairs).interval.scaled(100),
+        points=difference_interval(pairs).scaled(100),
         newly_recovered=sum(pair.difference > 0 for pair in pairs),
         regressions=sum(pair.difference < 0 for pair in pairs),
         p=_mcnemar(pairs),
