@@ -127,6 +127,17 @@ def test_a_changed_agent_is_not_played(tmp_path: Path, capsys: pytest.CaptureFix
     check_frozen(read_design(path), path)
 
 
+def test_a_design_that_is_not_there_is_no_missing_ablation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outside of a clone the default names no file; a missing ablation is told as before."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["results", "--dry-run"]) == 1
+    assert "no design at 'benchmark/design.json'; name one by --design" in capsys.readouterr().err
+    assert main(["results", "nothing", "--out", "R.md"]) == 1
+    assert "no ablation at 'nothing" in capsys.readouterr().err
+
+
 def test_what_is_wrong_in_a_design_is_said(tmp_path: Path) -> None:
     """Unknown fields, too few seeds and blocks that are not there."""
     path = tmp_path / "design.json"

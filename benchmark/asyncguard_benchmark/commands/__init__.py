@@ -60,6 +60,8 @@ def _told(error: Exception, options: argparse.Namespace) -> str:
         return f"{error.filename} is a folder; name a file in it."
     if not isinstance(error, FileNotFoundError):
         return str(error)
+    if error.filename == str(vars(options).get("design")):
+        return f"There is no design at {error.filename!r}; name one by --design, or go to a clone of the repository."
     if "findings" not in options:
         return f"There is no file {error.filename!r}; `asyncguard bench run --out` writes files of episodes."
     return f"There is no ablation at {error.filename!r}; `asyncguard bench ablate` makes one."
