@@ -47,6 +47,15 @@ class Opened:
         """All effects, old and new: tool, order and key."""
         return effects_in(self.folder)
 
+    @property
+    def ends(self) -> set[str]:
+        """Classes of the ends that the journal has of the newest attempts, ``NoneType`` for one that it has not."""
+        journal = open_journal(self.journal, create=False)
+        try:
+            return {type(each.attempts[-1].result).__name__ for each in journal.entries()}
+        finally:
+            journal.close()
+
     def saver(self) -> AbstractAsyncContextManager[Any]:
         """Open the checkpoints."""
         return open_saver(self.folder, self.url)
