@@ -17,7 +17,7 @@ from asyncguard_benchmark.harness.names import Facet
 from asyncguard_benchmark.harness.report.breakdown_tables import rows_by
 from asyncguard_benchmark.harness.report.figures import Group
 from asyncguard_benchmark.harness.scoring.breakdown import Breakdown
-from asyncguard_benchmark.harness.scoring.mistakes import Mistake
+from asyncguard_benchmark.harness.scoring.mistakes import Mistake, modes_of
 from asyncguard_benchmark.harness.scoring.wrong_task import Sequel
 from tests.benchmark.builders import Call, compose, gold, played
 from tests.benchmark.builders_findings import findings
@@ -222,6 +222,17 @@ def test_mistakes_stand_together_and_alone() -> None:
     assert (argument.share.hits, argument.share.of, argument.alone) == (1, 2, 0)
     assert (neglect.share.hits, neglect.alone) == (2, 1)
     assert argument.together[Mistake.NEGLECT] == neglect.together[Mistake.ARGUMENT] == 1
+
+
+def test_a_repeated_gold_call_under_another_id_is_confusion() -> None:
+    """fs-05 looks twice at the space in use; the second look was made for mo-17, which has no such tool."""
+    looks, rest = gold("fs-05"), gold("mo-17")
+    assert looks[0][1:] == looks[-1][1:]
+    pair = compose("fs-05", "mo-17")
+    episode = played(pair, [*looks[:-1], renamed(looks[-1], "mo-17"), *rest])
+    first, second = modes_of(episode, score(episode))
+    assert first == {Mistake.CONFUSION, Mistake.NEGLECT}
+    assert not second
 
 
 def test_neglect_is_told_by_place() -> None:

@@ -110,7 +110,7 @@ def made_elsewhere(
     theirs: Sequence[CanonicalCall],
 ) -> bool:
     """Return True if a gold call that was not made bears another id, where it is not that sub-task's own."""
-    return bool((set(gold) - set(made)) & (set(elsewhere) - set(theirs)))
+    return bool((Counter(gold) - Counter(made)).keys() & (set(elsewhere) - set(theirs)))
 
 
 def misplaced(

@@ -1,5 +1,6 @@
 """Reasons why sub-tasks fail, in six kinds; found from trajectory and verdict, never from a guard's actions."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
@@ -63,14 +64,15 @@ def _confused(task: SubTask, episode: Episode) -> bool:
     if any(record.tool not in task.tools for record in made):
         return True
     tools = tools_of(task)
-    lacking = {_key(task, call.tool, call.arguments) for call in task.gold}
-    lacking -= {_key(task, record.tool, record.arguments) for record in made}
+    # Counted, as a sub-task may need the same call twice and make it once.
+    lacking = Counter(_key(task, call.tool, call.arguments) for call in task.gold)
+    lacking -= Counter(_key(task, record.tool, record.arguments) for record in made)
     strangers = (
         canonical(record.tool, record.arguments, tools)
         for record in episode.trajectory
         if record.task_id != task.id
     )
-    return bool(lacking & (set(strangers) - _own(episode, task)))
+    return bool(lacking.keys() & (set(strangers) - _own(episode, task)))
 
 
 def _own(episode: Episode, task: SubTask) -> set[CanonicalCall]:
