@@ -13,7 +13,7 @@ from statistics import mean
 from typing import Any
 
 from asyncguard_benchmark.harness.statistics.estimates import Interval, Z
-from asyncguard_benchmark.harness.statistics.paired import Pair, difference_interval, mcnemar
+from asyncguard_benchmark.harness.statistics.paired import Pair, mcnemar, paired_difference
 from asyncguard_benchmark.suites.missions.entries import Entry, EntryKey
 from asyncguard_benchmark.suites.missions.scorers.metrics import Scorer, judged_by, passed
 from asyncguard_benchmark.suites.missions.scorers.verdict import Verdict
@@ -197,7 +197,7 @@ class Comparison:
             for key in self.entries
             for repeat, (one, other) in enumerate(zip(self.before, self.after, strict=True))
         ]
-        return difference_interval(pairs)
+        return paired_difference(pairs).interval
 
     def trend_p(self, seed: int = 0) -> float | None:
         """Return how surprising it is that the change of SR goes with PTF as it does; None where nothing can vary.
