@@ -69,10 +69,11 @@ def check_fields(
     Raises:
         CallerError: A field holds another type; the message names the field and the type it needs.
     """
-    for name, hint, mismatch in _checks(cast(Hashable, type(value))):
-        if mismatch(getattr(value, name)) is not None:
+    for name, hint, mismatch, default in _checks(cast(Hashable, type(value))):
+        given = getattr(value, name)
+        if given is not default and mismatch(given) is not None:
             owner = f"{called}: " if called else f"{type(value).__name__}."
-            check_value(f"{owner}{name}", hint, getattr(value, name), error)
+            check_value(f"{owner}{name}", hint, given, error)
 
 
 def check_arguments(
@@ -133,11 +134,18 @@ _Check = Callable[[Any], _Wrong | None]
 """Return what of a value does not fit a hint, or None."""
 _EXACT = frozenset({bool, int, str, type(None)})
 """Types whose own instances need no closer look."""
+_NO_DEFAULT = object()
 
 
 @cache
-def _checks(owner: Hashable) -> tuple[tuple[str, Any, _Check], ...]:
-    return tuple((name, hint, _mismatch_with(hint)) for name, hint in _hints(owner).items())
+def _checks(owner: Hashable) -> tuple[tuple[str, Any, _Check, Any], ...]:
+    """Return name, hint and check of each field, and its default where that fits."""
+    found = ((name, hint, _mismatch_with(hint)) for name, hint in _hints(owner).items())
+    return tuple(
+        (name, hint, mismatch, _NO_DEFAULT if mismatch(default) is not None else default)
+        for name, hint, mismatch in found
+        for default in (getattr(owner, name, _NO_DEFAULT),)
+    )
 
 
 # Hints are read once: declarations are checked again whenever one is made from another.

@@ -7,6 +7,7 @@ Declarations and configurations have tables of their own in ``tests/core/test_de
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from asyncguard import (
     CallerError,
     GuardConfig,
     GuardRule,
+    Limits,
     Ports,
     ToolFault,
     TraceFile,
@@ -227,3 +229,14 @@ def test_a_closed_trace_file_says_so(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert "is closed; close it after the last run." in told
     with pytest.raises(CallerError, match="is closed"), closed:
         pass
+
+
+def test_a_default_that_a_subclass_declares_is_checked() -> None:
+    """Only a default that fits need not be checked again."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Careless(Limits):
+        max_attempts: int = "x"  # type: ignore[assignment]
+
+    with pytest.raises(CallerError, match="max_attempts must be an integer, not"):
+        Careless()

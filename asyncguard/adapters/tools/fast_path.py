@@ -1,7 +1,8 @@
 """Prepared forms of async tools, which cost less per call."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from types import FunctionType
 from typing import Any, TypeVar, no_type_check
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -57,12 +58,18 @@ def parameters_of_code(tool: BaseTool) -> set[str]:
     sides = [
         code for name in ("coroutine", "func") if (code := getattr(tool, name, None)) is not None
     ]
-    taken = [
-        item
-        for code in sides or [sync_body(tool)]
+    return set().union(*map(_parameters, sides or [sync_body(tool)]))
+
+
+def _parameters(code: Callable[..., Any]) -> Collection[str]:
+    if type(code) is FunctionType and not code.__dict__:  # it wraps none: no need to inspect it
+        own = code.__code__
+        return own.co_varnames[: own.co_argcount + own.co_kwonlyargcount]
+    return {
+        item.name
         for item in inspect.signature(code).parameters.values()
-    ]
-    return {item.name for item in taken if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}
+        if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)
+    }
 
 
 def prepared(tool: BaseTool) -> BaseTool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, Protocol, TypeVar
 
@@ -77,6 +77,21 @@ class Cell:
 
     composition: Composition
     condition: Condition
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the digest of what is played, beside what an episode's key tells by name."""
+        condition = self.condition
+        told: dict[str, Any] = {
+            "format": FORMAT,
+            "composition": composition_to_json(self.composition),
+            "agent": {"label": condition.agent_name, **condition.agent.settings},
+            "guards": arm_of(condition.arm).to_json(),
+            "declared": condition.declared,
+        }
+        if condition.contract is not Contract.OURS:
+            told["contract"] = condition.contract.value
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,22 +170,8 @@ def key_of(cell: Cell) -> EpisodeKey:
         regime=condition.regime.value,
         surface=condition.surface.value,
         seed=condition.seed,
-        config=_digest(cell),
+        config=cell.digest,
     )
-
-
-def _digest(cell: Cell) -> str:
-    condition = cell.condition
-    told: dict[str, Any] = {
-        "format": FORMAT,
-        "composition": composition_to_json(cell.composition),
-        "agent": {"label": condition.agent_name, **condition.agent.settings},
-        "guards": arm_of(condition.arm).to_json(),
-        "declared": condition.declared,
-    }
-    if condition.contract is not Contract.OURS:
-        told["contract"] = condition.contract.value
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool = True) -> Played:
@@ -213,7 +214,7 @@ def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool 
         "arm": condition.arm,
         "declared": condition.declared,
         "agent": dict(condition.agent.settings),
-        "digest": _digest(cell),
+        "digest": cell.digest,
     }
     messages = episode.messages if keep_messages else ()
     whole = replace(episode, agent=condition.agent_name, settings=settings, messages=messages)

@@ -90,13 +90,18 @@ class BenchmarkSuite:
         Raises:
             BrokenSuiteError: there is nothing at the reference.
         """
-        module, _, name = reference.partition(":")
         try:
-            return getattr(import_module(module, f"{_PACKAGE}.{self.name}"), name)
+            return _loaded(f"{_PACKAGE}.{self.name}", reference)
         except (ImportError, AttributeError, ValueError) as problem:
             raise BrokenSuiteError(
                 f"the suite {self.name} names {reference!r}, which cannot be loaded: {problem}"
             ) from problem
+
+
+@cache  # a tool is looked for through its suite each time
+def _loaded(package: str, reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module, package), name)
 
 
 @dataclass(frozen=True, eq=False)

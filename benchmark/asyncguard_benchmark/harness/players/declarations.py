@@ -206,10 +206,15 @@ def _spec(
         trusted_output=True,
         contract=DESCRIBE if DESCRIBE in common else None,
         takes_from=sources,
-        # The runtime would read them from the tool again in each episode.
-        parameters=parameters_of(unreachable_tool(tool)),
+        parameters=_parameters(tool),
         **_remedies(tool, common),
     )
+
+
+# The runtime would read them from the tool again in each episode.
+@cache
+def _parameters(tool: Tool) -> Mapping[str, Any]:
+    return parameters_of(unreachable_tool(tool))
 
 
 def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:

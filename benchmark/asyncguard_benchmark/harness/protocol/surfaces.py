@@ -67,14 +67,13 @@ class TextSpeech:
 
     def opening(self) -> list[BaseMessage]:
         """Return the contract with the API list, then the tasks."""
-        system, tasks = self._texts
-        return [SystemMessage(system), HumanMessage(tasks)]
+        return [*self._opening]
 
     @cached_property
-    def _texts(self) -> tuple[str, str]:
+    def _opening(self) -> tuple[BaseMessage, ...]:
         # A player opens the conversation again in each turn.
         system = prompts.text_system_prompt(self._composition, self._example, self._contract)
-        return system, prompts.first_user_message(self._composition)
+        return SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
         """Return exactly one action."""
@@ -104,8 +103,12 @@ class NativeSpeech:
 
     def opening(self) -> list[BaseMessage]:
         """Return the contract, then the tasks."""
+        return [*self._opening]
+
+    @cached_property
+    def _opening(self) -> tuple[BaseMessage, ...]:
         system = prompts.native_system_prompt(self._example)
-        return [SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))]
+        return SystemMessage(system), HumanMessage(prompts.first_user_message(self._composition))
 
     def read(self, message: AIMessage) -> tuple[Action, ...]:
         """Return one action, or several calls if that is allowed."""
