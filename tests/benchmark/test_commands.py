@@ -298,6 +298,45 @@ def test_failures_are_explained_on_demand(
     assert re.search(
         r"differing_argument at \w+\.\w+: expected \S.*, found \S", capsys.readouterr().err
     )
+    assert main(["score", str(file), "--explain", "--json"]) == 0
+    said = capsys.readouterr()
+    assert not said.err
+    assert any("differing_argument at " in each for each in json.loads(said.out)["findings"])
+
+
+def test_a_value_that_cannot_be_compared_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No player lets a call with such arguments pass, but a file may hold one."""
+    file = tmp_path / "episodes.jsonl"
+    assert main([*RUN, str(file), "--jobs", "1", "--arms", "none", "--agents", "oracle"]) == 0
+    deep = "[" * 500 + "]" * 500
+    rest, made, calls = file.read_text().rpartition('"trajectory": ')
+    calls = re.sub(r'"arguments": {"(\w+)": "[^"]*"', rf'"arguments": {{"\1": {deep}', calls)
+    file.write_text(rest + made + calls)
+    assert main(["score", str(file)]) == 1
+    assert "nested too deeply to be compared" in capsys.readouterr().err
+
+
+def test_a_binary_file_is_told_by_its_first_wrong_byte(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not guessed to be UTF-16."""
+    file = tmp_path / "episodes.jsonl"
+    file.write_bytes(b"\x00{\x00}\xff\n")
+    assert main(["score", str(file)]) == 1
+    assert "'utf-8' codec can't decode byte 0xff in position 4" in capsys.readouterr().err
+
+
+def test_the_text_surface_allows_one_call_a_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user of an agent that makes several is told so."""
+    batch = [*RUN, str(tmp_path / "x.jsonl"), "--jobs", "1", "--arms", "none", "--agents", "batch"]
+    assert main(batch) == 0
+    assert "batch: one call a message on the text surface" in capsys.readouterr().err
+    assert main([*batch, "--surfaces", "native"]) == 0
+    assert "one call a message" not in capsys.readouterr().err
 
 
 def test_an_unknown_composition_is_refused(

@@ -11,7 +11,7 @@ from asyncguard_benchmark.commands.model_options import (
     model_of,
     price_for,
 )
-from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.commands.output import console, notice, print_json, table
 from asyncguard_benchmark.commands.worker_options import without_options
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.harness.arms import ALL, with_rules
@@ -42,7 +42,9 @@ def execute(options: Namespace) -> int:
     check_contract(options.contract, options.surfaces)
     for place in options.guard:
         rule_at(place)  # a mistake is told at once, and not for each episode
-    asked = _grid(options).cells()
+    grid = _grid(options)
+    _tell_of_lone_calls(grid)
+    asked = grid.cells()
     if options.dry_run:
         return estimated(options, asked)
     tally, played, failed = Tally(), 0, 0
@@ -55,6 +57,16 @@ def execute(options: Namespace) -> int:
     _say(options, tally, asked=len(asked), played=played, failed=failed)
     check_failures(failed, len(asked))
     return 0
+
+
+def _tell_of_lone_calls(grid: Grid) -> None:
+    """Say of agents that make several calls in a message that the text surface allows one."""
+    kinds = {each.kind for each in grid.agents if isinstance(each, AgentSpec)}
+    lone = sorted(each for each in kinds if agent_class(each).model_fields["parallel"].default)
+    if lone and Surface.TEXT in grid.surfaces:
+        notice(
+            f"{', '.join(lone)}: one call a message on the text surface; several: --surfaces native"
+        )
 
 
 def check_contract(contract: str, surfaces: Iterable[str]) -> None:

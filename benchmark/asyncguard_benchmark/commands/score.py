@@ -50,14 +50,16 @@ def _few_collections() -> Iterator[None]:
 
 def _scored(options: Namespace) -> int:
     tally, facets, split = Tally(), [Facet(each) for each in options.by], dict[Group, Breakdown]()
-    reading = _Reading()
+    reading, findings = _Reading(), list[str]()
     for number, episode in _episodes(options, reading):
         judged = tally.add(episode)
         if facets:
             split.setdefault(Group.of(episode), Breakdown()).add(episode, judged)
         if options.explain and not judged.overall:
-            _explain(number, judged)
+            findings += _findings(number, judged)
     figures = tally.figures()
+    if not options.json:
+        sys.stderr.writelines(f"{harmless(each)}\n" for each in findings)
     reading.tell()
     if not figures:
         raise UnscorableError(f"{options.file} holds no episode that can be scored")
@@ -72,6 +74,7 @@ def _scored(options: Namespace) -> int:
                 "not_read_again": reading.left_out,
                 "conditions": rows,
                 **({"by": by} if by else {}),
+                **({"findings": findings} if options.explain else {}),
             }
         )
         return 0
@@ -130,10 +133,7 @@ def _bad(line: Line, *, partial: bool) -> str:
     return problem
 
 
-def _explain(number: int, judged: Score) -> None:
+def _findings(line: int, judged: Score) -> Iterator[str]:
     for task in judged.sub_tasks:
         for finding in task.findings:
-            sys.stderr.write(
-                harmless(f"line {number}, {judged.composition_id}, {task.task_id}: {finding}")
-                + "\n"
-            )
+            yield f"line {line}, {judged.composition_id}, {task.task_id}: {finding}"

@@ -69,8 +69,12 @@ def agent_class(kind: str) -> type[SpeakingAgent]:
     elif colon:
         try:
             found = getattr(import_module(module), name)
+        # Unlike a guard's it is not looked for in this folder: resumed files and parcels name agents, too.
         except (ImportError, AttributeError) as problem:
-            raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
+            advice = "install its module, or name its folder in PYTHONPATH"
+            raise UnknownNameError(
+                f"the agent {kind} cannot be loaded: {problem}; {advice}"
+            ) from problem
     else:
         raise UnknownNameError(
             f"there is no agent {kind!r}; there are {', '.join(registry().all_agents)}"

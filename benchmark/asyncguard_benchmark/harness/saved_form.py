@@ -102,5 +102,5 @@ def json_value(text: str | bytes) -> Any:
         return from_json(text)
     except (ValueError, TypeError):
         # An agent may write half a character, or nest deeply: the fast reader takes neither, and both are JSON. To it a
-        # text with half a character is none (TypeError).
-        return json.loads(text)
+        # text with half a character is none (TypeError). Of bytes `json` would guess that they are UTF-16.
+        return json.loads(text if isinstance(text, str) else text.decode(errors="surrogatepass"))

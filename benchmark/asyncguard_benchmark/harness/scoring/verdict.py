@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.environment import Counters
 from asyncguard_benchmark.harness.episode import Episode, Run
 from asyncguard_benchmark.harness.scenario import Kind
@@ -123,7 +124,12 @@ def score(episode: Episode) -> Score:
 
     Raises:
         BrokenSuiteError: the suite's scorer cannot be loaded.
+        DataError: a value is nested so deeply that it cannot be compared; a player lets no such call pass.
     """
     suite = registry().suite_of(episode.composition.sub_tasks[0].category)
-    verdict: Score = suite.load(suite.score)(episode)
+    try:
+        verdict: Score = suite.load(suite.score)(episode)
+    except RecursionError as problem:
+        place = f"the episode of {episode.composition.id}"
+        raise DataError(place, "a value is nested too deeply to be compared") from problem
     return verdict
