@@ -46,8 +46,10 @@ def slots_of(config: RunnableConfig, *, threads: bool) -> float:
     """
     if chosen := config.get("max_concurrency"):
         return chosen
+    if not threads:
+        return math.inf
     cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1  # the former is of Python 3.13
-    return min(32, cores + 4) if threads else math.inf
+    return min(32, cores + 4)
 
 
 _WAITING = frozenset({CallState.HELD, CallState.DEFERRED})
