@@ -39,7 +39,7 @@ from asyncguard.adapters.run_input import (
 from asyncguard.adapters.state import fold_messages, read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.runnable_config import thread_of
-from asyncguard.core.events import CallHeld, TaskOpened
+from asyncguard.core.events import CallHeld, TaskOpened, TurnTaken
 from asyncguard.errors import CallerError
 from asyncguard.runtime.tasks import check_known
 
@@ -116,7 +116,8 @@ def _check_with_thread(
     check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
     _refuse_answers(given, state, shown)
     if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
-        refuse_nothing_new(state.get("messages") or [])
+        turns = (event["message_id"] for event in reversed(events) if event["kind"] == TurnTaken.kind)
+        refuse_nothing_new(state.get("messages") or [], next(turns, ""))
 
 
 def _refuse_answers(

@@ -12,7 +12,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from asyncguard.adapters.messages.markers import is_ours, note_for_model
+from asyncguard.adapters.messages.markers import is_closing, is_ours, note_for_model
 from asyncguard.adapters.messages.sanitize import is_plain_text, plain_text
 from asyncguard.core.lifecycle import Task
 from asyncguard.core.scheduling import deliverable
@@ -45,17 +45,32 @@ def refuse_silence(given: Mapping[str, Any]) -> None:
         raise CallerError(_NOTHING_NEW)
 
 
-def refuse_nothing_new(messages: Sequence[AnyMessage]) -> None:
+def refuse_nothing_new(messages: Sequence[AnyMessage], newest: str) -> None:
     """Refuse messages beside which the question to a person would be withdrawn for nothing.
 
     Args:
         messages: The history, which ends with what is new in the input.
+        newest: Id of the newest message of the agent's own model, or empty.
 
     Raises:
-        CallerError: They end with no message of the user, or with a blank one.
+        CallerError: They end with no message of the user or of another agent, or with a blank one.
     """
-    if not says_something(messages):
+    if not (says_something(messages) or _ends_with_another_agent(messages, newest)):
         raise CallerError(_NOTHING_NEW)
+
+
+def _ends_with_another_agent(messages: Sequence[AnyMessage], newest: str) -> bool:
+    """Return True if the history ends with the text of an agent with which it is shared.
+
+    That text is news, as in ``create_agent``: agents of one graph follow each other in it.
+    """
+    last = messages[-1] if messages else None
+    return (
+        isinstance(last, AIMessage)
+        and not last.tool_calls
+        and last.id != newest
+        and not is_closing(last)
+    )
 
 
 def says_something(messages: Sequence[BaseMessage]) -> bool:
@@ -177,7 +192,9 @@ def check_input(
         return
     last = messages[-1] if messages else None
     blank = heard_user(messages) and not says_something(messages)
-    finished = board.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
+    newest = board.ledger.last_message
+    ended = isinstance(last, AIMessage) and not last.tool_calls
+    finished = board.ledger.turns and ended and not _ends_with_another_agent(messages, newest)
     waits = board.ledger.any_open()
     done = finished and not (waits or news or deliverable(board))
     if last is None or done or (blank and waits):

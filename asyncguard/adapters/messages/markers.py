@@ -108,6 +108,12 @@ def is_interim(message: BaseMessage) -> bool:
     return is_ours(message) and isinstance(data, dict) and data.get("kind") == "interim"
 
 
+def is_closing(message: BaseMessage) -> bool:
+    """Return True for the runtime's last message of a run that ended without the model."""
+    data = message.additional_kwargs.get("lc_data")
+    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "ended"
+
+
 def is_pair(message: BaseMessage) -> bool:
     """Return True if the message is the synthetic call of the pair style."""
     data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None

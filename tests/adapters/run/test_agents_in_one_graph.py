@@ -1,0 +1,79 @@
+"""Agents as nodes of one graph, which share its conversation."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from asyncguard import guarded
+from asyncguard.testing import ScriptedChatModel, calls
+from tests.adapters.harness import Frontend, build
+
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+
+
+def two_agents(frontend: Frontend, *paying: Any) -> Any:
+    """Return a graph of two agents that each keep their own thread, one after the other."""
+    graph = StateGraph(MessagesState)
+    for name, (pay, steps) in zip("ab", paying, strict=True):
+        model = ScriptedChatModel(steps, id_prefix=name)
+        graph.add_node(name, build(frontend, model, [pay], checkpointer=True).graph)
+    graph.add_edge(START, "a")
+    graph.add_edge("a", "b")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def said(text: str) -> Any:
+    """Return an input with a message of the user."""
+    return {"messages": [("user", text)]}
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_the_second_agent_answers_the_second_request_too(frontend: Frontend) -> None:
+    """The text of the agent before it is news, though it is a message of a model."""
+
+    def pay(n: int) -> str:
+        """Pay."""
+        return f"paid {n}"
+
+    def steps(n: int) -> list[Any]:
+        return [calls(("pay", {"n": n})), f"{n}", calls(("pay", {"n": n + 1})), f"{n + 1}"]
+
+    graph = two_agents(frontend, (pay, steps(10)), (pay, steps(20)))
+    asyncio.run(graph.ainvoke(said("Pay."), THREAD))
+    result = asyncio.run(graph.ainvoke(said("Once more."), THREAD))
+    assert [m.text for m in result["messages"] if m.type == "tool"] == [
+        "paid 10",
+        "paid 20",
+        "paid 11",
+        "paid 21",
+    ]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_a_new_request_withdraws_what_the_second_agent_has_asked(frontend: Frontend) -> None:
+    """Its input ends with the answer of the first agent, not with the user's message."""
+    done: list[str] = []
+
+    def look(n: int) -> str:
+        """Look."""
+        return f"seen {n}"
+
+    @guarded(effect="at_most_once", approval=True)
+    def pay(n: int) -> str:
+        """Pay."""
+        done.append(f"paid {n}")
+        return f"paid {n}"
+
+    graph = two_agents(
+        frontend,
+        (look, [calls(("look", {"n": 1})), "seen", "seen again"]),
+        (pay, [calls(("pay", {"n": 1})), "not paid"]),
+    )
+    asked = asyncio.run(graph.ainvoke(said("Pay."), THREAD))
+    assert len(asked["__interrupt__"]) == 1
+    result = asyncio.run(graph.ainvoke(said("No, only look."), THREAD))
+    assert result["messages"][-1].text == "not paid"
+    assert not done
