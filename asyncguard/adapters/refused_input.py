@@ -116,7 +116,9 @@ def _check_with_thread(
     check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
     _refuse_answers(given, state, shown)
     if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
-        turns = (event["message_id"] for event in reversed(events) if event["kind"] == TurnTaken.kind)
+        turns = (
+            event["message_id"] for event in reversed(events) if event["kind"] == TurnTaken.kind
+        )
         refuse_nothing_new(state.get("messages") or [], next(turns, ""))
 
 

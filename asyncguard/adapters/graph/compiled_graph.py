@@ -22,7 +22,7 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from asyncguard.adapters.approvals import check_command
 from asyncguard.adapters.graph.unseen_steps import marked
-from asyncguard.adapters.langgraph_internals import SAVER
+from asyncguard.adapters.langgraph_internals import DURABILITY, SAVER
 from asyncguard.adapters.refused_input import (
     check_with_stored,
     depends_on_thread,
@@ -55,6 +55,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """
         with naming_thread(ensure_config(config)):
             self._check(input, config)
+        config = self._unstored(config)
         if input is None:
             return self._stream_on(config, options)
         if self._reads_thread(input, config):
@@ -79,6 +80,7 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """See :meth:`stream`."""
         with naming_thread(ensure_config(config)):
             self._check(input, config)
+        config = self._unstored(config)
         if input is None:
             return self._astream_on(config, options)
         if self._reads_thread(input, config):
@@ -113,14 +115,32 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         checks the input.
         """
         return (
-            bool(self.checkpointer)
+            self._stores(config)
             and isinstance(given, Mapping | Command)
             and not ensure_config(config)["configurable"].get("checkpoint_ns")
             and depends_on_thread(given)
         )
 
+    def _stores(self, config: RunnableConfig | None) -> bool:
+        """Return True if a run stores anything: a graph around it lends its checkpointer, or none.
+
+        Without a graph around it, LangGraph refuses ``checkpointer=True``.
+        """
+        own = None if self.checkpointer is True else self.checkpointer
+        return bool(self.checkpointer and ensure_config(config)["configurable"].get(SAVER, own))
+
+    def _unstored(self, config: RunnableConfig | None) -> RunnableConfig | None:
+        """Return the configuration for a run that stores nothing though the agent would.
+
+        With the agent's durability LangGraph would wait for a checkpoint that no step puts.
+        """
+        if not self.checkpointer or self._stores(config):
+            return config
+        around = ensure_config(config)["configurable"]
+        return {**(config or {}), "configurable": {**around, DURABILITY: "async"}}
+
     def _check(self, given: Any, config: RunnableConfig | None) -> None:
-        if self.checkpointer:
+        if self._stores(config):
             # LangGraph refuses only a run without any `configurable`, and that of the graph holds
             # the durability.
             check_names_thread(self, config)

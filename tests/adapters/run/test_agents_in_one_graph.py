@@ -77,3 +77,32 @@ def test_a_new_request_withdraws_what_the_second_agent_has_asked(frontend: Front
     result = asyncio.run(graph.ainvoke(said("No, only look."), THREAD))
     assert result["messages"][-1].text == "not paid"
     assert not done
+
+
+@pytest.mark.parametrize("own", [True, InMemorySaver()], ids=["inherited", "own"])
+@pytest.mark.parametrize("thread", [{}, THREAD], ids=["no-thread", "thread"])
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_agent_in_a_graph_without_a_checkpointer_stores_nothing(
+    frontend: Frontend, own: Any, thread: Any
+) -> None:
+    """LangGraph lends an agent the checkpointer of the graph around it, or none."""
+
+    def pay(n: int) -> str:
+        """Pay."""
+        return f"paid {n}"
+
+    model = ScriptedChatModel([calls(("pay", {"n": 1})), "done"] * 2)
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", build(frontend, model, [pay], checkpointer=own).graph)
+    graph.add_edge(START, "agent")
+    desk = graph.compile()
+    assert asyncio.run(desk.ainvoke(said("Pay."), thread))["messages"][-1].text == "done"
+    assert desk.invoke(said("Pay."), thread)["messages"][-1].text == "done"
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_agent_with_an_inherited_checkpointer_is_run_by_a_graph_only(frontend: Frontend) -> None:
+    """Called by itself it raises LangGraph's error, which says so."""
+    agent = build(frontend, ScriptedChatModel(["done"]), [], checkpointer=True).graph
+    with pytest.raises(RuntimeError, match="checkpointer=True cannot be used for root graphs"):
+        agent.invoke(said("Pay."))
