@@ -53,3 +53,30 @@ def test_each_question_names_its_calls_after_an_update(
         assert done == ["re x", "re y"]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ["approval", "question"])
+def test_a_question_has_a_new_id_after_an_update(kind: str) -> None:
+    """An answer by the former id approves nothing: the question comes again, and `None` shows it."""
+    done: list[Any] = []
+
+    @guarded(approval=kind == "approval", interrupts=kind == "question", effect="at_most_once")
+    @tool
+    async def pay(q: str) -> str:
+        """Pay."""
+        done.append(True if kind == "approval" else interrupt(q))
+        return "paid"
+
+    async def main() -> None:
+        model = ScriptedChatModel(script(calls(("pay", {"q": "x"}))))
+        agent = build(Frontend.GRAPH, model, [pay], checkpointer=InMemorySaver())
+        former = (await agent.say("Pay x.", thread="t")).state["__interrupt__"][0].id
+        await agent.graph.aupdate_state(THREAD, {"messages": [("user", "Hurry.")]})
+        again = (await agent.resume({former: True}, "t")).state["__interrupt__"][0].id
+        shown = (await agent.go(None, "t")).state["__interrupt__"][0].id
+        assert shown == again != former
+        assert not done
+        assert not (await agent.resume({again: True}, "t")).interrupts
+        assert done == [True]
+
+    asyncio.run(main())
