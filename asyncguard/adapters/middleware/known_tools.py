@@ -4,7 +4,7 @@
 of a process a resumed call may come first, with the tools of its node.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -13,7 +13,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from asyncguard.adapters.tools.declare import declared, specs_of
 from asyncguard.adapters.tools.schemas import shown_tools, task_argument
 from asyncguard.adapters.tools.worker_tools import check_suited
-from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.core.tool_spec import Mode, ToolSpec
+from asyncguard.errors import DeclarationError
 from asyncguard.runtime.engine import Engine
 
 
@@ -41,8 +42,8 @@ class KnownTools:
         """Add the tools of a model request.
 
         Raises:
-            DeclarationError: A declaration contradicts itself or names a missing tool, or the
-                executor cannot run a tool.
+            DeclarationError: A declaration contradicts itself or names a missing tool, the executor
+                cannot run a tool, or an external tool returns directly.
         """
         new = [tool for tool in tools if self.by_name.get(tool.name) is not tool]
         self._engine.all_met = self._engine.all_met or not new
@@ -51,6 +52,8 @@ class KnownTools:
         everything = self.by_name | {tool.name: tool for tool in new}
         specs = specs_of(everything.values(), self._given)
         check_suited(self._engine.executor, list(everything.values()), specs)
+        if not self._engine.config.shadow:
+            _check_direct(everything.values(), specs)
         # After the checks, so that tools that were refused are refused in the next run, too.
         self._engine.all_met = True
         self.by_name.update(everything)
@@ -99,3 +102,17 @@ class KnownTools:
                 provider_answers=provider_answers,
             )
         return [*self._shown[key], *(tool for tool in tools if not isinstance(tool, BaseTool))]
+
+
+def _check_direct(tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec]) -> None:
+    """Refuse external tools that return directly.
+
+    ``create_agent`` ends the run with what a wrapper returns, and no hook can park it before that.
+    """
+    for tool in tools:
+        if tool.return_direct and specs[tool.name].mode is Mode.EXTERNAL:
+            raise DeclarationError(
+                f"Tool {tool.name!r} is external and returns directly, so create_agent would end "
+                "the run before the result is delivered; make it without return_direct, or use "
+                "build_agent, which waits."
+            )

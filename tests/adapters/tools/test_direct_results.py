@@ -8,9 +8,9 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import ToolSpec
+from asyncguard import DeclarationError, Inbox, Ports, ToolSpec, guarded
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import AgentOf, Outcome, pure, script
+from tests.adapters.harness import AgentOf, Frontend, Outcome, build, pure, script
 
 
 def direct(name: str = "fetch", latency: float = 0.0) -> Any:
@@ -131,3 +131,30 @@ def test_a_run_of_several_tasks_does_not_end_while_calls_are_open(
     assert outcome.states("b") == ({} if before == "nothing" else {"done": 1})
     assert "the text of x" in outcome.text
     assert "fetch#1 is" not in outcome.last
+
+
+def test_an_external_tool_that_returns_directly_needs_a_run_that_parks(frontend: Frontend) -> None:
+    """``create_agent`` would end the run with a placeholder as the answer, so it is refused there."""
+    inbox, tokens = Inbox(), []
+
+    @guarded(mode="external", token_argument="token")
+    @tool(return_direct=True)
+    def post(q: str, token: str = "") -> str:
+        """Post a letter."""
+        tokens.append(token)
+        return "on its way"
+
+    async def main() -> str:
+        model = ScriptedChatModel([calls(("post", {"q": "x"})), "not asked for"])
+        options: Any = {"ports": Ports(inbox=inbox), "checkpointer": InMemorySaver()}
+        agent = build(frontend, model, [post], **options)
+        await agent.say("Post x.", thread="t")
+        inbox.deliver(tokens[0], "received")
+        return (await agent.resume("look again", "t")).last
+
+    if frontend is Frontend.GRAPH:
+        assert run_virtual(main()).result == "received"
+        return
+    with pytest.raises(DeclarationError, match="external and returns directly"):
+        run_virtual(main())
+    assert not tokens
