@@ -28,6 +28,7 @@ from asyncguard.adapters.langgraph_internals import (
     store_nothing,
     update_of,
 )
+from asyncguard.adapters.messages.markers import stands_for_result
 from asyncguard.adapters.run_input import (
     NO_RUN,
     read_cancelled,
@@ -38,10 +39,29 @@ from asyncguard.adapters.run_input import (
 )
 from asyncguard.adapters.state import fold_messages, read_messages
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
-from asyncguard.adapters.threads.runnable_config import thread_of
-from asyncguard.core.events import CallHeld, TaskOpened, TurnTaken
+from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
+from asyncguard.core.events import (
+    CallAdmitted,
+    CallDeferred,
+    CallHeld,
+    CallProposed,
+    CallRetired,
+    TaskOpened,
+    TurnTaken,
+)
 from asyncguard.errors import CallerError
 from asyncguard.runtime.tasks import check_known
+
+_UNTOUCHED = frozenset(
+    {
+        CallProposed.kind,
+        CallAdmitted.kind,
+        CallDeferred.kind,
+        CallHeld.kind,
+        CallRetired.kind,
+    }
+)
+"""Newest events of calls that have not begun for all that a thread knows, or have ended."""
 
 
 async def check_input_of(
@@ -73,6 +93,8 @@ async def check_input_of(
         if isinstance(given, Mapping):  # else the run continues, or its input is not known
             refuse_silence(given)
             read_tasks(given.get("tasks"))
+            if namespace_of(config):
+                shown = [*shown, *_handed_over(given, state)]
             _check_with_thread(given, state, asked=asked, shown=shown)
 
 
@@ -116,10 +138,9 @@ def _check_with_thread(
     check_known(read_cancelled(given.get("cancel")), dict.fromkeys(opened))
     _refuse_answers(given, state, shown)
     if (asked or _holds(events)) and not (given.get("tasks") or given.get("cancel")):
-        turns = (
-            event["message_id"] for event in reversed(events) if event["kind"] == TurnTaken.kind
-        )
-        refuse_nothing_new(state.get("messages") or [], next(turns, ""))
+        own = {event["call"]["call_id"] for event in events if event["kind"] == CallProposed.kind}
+        turns = [event["message_id"] for event in events if event["kind"] == TurnTaken.kind]
+        refuse_nothing_new(state.get("messages") or [], {*own, *turns[-1:]})
 
 
 def _refuse_answers(
@@ -226,6 +247,26 @@ def answers_in(given: Any, state: Mapping[str, Any]) -> list[tuple[ToolMessage, 
         for answer in answers
         if (call := calls.get(answer.tool_call_id)) is not None
         and (call["key"] not in written or held.count(answer.tool_call_id) > 1)
+    ]
+
+
+def _handed_over(given: Mapping[str, Any], state: Mapping[str, Any]) -> list[ToolMessage]:
+    """Return the answers in an input that an earlier run of the agent may have handed over.
+
+    It ended with a tool's command to the graph around it, before its own thread had the answers.
+    They come back with the conversation that the agents share. No tool has any of these calls.
+    """
+    keys: dict[str, str] = {}
+    newest: dict[str, str] = {}
+    for event in state.get("ledger") or ():
+        call = event.get("call") or {}
+        if event["kind"] == CallProposed.kind:
+            keys[call["call_id"]] = call["key"]
+        newest[event.get("key") or call.get("key", "")] = event["kind"]
+    return [
+        answer
+        for answer, call_id, _ in answers_in(given, state)
+        if stands_for_result(answer) or newest[keys[call_id]] in _UNTOUCHED
     ]
 
 

@@ -16,12 +16,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import is_invalid_resume
+from langgraph.types import Command
 
 from asyncguard.adapters.answer_log import asks_here, keep_question, put_back_question
 from asyncguard.adapters.approvals import cancel_beside, decisions
@@ -32,6 +39,7 @@ from asyncguard.adapters.messages.history import (
     add_user_evidence,
     collect_conversation,
     collect_evidence,
+    handed_over,
     repaired,
     unknown_call,
 )
@@ -203,6 +211,11 @@ class Run:
     def name(self) -> tuple[str, str]:
         """Minted id of the thread, and path of the agent among nested agents."""
         return self._session.thread, self._session.namespace
+
+    @property
+    def is_inside(self) -> bool:
+        """True if the agent is run by another graph, with which it may share its history."""
+        return bool(self._session.namespace)
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
@@ -754,6 +767,22 @@ class Run:
         """Notifier that writes the results of calls for the model."""
         session = self._session
         return ResultNotifier(session.board, session.record, session.live, self._identity["nonce"])
+
+    def hands_over(self, record: CallRecord) -> bool:
+        """Return True if a call's tool has answered with a command to the graph around the agent."""
+        raw = self._session.live.raw_results.get(record.key)
+        parts = raw if isinstance(raw, list) else ()
+        return any(isinstance(item, Command) and item.graph is not None for item in parts)
+
+    def handed_over(self, command: Any) -> Any:
+        """Return a tool's command to the graph around the agent; see :func:`history.handed_over`."""
+        session, newest = self._session, self.ledger.last_message
+        renderer = MessageRenderer(session.board, session.live.raw_results, self._identity["nonce"])
+        answers = [
+            cast(ToolMessage, renderer.render_answer(record).messages[0])
+            for record in self.ledger.of_message(newest)
+        ]
+        return handed_over(command, newest, answers)
 
     def end(self, reason: str, *, asks: Sequence[str] = ()) -> dict[str, Any]:
         """Close the tasks and return the report.

@@ -45,32 +45,30 @@ def refuse_silence(given: Mapping[str, Any]) -> None:
         raise CallerError(_NOTHING_NEW)
 
 
-def refuse_nothing_new(messages: Sequence[AnyMessage], newest: str) -> None:
+def refuse_nothing_new(messages: Sequence[AnyMessage], own: Collection[str]) -> None:
     """Refuse messages beside which the question to a person would be withdrawn for nothing.
 
     Args:
         messages: The history, which ends with what is new in the input.
-        newest: Id of the newest message of the agent's own model, or empty.
+        own: Ids of the agent's newest message and of its calls.
 
     Raises:
         CallerError: They end with no message of the user or of another agent, or with a blank one.
     """
-    if not (says_something(messages) or _ends_with_another_agent(messages, newest)):
+    if not (says_something(messages) or _ends_with_another_agent(messages, own)):
         raise CallerError(_NOTHING_NEW)
 
 
-def _ends_with_another_agent(messages: Sequence[AnyMessage], newest: str) -> bool:
-    """Return True if the history ends with the text of an agent with which it is shared.
+def _ends_with_another_agent(messages: Sequence[AnyMessage], own: Collection[str]) -> bool:
+    """Return True if the history ends with the words of an agent with which it is shared.
 
-    That text is news, as in ``create_agent``: agents of one graph follow each other in it.
+    They are news, as in ``create_agent``: agents of one graph follow each other in it.
     """
     last = messages[-1] if messages else None
-    return (
-        isinstance(last, AIMessage)
-        and not last.tool_calls
-        and last.id != newest
-        and not is_closing(last)
-    )
+    if isinstance(last, ToolMessage):
+        return last.tool_call_id not in own
+    spoken = isinstance(last, AIMessage) and not last.tool_calls
+    return spoken and last is not None and last.id not in own and not is_closing(last)
 
 
 def says_something(messages: Sequence[BaseMessage]) -> bool:
@@ -192,9 +190,9 @@ def check_input(
         return
     last = messages[-1] if messages else None
     blank = heard_user(messages) and not says_something(messages)
-    newest = board.ledger.last_message
+    own = {board.ledger.last_message}
     ended = isinstance(last, AIMessage) and not last.tool_calls
-    finished = board.ledger.turns and ended and not _ends_with_another_agent(messages, newest)
+    finished = board.ledger.turns and ended and not _ends_with_another_agent(messages, own)
     waits = board.ledger.any_open()
     done = finished and not (waits or news or deliverable(board))
     if last is None or done or (blank and waits):

@@ -25,7 +25,7 @@ from tests.reliability.histories import (
 DEAD = 99
 """The process that was killed."""
 WORDS = "How far are you?"
-NOT_RUN = "The run ended before this call was run."
+NOT_RUN = "The conversation holds no result of this call. It may have been run."
 SPOKE = (What.SPOKE, {"note": WORDS})
 GOES_ON = {"goes_on": True}
 

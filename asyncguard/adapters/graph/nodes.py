@@ -19,6 +19,7 @@ from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
 from asyncguard.adapters.answer_log import drop_stale_answer, take_answer
+from asyncguard.adapters.answered_calls import take_handed_over
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
 from asyncguard.adapters.graph.structured import Reading
@@ -99,6 +100,8 @@ class Nodes:
 
     async def prepare(self, run: Run) -> Any:
         """Apply the input, and repair the history that an earlier run has left."""
+        if run.is_inside:
+            take_handed_over(run)
         update = await run.begin()
         # What has arrived or was taken back (a late result, a resolved doubt, a call of a lost
         # process, one that the message withdraws or cancels) is told before the model's next turn:
@@ -248,6 +251,9 @@ class Nodes:
 
     def _deliver(self, run: Run) -> Any:
         delivery = run.teller.deliver()
+        delivery.updates = [
+            each if each.graph is None else run.handed_over(each) for each in delivery.updates
+        ]
         # Before put_in_place(), which may replace the answers by the whole history.
         answers = [item for item in delivery.messages if isinstance(item, ToolMessage)]
         direct = answers and all(

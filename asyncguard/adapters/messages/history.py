@@ -17,6 +17,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command
 
 from asyncguard.adapters.messages.markers import is_ours, is_pair
 from asyncguard.adapters.messages.render import Delivery, text_of
@@ -225,7 +226,8 @@ def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Del
         add_user_evidence(board, between)
         # The history is written as a whole, and the messages of tools come after it.
         for command in delivery.updates:
-            ordered += command.update.pop("messages", [])
+            if command.graph is None:
+                ordered += command.update.pop("messages", [])
     delivery.messages = ordered
 
 
@@ -251,6 +253,30 @@ def without_removed(answers: Sequence[AnyMessage], updates: Sequence[Any]) -> li
     return [
         item for item in answers if not isinstance(item, ToolMessage) or item.tool_call_id in kept
     ]
+
+
+def handed_over(command: Any, message_id: str, answers: Sequence[ToolMessage]) -> Any:
+    """Complete the conversation that a tool's command hands over to the graph around the agent.
+
+    A tool sees the history before the results of its own message: without them the next agent could
+    take a call that was run for one that was not.
+
+    Args:
+        command: Of the tool, to the graph around the agent.
+        message_id: Id of the message that made the tool's call.
+        answers: Answers to all calls of that message.
+    """
+    said = command.update.get("messages") if isinstance(command.update, dict) else None
+    held = list(said) if isinstance(said, list) else []
+    place = next(
+        (n for n, each in enumerate(held) if getattr(each, "id", None) == message_id), None
+    )
+    if place is None:
+        return command
+    known = {each.tool_call_id for each in held[place:] if isinstance(each, ToolMessage)}
+    missing = [each for each in answers if each.tool_call_id not in known]
+    update = {**command.update, "messages": [*held[: place + 1], *missing, *held[place + 1 :]]}
+    return Command(update=update, goto=command.goto, graph=command.graph)
 
 
 def repaired(
@@ -290,8 +316,8 @@ def repaired(
 
 
 def unknown_call(call: Mapping[str, Any]) -> ToolMessage:
-    """Return the answer to a call that the ledger does not know."""
-    text = "The run ended before this call was run."
+    """Return the answer to a call that the ledger does not know: another agent may have run it."""
+    text = "The conversation holds no result of this call. It may have been run."
     return ToolMessage(
         content=text, tool_call_id=str(call["id"]), name=str(call["name"]), status="error"
     )

@@ -260,6 +260,8 @@ class MessageRenderer:
         """Return a tool's command with sanitized messages: they are output of the tool, too."""
         if not isinstance(command.update, dict) or "messages" not in command.update:
             return command
+        if command.graph is not None:
+            return command  # of another graph's conversation, whose messages stay what they are
         messages: list[AnyMessage] = []
         try:
             for said in read_messages(command.update["messages"]):
@@ -342,12 +344,19 @@ def text_of(content: Any) -> str:
 
 
 def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:
-    """Split a tool's raw answer into its ToolMessage and, for a command, the rest of the update."""
+    """Split a tool's raw answer into its ToolMessage and, for a command, the rest of the update.
+
+    A command to the graph around the agent stays whole: the conversation there has its own copies.
+    """
     if isinstance(raw, dict):  # the state update that the journal kept from a lost process
         return None, Command(update=raw)
     for item in raw or ():
         if isinstance(item, ToolMessage):
             return item, None
+        if isinstance(item, Command) and item.graph is not None:
+            said = item.update.get("messages", []) if isinstance(item.update, dict) else []
+            answers = (m for m in said if isinstance(m, ToolMessage) and m.tool_call_id == call_id)
+            return next(answers, None), item
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = item.update.get("messages", [])
             # Answers to other calls are dropped: each call has one answer, and the runtime writes

@@ -7,9 +7,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
+from asyncguard.adapters.answered_calls import answers_of_others, note_answers
 from asyncguard.adapters.langgraph_internals import run_of
 from asyncguard.adapters.middleware.pending_handlers import PendingHandlers
-from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
@@ -36,6 +36,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from asyncguard.adapters.answered_calls import note_answers
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
@@ -62,7 +63,6 @@ from asyncguard.adapters.middleware.reconcile import (
     is_over,
     last_said,
     left_text,
-    note_answers,
     open_among,
     refusal_of_change,
     refuse_early_answer,
@@ -500,6 +500,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         message, command = run.teller.answer(record)
         if not record.open:
             handlers.drop(record.key)
+        if command is not None and command.graph is not None:
+            return cast(Command[Any], run.handed_over(command))
         ending = self._direct_end(run)
         if command is None and not ending and not record.edited:
             return message

@@ -258,6 +258,8 @@ class PendingHandlers:
             self.news, known = [delivery.messages.pop(0)], []
         written: list[Any] = []
         for command in delivery.updates:
+            if command.graph is not None:
+                continue  # the run has gone on, and hands over to no other agent any more
             # Messages of a tool's command come before the notifications.
             extra = dict(command.update)
             written += extra.pop("messages", [])

@@ -18,7 +18,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.langchain_internals import edits_of, is_decision
+from asyncguard.adapters.answered_calls import accept_answers, answers_of_others
+from asyncguard.adapters.langchain_internals import edits_of
 from asyncguard.adapters.langgraph_internals import (
     answers_of,
     base_of,
@@ -30,8 +31,7 @@ from asyncguard.adapters.langgraph_internals import (
     scratchpad_of,
     writes_in,
 )
-from asyncguard.adapters.messages.markers import is_withheld, stands_for_result, withheld
-from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.markers import is_withheld, withheld
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.adapters.refused_input import answers_in
 from asyncguard.adapters.run import Run
@@ -41,7 +41,6 @@ from asyncguard.adapters.ui_events import emit
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_terms import Why
 from asyncguard.runtime.resume import Answer, Hands
 
 _log = logging.getLogger("asyncguard")
@@ -161,42 +160,6 @@ def open_among(run: Run, ids: Collection[str]) -> frozenset[str]:
         for record in without_wrappers(run)
         if record.call.call_id in ids and record.call.message_id == newest
     )
-
-
-def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
-    """Return the answers to open calls that the guard did not write, by key of the call.
-
-    A provider may reuse an id; an answer belongs to the newest unanswered call with its id.
-
-    Args:
-        run: The run.
-        after: Id of the model message after which to search. The whole history is searched by
-            default, and if it does not hold the message any more.
-    """
-    waiting = {record.call.call_id: record.key for record in run.ledger.unanswered() if record.open}
-    messages = run.messages
-    if not waiting:
-        return {}
-    place = next(
-        (
-            place
-            for place in range(len(messages) - 1, -1, -1)
-            if after and messages[place].id == after
-        ),
-        -1,
-    )
-    return {
-        waiting[message.tool_call_id]: Answer(
-            content=message.content,
-            text=text_of(message.content),
-            failed=message.status == "error",
-            decided=is_decision(message),
-        )
-        for message in messages[place + 1 :]
-        if isinstance(message, ToolMessage)
-        and message.tool_call_id in waiting
-        and not stands_for_result(message)
-    }
 
 
 def changed_outside(request: ToolCallRequest, record: CallRecord, task_argument: str) -> bool:
@@ -328,7 +291,7 @@ def drop_answered(run: Run, hands: Hands) -> None:
     ]
     if waiting:  # an earlier message may have had a call of the same id
         first = min(waiting, key=lambda record: record.call.sequence)
-        _accept(run, waiting, answers_of_others(run, after=first.call.message_id))
+        accept_answers(run, waiting, answers_of_others(run, after=first.call.message_id))
 
 
 def drop_skipped(run: Run, hands: Hands) -> None:
@@ -347,42 +310,14 @@ def drop_skipped(run: Run, hands: Hands) -> None:
         for record in without_wrappers(run)
         if record.key in unanswered and not hands.holds(record.key)
     ]
-    _accept(run, skipped, {record.key: _SKIPPED for record in skipped})
+    accept_answers(run, skipped, {record.key: _SKIPPED for record in skipped})
 
 
 def take_answers(run: Run) -> None:
     """Apply the answers of other middleware to calls that run."""
     pending = run.ledger.in_state(CallState.PENDING)
     if pending:
-        _accept(run, pending, answers_of_others(run))
-
-
-def _accept(run: Run, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
-    run.decide(
-        [record for record in records if record.key in answers], Why.ANSWERED, answers=answers
-    )
-
-
-def note_answers(run: Run) -> None:
-    """Record the placeholders in the history, and the answers to calls that have ended.
-
-    A wrapper's answer and its event are not stored together: the event goes with the next update of
-    a hook, and is lost if the run is cancelled before. Without this function the call would stay
-    unanswered, and its result would never be delivered.
-    """
-    waiting = {record.call.call_id: record for record in run.ledger.unanswered()}
-    if not waiting:
-        return
-    for message in run.messages:
-        if (
-            not isinstance(message, ToolMessage)
-            or (record := waiting.get(message.tool_call_id)) is None
-        ):
-            continue
-        if stands_for_result(message):
-            run.teller.placeholder_stands(record)
-        elif not record.open:
-            run.teller.answered_elsewhere(record, text_of(message.content))
+        accept_answers(run, pending, answers_of_others(run))
 
 
 def last_said(messages: Sequence[BaseMessage]) -> tuple[AIMessage, int, set[str]]:

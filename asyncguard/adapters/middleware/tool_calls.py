@@ -71,6 +71,8 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     while True:
         with run.inside():
             step = await wait_for_turn(run, handlers, record)
+            if step is Step.APPROVE and run.hands_over(record):
+                await _stop_before_handing_over(run, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
             if handlers.full and handlers.answer_comes(run.ledger, record):
@@ -79,6 +81,24 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
 
         if first:
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
+
+
+async def _stop_before_handing_over(
+    run: Run, handlers: PendingHandlers, record: CallRecord
+) -> None:
+    """Stop a wrapper whose tool hands over to another agent until a person has been asked.
+
+    Its command ends the run, and with it the questions about other calls of the message.
+
+    Raises:
+        GraphInterrupt: The question is out; the wrapper is executed again with the answer.
+    """
+    while resumable(run.config) and run.ledger.count(CallState.HELD):
+        if (asked := handlers.question) is not None and asked.out:
+            asked.stopped.add(record.key)
+            raise GraphInterrupt
+        if not await run.wait_changed(ARRIVAL):
+            return  # the wrappers of the held calls never start
 
 
 async def _take_answer(run: Run, handlers: PendingHandlers, asker: str) -> None:

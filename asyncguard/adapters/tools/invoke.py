@@ -314,6 +314,8 @@ def result_of(raw: Any) -> Result:
             update = {name: value for name, value in item.update.items() if name != "messages"}
             lasting = update if update and not json_problem(update) else None
             return Success(content=content, raw=parts, update=lasting)
+        if isinstance(item, Command) and item.graph is not None:  # it hands over without a word
+            return Success(content="", raw=parts)
     return Success(content=text_of(raw), raw=parts)
 
 

@@ -1,0 +1,148 @@
+"""A tool that hands over to another agent of the same graph, by a command to the graph around its own."""
+
+import asyncio
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import InjectedState
+from langgraph.types import Command
+
+from asyncguard import guarded
+from asyncguard.testing import ScriptedChatModel, calls, check_history_all
+from tests.adapters.harness import Frontend, build
+
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+OWN_THREADS = pytest.mark.parametrize("own", [None, True], ids=["no-thread", "own-thread"])
+
+
+def handing_to(name: str, *, words: bool = True) -> Any:
+    """Return a tool that hands the conversation over, as LangGraph's documents write it."""
+
+    @tool(f"to_{name}")
+    def hand_over(
+        state: Annotated[dict[str, Any], InjectedState],
+        tool_call_id: Annotated[str, InjectedToolCallId],
+    ) -> Command[Any]:
+        """Hand over."""
+        answer = ToolMessage(f"{name} goes on", name=f"to_{name}", tool_call_id=tool_call_id)
+        update = {"messages": [*state["messages"], answer]} if words else None
+        return Command(goto=name, update=update, graph=Command.PARENT)
+
+    return hand_over
+
+
+class Desk:
+    """Two agents, a and b, that pay and hand over to each other."""
+
+    def __init__(
+        self,
+        frontend: Frontend,
+        *,
+        own: Any,
+        a: list[Any],
+        b: list[Any],
+        words: bool = True,
+        approval: bool = False,
+    ) -> None:
+        self.paid: list[int] = []
+        self.saver = InMemorySaver()
+        self.models = {
+            name: ScriptedChatModel(steps, id_prefix=name) for name, steps in (("a", a), ("b", b))
+        }
+        self._made = frontend, own, words, approval
+        self.open()
+
+    def open(self) -> None:
+        """Build the graph, as a new process would."""
+        frontend, own, words, approval = self._made
+
+        @guarded(effect="at_most_once", approval=approval)
+        def pay(n: int) -> str:
+            """Pay."""
+            self.paid.append(n)
+            return f"paid {n}"
+
+        graph = StateGraph(MessagesState)
+        for name, other in (("a", "b"), ("b", "a")):
+            tools = [pay, handing_to(other, words=words)]
+            made = build(frontend, self.models[name], tools, checkpointer=own)
+            graph.add_node(name, made.graph, destinations=(other,))
+        graph.add_edge(START, "a")
+        self.graph: Any = graph.compile(checkpointer=self.saver)
+
+    def say(self, given: Any) -> Any:
+        """Return the state after an input or an answer."""
+        given = {"messages": [("user", given)]} if isinstance(given, str) else given
+        return asyncio.run(self.graph.ainvoke(given, THREAD))
+
+    def results(self, state: Any) -> list[str]:
+        """Return the texts of all results, after a check of every request to a model."""
+        for model in self.models.values():
+            for request in model.requests:
+                check_history_all(request.messages)
+        return [message.text for message in state["messages"] if message.type == "tool"]
+
+
+@OWN_THREADS
+@pytest.mark.parametrize("frontend", Frontend)
+def test_the_next_agent_reads_what_the_earlier_ones_did(frontend: Frontend, own: Any) -> None:
+    """Also the results of the message that hands over: else it would pay again."""
+    desk = Desk(
+        frontend,
+        own=own,
+        a=[calls(("pay", {"n": 1})), calls(("pay", {"n": 2}), ("to_b", {})), "the end"],
+        b=[calls(("pay", {"n": 3})), calls(("to_a", {}))],
+    )
+    results = desk.results(desk.say("Pay."))
+    assert results == ["paid 1", "paid 2", "b goes on", "paid 3", "a goes on"]
+    assert desk.paid == [1, 2, 3]
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["one-process", "restarted"])
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_agent_takes_back_the_answers_that_it_has_handed_over(
+    frontend: Frontend, *, restarted: bool
+) -> None:
+    """Its run ended with the command, before its own thread had them."""
+    desk = Desk(
+        frontend,
+        own=True,
+        a=[calls(("pay", {"n": 1}), ("to_b", {})), "a ends", calls(("to_b", {}))],
+        b=[calls(("to_a", {})), "b ends"],
+    )
+    desk.say("Pay.")
+    if restarted:
+        desk.open()
+    results = desk.results(desk.say("Once more."))
+    assert results == ["paid 1", "b goes on", "a goes on", "b goes on"]
+    assert desk.paid == [1]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_a_command_without_words_hands_over(frontend: Frontend) -> None:
+    """The next agent has the conversation that the graph around has."""
+    desk = Desk(frontend, own=None, a=[calls(("to_b", {}))], b=["b ends"], words=False)
+    assert [message.text for message in desk.say("Go.")["messages"]] == ["Go.", "b ends"]
+
+
+@OWN_THREADS
+@pytest.mark.parametrize("frontend", Frontend)
+def test_a_person_is_asked_before_the_agent_hands_over(frontend: Frontend, own: Any) -> None:
+    """The command would end the run, and the question with it."""
+    desk = Desk(
+        frontend,
+        own=own,
+        a=[calls(("pay", {"n": 1}), ("to_b", {}))],
+        b=["b ends"],
+        approval=True,
+    )
+    asked = desk.say("Pay.")
+    assert [call["tool"] for call in asked["__interrupt__"][0].value["calls"]] == ["pay"]
+    state = desk.say(Command(resume=True))
+    assert desk.results(state) == ["paid 1", "b goes on"]
+    assert state["messages"][-1].text == "b ends"
+    assert desk.paid == [1]
