@@ -68,13 +68,18 @@ def acquire(
     )
     stolen = _stolen(store, rows, now, thread or session)
     last = max(rows, key=lambda row: row[3], default=("", "", 0.0, 0, None, "", 0, ""))
+    # Agents that run side by side in nodes of one name share the caller's id within their process:
+    # another's newer lease does not mean that this one was lost.
+    elsewhere = max((row[3] for row in rows if row[1] != store.process_id), default=0)
+    mine = next((r for r in rows if (r[0], r[1]) == (plain(session), store.process_id)), None)
+    if mine is not None and mine[3] > elsewhere:
+        last = mine
     previous = last[3]
     # A run that goes back in time, or stores nothing before its end, leaves no line that is known.
     released_on = last[5] if stands_on else ""
-    had = any((row[0], row[1]) == (plain(session), store.process_id) for row in rows)
     # A state with a higher token was stored under another journal, or before this one was restored
     # from a backup; the new token must exceed both.
-    number = previous if had and not stolen and known <= previous else max(previous, known) + 1
+    number = previous if mine and not stolen and known <= previous else max(previous, known) + 1
     if thread:
         # Without a holder, other processes with the same caller's id are fenced.
         store.execute(

@@ -1,14 +1,19 @@
 """Agents as nodes of one graph, which share its conversation."""
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, Send
 
 from asyncguard import guarded
-from asyncguard.testing import ScriptedChatModel, calls
+from asyncguard.testing import ScriptedChatModel, Step, calls
 from tests.adapters.harness import Frontend, build
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -106,3 +111,34 @@ def test_an_agent_with_an_inherited_checkpointer_is_run_by_a_graph_only(frontend
     agent = build(frontend, ScriptedChatModel(["done"]), [], checkpointer=True).graph
     with pytest.raises(RuntimeError, match="checkpointer=True cannot be used for root graphs"):
         agent.invoke(said("Pay."))
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_agents_side_by_side_go_on_in_another_process(frontend: Frontend, tmp_path: Path) -> None:
+    """Each has a thread of its own, though the journal knows all of them by the caller's id."""
+    done: list[int] = []
+
+    @guarded(effect="at_most_once", approval=True)
+    def pay(n: int) -> str:
+        """Pay."""
+        done.append(n)
+        return f"paid {n}"
+
+    def answer(messages: Sequence[BaseMessage], _: Sequence[str]) -> Step:
+        if messages[-1].type == "tool":
+            return "done"
+        return calls(("pay", {"n": int(messages[-1].text)}))
+
+    async def life(given: Any) -> Any:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "desk.db")) as saver:
+            graph = StateGraph(MessagesState)
+            graph.add_node("pay", build(frontend, ScriptedChatModel(answer), [pay]).graph)
+            sent = [Send("pay", said(str(n))) for n in range(3)]
+            graph.add_conditional_edges(START, lambda _: sent, ["pay"])
+            return await graph.compile(checkpointer=saver).ainvoke(given, THREAD)
+
+    asked = asyncio.run(life(said("Pay all.")))["__interrupt__"]
+    assert len(asked) == 3
+    answers = Command(resume={each.id: True for each in asked})
+    assert "__interrupt__" not in asyncio.run(life(answers))
+    assert sorted(done) == [0, 1, 2]
