@@ -43,6 +43,7 @@ _ASYNCHRONOUS = frozenset({"openai", "azure"})
 
 BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
+GO_ON = "Go on."
 OPEN_STILL = "Calls are still open. Go on with what needs no result of them, or wait."
 
 
@@ -88,13 +89,15 @@ def append_adapted(
 
 
 def part_turns(sent: list[AnyMessage]) -> None:
-    """Append a user message if a text that was said while calls are open stands last.
+    """Append a user message if a text of a model stands last.
 
-    Only without ``GuardConfig.waiting`` the model has the next turn at once. Anthropic and Mistral
+    It was said while calls are open, and without ``GuardConfig.waiting`` the model has the next
+    turn at once; or another agent said it, with which the history is shared. Anthropic and Mistral
     refuse a history that ends with the model, and Gemini calls after a turn of the model.
     """
-    if sent and is_interim(sent[-1]):
-        sent.append(HumanMessage(content=OPEN_STILL))
+    last = sent[-1] if sent else None
+    if isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls):
+        sent.append(HumanMessage(content=OPEN_STILL if is_interim(last) else GO_ON))
 
 
 def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:

@@ -13,17 +13,21 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send
 
 from asyncguard import guarded
-from asyncguard.testing import ScriptedChatModel, Step, calls
+from asyncguard.testing import ScriptedChatModel, Step, calls, check_history_all
 from tests.adapters.harness import Frontend, build
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 
 
-def two_agents(frontend: Frontend, *paying: Any) -> Any:
+def two_agents(
+    frontend: Frontend, *paying: Any, models: list[ScriptedChatModel] | None = None
+) -> Any:
     """Return a graph of two agents that each keep their own thread, one after the other."""
     graph = StateGraph(MessagesState)
     for name, (pay, steps) in zip("ab", paying, strict=True):
         model = ScriptedChatModel(steps, id_prefix=name)
+        if models is not None:
+            models.append(model)
         graph.add_node(name, build(frontend, model, [pay], checkpointer=True).graph)
     graph.add_edge(START, "a")
     graph.add_edge("a", "b")
@@ -46,7 +50,8 @@ def test_the_second_agent_answers_the_second_request_too(frontend: Frontend) -> 
     def steps(n: int) -> list[Any]:
         return [calls(("pay", {"n": n})), f"{n}", calls(("pay", {"n": n + 1})), f"{n + 1}"]
 
-    graph = two_agents(frontend, (pay, steps(10)), (pay, steps(20)))
+    models: list[ScriptedChatModel] = []
+    graph = two_agents(frontend, (pay, steps(10)), (pay, steps(20)), models=models)
     asyncio.run(graph.ainvoke(said("Pay."), THREAD))
     result = asyncio.run(graph.ainvoke(said("Once more."), THREAD))
     assert [m.text for m in result["messages"] if m.type == "tool"] == [
@@ -55,6 +60,8 @@ def test_the_second_agent_answers_the_second_request_too(frontend: Frontend) -> 
         "paid 11",
         "paid 21",
     ]
+    for request in models[0].requests + models[1].requests:
+        check_history_all(request.messages)  # no two messages of models in a row
 
 
 @pytest.mark.parametrize("frontend", Frontend)
