@@ -551,8 +551,12 @@ def storing_error(config: RunnableConfig) -> BaseException | None:
 
 
 def goes_back(run: Run) -> bool:
-    """Return True if a run was given a checkpoint to begin at, and continues no other run."""
-    return bool(run.config["configurable"].get("checkpoint_id"))
+    """Return True if a run was given a checkpoint to begin at, and continues no other run.
+
+    A run inside another graph is given one by the run around it; see :data:`REPLAYED`.
+    """
+    configurable = run.config["configurable"]
+    return bool(configurable.get("checkpoint_id") or configurable.get(REPLAYED))
 
 
 def namespace_of_run(run: Run) -> str:

@@ -189,6 +189,26 @@ def test_a_run_that_goes_back_in_time_says_so() -> None:
     assert seen == [(False, False), (True, True)]
 
 
+def test_a_run_inside_one_that_goes_back_in_time_says_so() -> None:
+    """Its own checkpoint is not named: the run around it looks it up."""
+    seen: list[bool] = []
+
+    def look(config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        seen.append(goes_back(run))
+
+    inner = graph_of(look, saver=True)
+    outer: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    outer.add_node("inner", inner)
+    outer.add_edge(START, "inner")
+    graph = outer.compile(checkpointer=InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    before = next(found for found in graph.get_state_history(THREAD) if found.next == ("inner",))
+    graph.invoke(None, before.config)
+    assert seen == [False, True]
+
+
 @pytest.mark.parametrize("by_id", [False, True], ids=["whichever", "by-id"])
 def test_an_answer_is_seen_before_its_question_is_asked_again(*, by_id: bool) -> None:
     """With what came beside it; such a run differs from one with an input, and has other notes."""

@@ -149,3 +149,39 @@ def test_agents_side_by_side_go_on_in_another_process(frontend: Frontend, tmp_pa
     answers = Command(resume={each.id: True for each in asked})
     assert "__interrupt__" not in asyncio.run(life(answers))
     assert sorted(done) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("stored", ["memory", "sqlite"])
+@pytest.mark.parametrize("frontend", Frontend)
+def test_a_graph_goes_back_in_time_with_its_agents(
+    frontend: Frontend, stored: str, tmp_path: Path
+) -> None:
+    """An agent with a thread of its own begins where that was then, and repeats no effect."""
+    done: list[int] = []
+
+    @guarded(effect="at_most_once")
+    def pay(n: int) -> str:
+        """Pay."""
+        done.append(n)
+        return f"paid {n}"
+
+    async def main(saver: Any) -> list[str]:
+        model = ScriptedChatModel([calls(("pay", {"n": 1})), "one", "two", "other two"])
+        graph = StateGraph(MessagesState)
+        graph.add_node("agent", build(frontend, model, [pay], checkpointer=True).graph)
+        graph.add_edge(START, "agent")
+        desk = graph.compile(checkpointer=saver)
+        await desk.ainvoke(said("Pay."), THREAD)
+        await desk.ainvoke(said("Go on."), THREAD)
+        history = [each async for each in desk.aget_state_history(THREAD)]
+        second = next(each for each in history if each.next == ("agent",))
+        state = await desk.ainvoke(None, second.config)
+        return [message.text for message in state["messages"]]
+
+    async def on_file() -> list[str]:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "desk.db")) as saver:
+            return await main(saver)
+
+    texts = asyncio.run(on_file() if stored == "sqlite" else main(InMemorySaver()))
+    assert texts == ["Pay.", "", "paid 1", "one", "Go on.", "other two"]
+    assert done == [1]
