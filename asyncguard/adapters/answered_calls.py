@@ -84,7 +84,7 @@ def note_answers(run: Run) -> None:
 
 
 def take_handed_over(run: Run) -> None:
-    """Take the answers that the history has of a run which ended by handing over to another agent."""
+    """Take the answers that an earlier run of the agent handed over, from the shared history."""
     left = run.ledger.in_state(CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
     accept_answers(run, left, answers_of_others(run))
     note_answers(run)

@@ -769,13 +769,13 @@ class Run:
         return ResultNotifier(session.board, session.record, session.live, self._identity["nonce"])
 
     def hands_over(self, record: CallRecord) -> bool:
-        """Return True if a call's tool has answered with a command to the graph around the agent."""
+        """Return True if a call's tool answered with a command to the graph around the agent."""
         raw = self._session.live.raw_results.get(record.key)
         parts = raw if isinstance(raw, list) else ()
         return any(isinstance(item, Command) and item.graph is not None for item in parts)
 
     def handed_over(self, command: Any) -> Any:
-        """Return a tool's command to the graph around the agent; see :func:`history.handed_over`."""
+        """Return a tool's command to the graph around; see :func:`history.handed_over`."""
         session, newest = self._session, self.ledger.last_message
         renderer = MessageRenderer(session.board, session.live.raw_results, self._identity["nonce"])
         answers = [
