@@ -159,6 +159,8 @@ class Case:
     """True if calls wait for people and for the outside world."""
     goes_on: bool = False
     """True if the client continues a thread whose process was killed with its next message."""
+    sequence: bool = False
+    """True for a sequence of what clients, operators and machines do, drawn from the seed."""
     workers: int = 0
     """Worker processes; 0 runs the tools where the agent runs."""
     restarts: bool = False

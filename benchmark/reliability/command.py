@@ -24,7 +24,7 @@ from reliability.decided import as_markdown as decisions_as_markdown
 from reliability.decided import disagreements, print_decisions
 from reliability.lane import Played, serve
 from reliability.lanes import EVIDENCE, Lanes, Results, play_all
-from reliability.parts import PARTS
+from reliability.parts import PARTS, sequence
 from reliability.savers import make_tables
 from reliability.server import NoServerError, Server
 from reliability.soak import Sample, soak
@@ -40,6 +40,7 @@ _EXAMPLES = """examples:
   run.py points-sqlite broken               two parts
   run.py random-sqlite --kills 5000 --fresh more random kills, from the beginning
   run.py --case points-sqlite-C7-keyed      one case, its evidence kept
+  run.py --seed 17                          one sequence, its evidence kept
   run.py --soak                             memory, tasks, files and connections over 100,000 calls
   run.py --write                            put the table into docs/reliability.md
 
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     step = 6 if options.quick else 1
     cases = [case for name in names for case in list(PARTS[name].cases(kills))[::step]]
     cases = [case for case in cases if options.case in ("", case.name)]
+    if options.seed is not None:
+        cases = [sequence(options.seed)]
     if not cases:
         console.print(
             f"No case is called {options.case!r}; the names are part, point and class: points-sqlite-C7-keyed."
@@ -85,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _play(
     cases: Sequence[Case], results: Results, options: argparse.Namespace, console: Console
 ) -> None:
-    left = [case for case in cases if options.case or case.name not in results.played]
+    again = bool(options.case) or options.seed is not None
+    left = [case for case in cases if again or case.name not in results.played]
     server, url = None, options.postgres or ""
     if not url and any(case.database is Database.POSTGRES and not case.restarts for case in left):
         server = Server()
@@ -108,7 +112,7 @@ def _play(
 
             play_all(
                 left,
-                Lanes(folder=options.out, url=url, keep=bool(options.case), number=options.lanes),
+                Lanes(folder=options.out, url=url, keep=again, number=options.lanes),
                 done,
             )
     finally:
@@ -151,8 +155,9 @@ def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
     for item in played:
         if as_expected(item):
             continue
+        again = item.case.replace("sequences-", "--seed ") if item.part == "sequences" else f"--case {item.case}"
         console.print(
-            f"[red]{item.case}[/red] (again: --case {item.case}; evidence: {folder / EVIDENCE / item.case})"
+            f"[red]{item.case}[/red] (again: run.py {again}; evidence: {folder / EVIDENCE / item.case})"
         )
         for violation in item.violations[:5]:
             console.print(f"  {violation['promise']} {violation['text']}", markup=False)
@@ -204,6 +209,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--case", default="", metavar="NAME", help="play one case again, and keep its evidence"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="play one sequence again, and keep its evidence"
     )
     parser.add_argument("--lane", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)

@@ -59,7 +59,21 @@ class What(StrEnum):
     FORKED = "forked"
     """The client took up an earlier state of the thread: what came after it is given up."""
     KILL = "kill"
-    """A process is about to kill itself at a named point."""
+    """A process is about to kill or freeze itself at a named point."""
+    MADE = "made"
+    """The model made a call; the note is its task."""
+    GOT = "got"
+    """A tool was given an answer, the note, to its question; the key names the question."""
+    GIVEN = "given"
+    """The client is about to give an answer, the note, to a tool's question; the key names it."""
+    ACTS = "acts"
+    """A client is about to do something, the note."""
+    DID = "did"
+    """It has come to its end; the note is ``refused`` if the runtime refused it."""
+    SETTLED = "settled"
+    """An operator settled a doubt by command; the note is the answer."""
+    UNANSWERED = "unanswered"
+    """A request to the model whose calls do not have one answer each; the note names them."""
 
 
 @dataclass(frozen=True, kw_only=True)

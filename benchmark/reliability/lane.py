@@ -24,6 +24,9 @@ from reliability.fates import meet, refusal
 from reliability.judge import Violation, effects, in_doubt, judge, needless_doubts
 from reliability.places import Place
 from reliability.rows import read_rows
+from reliability.sequence_clients import play_sequence
+from reliability.sequence_judge import Heard, judge_sequence
+from reliability.sequence_plans import plan_of
 from reliability.server import Server, own_database
 from reliability.story import Story, story_of
 from reliability.tools import classes_to_json, shape_of
@@ -78,6 +81,8 @@ class Lane:
 
     def play(self, case: Case) -> Played:
         """Play a case and judge it."""
+        if case.sequence:
+            return self._sequence(case)
         folder = self._root / case.name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -99,6 +104,32 @@ class Lane:
         lives = [asdict(process) for process in children.told()]
         (folder / "lives.json").write_text(json.dumps(lives), encoding="utf-8")
         played = _judged(case, place, failures)
+        played.kills = children.kills
+        played.build, played.decided = case.build.value, read_decisions(decisions)
+        played.seconds = round(time.monotonic() - began, 3)
+        if not (self._keep or played.violations):
+            shutil.rmtree(folder)
+        return played
+
+    def _sequence(self, case: Case) -> Played:
+        """Play and judge a sequence; see :mod:`reliability.sequence_plans`."""
+        folder = self._root / case.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        began = time.monotonic()
+        decisions = folder / "decisions.jsonl"
+        children = Children(folder, partial(note_decisions, decisions))
+        failures = play_sequence(case, Place(folder=folder), children)
+        heard = Heard.read(folder, plan_of(case.seed), children.told())
+        found = [Violation(promise="run", text=text) for text in failures] or judge_sequence(heard)
+        played = Played(
+            case=case.name,
+            part=case.part,
+            violations=[violation.to_json() for violation in found],
+            effects=len(heard.effects),
+            doubled=heard.doubled,
+            doubts=heard.doubts,
+        )
         played.kills = children.kills
         played.build, played.decided = case.build.value, read_decisions(decisions)
         played.seconds = round(time.monotonic() - began, 3)

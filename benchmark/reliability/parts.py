@@ -244,6 +244,20 @@ def _shown_broken(_: int) -> Iterable[Case]:
         yield _named("shown-broken", f"unasked-{build}", asks=True, **chosen, **options)
 
 
+_SEQUENCES = 0.4
+"""Sequences for each random kill that is wanted."""
+
+
+def sequence(seed: int) -> Case:
+    """Return the sequence of a seed; the front ends take turns."""
+    build = (Build.GRAPH, Build.MIDDLEWARE)[seed % 2]
+    return _named("sequences", str(seed), sequence=True, build=build, seed=seed)
+
+
+def _sequences(kills: int) -> Iterable[Case]:
+    return map(sequence, range(round(kills * _SEQUENCES)))
+
+
 _S, _P = Database.SQLITE, Database.POSTGRES
 _MIDDLE = Build.MIDDLEWARE
 _GRAPH, _BOTH = Build.GRAPH, (Build.GRAPH, Build.MIDDLEWARE)
@@ -379,6 +393,7 @@ PARTS: Mapping[str, Part] = {
             title="README's agents and workers, PostgreSQL",
             cases=_shown_workers("shown-workers-postgres", 0.08, database=_P),
         ),
+        Part(name="sequences", title="sequences of faults and answers", cases=_sequences),
         Part(
             name="shown-broken",
             title="README's agents, something switched off",
