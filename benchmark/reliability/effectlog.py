@@ -66,6 +66,8 @@ class What(StrEnum):
     """A tool was given an answer, the note, to its question; the key names the question."""
     GIVEN = "given"
     """The client is about to give an answer, the note, to a tool's question; the key names it."""
+    PAUSED = "paused"
+    """A tool asks after its effect: it is entered again with the answer."""
     ACTS = "acts"
     """A client is about to do something, the note."""
     DID = "did"

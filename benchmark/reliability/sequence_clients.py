@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
 
 from asyncguard import (
@@ -56,7 +57,9 @@ _CONFIG = GuardConfig(
 )
 _TIMEOUT, _SLOW = 0.25, 0.6
 """Seconds after which a slow call is given up, and that it takes."""
-_LEASE, _BUSY, _FROZEN = 1.0, 0.1, 0.3
+_LEASE, _BUSY, _HEIR = 1.0, 0.1, 2.5
+"""Seconds after which a frozen process loses its thread, between two looks at a busy one, and for
+which the next process has the thread alone."""
 _STEPS = 25
 """Answers after which a thread has to have come to its end."""
 _LIVES = 3
@@ -203,7 +206,8 @@ class Desk:
         """Run one try of a call up to its answer; return how late the answer is, and its text."""
         item, told = arguments["item"], {"tool": tool.name, "item": arguments["item"]}
         before = [line for line in self.log.lines() if _is(line, tool.name, item)]
-        tries = sum(line.what in (What.BEGUN, What.DECLINED) for line in before)
+        counted = {What.BEGUN: 1, What.DECLINED: 1, What.PAUSED: -1}
+        tries = sum(counted.get(line.what, 0) for line in before)
         fault = tool.faults[tries] if tries < len(tool.faults) else Fault.NONE
         self.points.at("entered")
         for number in range(tool.asks):
@@ -220,7 +224,11 @@ class Desk:
         text = self._effect(tool, item, arguments.get("key", ""))
         self.points.at("effect")
         if tool.asks_after:
-            self._ask(tool, item, tool.asks, tries)
+            try:
+                self._ask(tool, item, tool.asks, tries)
+            except GraphInterrupt:
+                self.log.add(What.PAUSED, **told)
+                raise
         self._fail(fault is Fault.LOST, ConnectionResetError("cut"), told)
         self._fail(fault is Fault.BAD, ValueError("not understood"), told)
         return (_SLOW if fault is Fault.SLOW else 0.0), text
@@ -344,8 +352,9 @@ def _talk(desk: Desk, acts: Sequence[Do], *, ends: bool) -> Talk:
     for place, act in enumerate(acts):
         state = yield Look()
         drawn = desk.plan.random(f"act {desk.number} {place}")
-        begins = state.created_at is None
-        chosen = Do.BEGIN if begins else Do.RESUME if act is Do.BEGIN else act
+        # A thread that has only stored its input knows no task yet: it is resumed first.
+        early = act is Do.BEGIN or not any(line.what is What.MADE for line in desk.log.lines())
+        chosen = Do.BEGIN if state.created_at is None else Do.RESUME if early else act
         yield from _do(desk, chosen, drawn)
     if not ends:
         return
@@ -683,10 +692,12 @@ def play_sequence(case: Case, place: Place, children: Children) -> list[str]:
             if _stopped(place, child, life):
                 frozen.append(child)
                 continue
-            if found := _ended(children, child, life):
-                return found
             if frozen:
+                child.wait(_HEIR)
                 _thaw(frozen)
+                child.ends()  # it may raise: a frozen process can have the database locked
+            elif found := _ended(children, child, life):
+                return found
         _thaw(frozen)
         return [] if not plan.journal else _to_the_end(case, place, children)
     finally:

@@ -113,6 +113,8 @@ def no_sibling_pays_too(heard: Heard) -> Iterator[str]:
         tools = dict.fromkeys(
             line.tool for line in heard.of(what, item=item) if heard.plan.tool(line.tool).acts
         )
+        if heard.of(What.PAUSED, item=item):
+            continue
         if len(tools) > 1:
             yield f"{' and '.join(tools)} both acted for {item}"
 
@@ -121,6 +123,8 @@ def what_is_told_is_true(heard: Heard) -> Iterator[str]:
     """Yield calls whose end in the thread is not what happened."""
     for call in heard.calls:
         item, where = call.item, f"{call.label} ({call.item})"
+        if heard.of(What.PAUSED, item=item):
+            continue  # a question stands for "nothing began": no document promises it of such a tool
         acting = [
             line for line in heard.of(What.BEGUN, item=item) if heard.plan.tool(line.tool).acts
         ]
