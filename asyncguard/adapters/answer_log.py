@@ -342,8 +342,8 @@ def _nothing(_: bool = False) -> None:
 def forget_answers(config: RunnableConfig, key: str) -> None:
     """Make void what the questions of a call were answered: a retry asks for answers of its own.
 
-    An answer that has just come stays if the attempt that failed was of an earlier execution: it is
-    then for the retry.
+    If the attempt that failed was of an earlier execution, and a question of the call was out when
+    this one began, then a later attempt has put it: the answers are those of that attempt.
 
     Args:
         config: Of the node, hook or wrapper.
@@ -353,9 +353,11 @@ def forget_answers(config: RunnableConfig, key: str) -> None:
     index, execution = _index(notes), _execution(notes)
     if index is None or execution is None:
         return
+    out = (_index_in(execution.before) or index)["out"]
+    if key not in execution.lent and out.removeprefix(_WITHIN) == key:
+        return
     for place, asker in enumerate(index["of"]):
-        its = asker.removeprefix(_WITHIN) == key
-        if its and (key in execution.lent or place != execution.new):
+        if asker.removeprefix(_WITHIN) == key:
             index["of"][place] = _VOID
 
 

@@ -670,6 +670,47 @@ async def test_a_cancelled_retry_is_not_told_as_a_call_that_was_not_run(
     assert ("before it was tried again" if fails else "was not run") in outcome.text
 
 
+@pytest.mark.parametrize("looks", [False, True], ids=["at once", "after a look"])
+async def test_each_answer_of_a_retry_reaches_its_question_in_another_process(
+    agent_of: AgentOf, tmp_path: Path, *, looks: bool
+) -> None:
+    """The first attempt was refused; the answer to the retry's second question is not for its first."""
+    refused: list[str] = []
+    paid: list[tuple[str, str]] = []
+
+    def pay(_: Any) -> str:
+        whom = interrupt("Whom?")
+        if not refused:
+            refused.append(whom)
+            raise ToolFault("refused", transient=True, started=False)
+        paid.append((whom, interrupt("How much?")))
+        return "paid"
+
+    saver, found = InMemorySaver(), list[Outcome]()
+    look: list[Any] = [None] * looks
+    for given in (
+        {"messages": [("user", "Pay.")]},
+        answer("Ann"),
+        *look,
+        answer("Bob"),
+        *look,
+        answer("9 euros"),
+    ):
+        journal = SqlJournal(SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT))
+        agent = agent_of(
+            ScriptedChatModel(script(*[calls(("pay", {}))] * (not found), ever="all said")),
+            [scripted_tool("pay", pay, args={})],
+            specs=[ToolSpec(name="pay", interrupts=True)],
+            config=GuardConfig(timing=Timing(retry_initial=0.05)),
+            checkpointer=saver,
+            ports=Ports(journal=journal),
+        )
+        found.append(await agent.go(given, "t"))
+        journal.close()
+    assert paid == [("Bob", "9 euros")]
+    assert not found[-1].interrupts
+
+
 @JOURNALED
 async def test_a_void_answer_stays_void_in_another_process(
     agent_of: AgentOf, tmp_path: Path, journaled: bool
