@@ -360,10 +360,12 @@ def _talk(desk: Desk, acts: Sequence[Do], *, ends: bool) -> Talk:
         return
     state = yield Look()
     yield from _do(desk, Do.BEGIN if state.created_at is None else Do.RESUME, None)
+    # A thread whose run has ended learns what an operator said with its next message.
+    news = [Do.MESSAGE] if any(line.what is What.SETTLED for line in desk.log.lines()) else []
     for _ in range(_STEPS):
-        if not desk.shown:
+        if not desk.shown and not news:
             return
-        yield from _do(desk, Do.ANSWER, None)
+        yield from _do(desk, Do.ANSWER if desk.shown else news.pop(), None)
     raise RuntimeError(f"The thread asked {_STEPS} times and did not come to its end.")
 
 
