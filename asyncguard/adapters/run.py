@@ -390,7 +390,7 @@ class Run:
             check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
             check_known(cancelled, names)
         known = self.ledger.turns  # run_started sets it to 0
-        spoke = user_spoke(tasks, messages) and self._input_speaks(tasks)
+        spoke = user_spoke(tasks, messages) and self._input_speaks(tasks, cancelled)
         session.record.run_started(session.engine.ports.new_id(), said=spoke)
         cancel_tasks(session, cancelled)
         proposals.end_overtaken(session, overtaken)
@@ -410,7 +410,7 @@ class Run:
 
     def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
         """Open the tasks of the input, or reopen those of the thread; return what to write."""
-        heard = heard_user(self.messages) and self._input_speaks(tasks)
+        heard = heard_user(self.messages) and self._input_speaks(tasks, cancelled)
         if cancelled and not tasks and not heard:
             # A cancellation alone says nothing about the other tasks, which continue. Nor does a
             # message that the model is still to be shown: it came beside an answer.
@@ -428,13 +428,17 @@ class Run:
         reopen_tasks(self._session, goal, cancelled=cancelled)
         return []
 
-    def _input_speaks(self, tasks: Sequence[Task]) -> bool:
+    def _input_speaks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> bool:
         """Return False if the words of the user are known to be older than the run's input.
 
-        They stand in the history while calls are open to which they came beside an answer.
+        They stand in the history while calls are open to which they came beside an answer, or if
+        the process died in the model's turn; then a cancellation of all tasks is one of them, too.
         """
         given = input_of(self.config)
-        if tasks or not self.ledger.in_state(*OPEN_STATES) or not isinstance(given, Mapping):
+        if tasks or not isinstance(given, Mapping):
+            return True
+        known = {record.task.id for record in self.ledger.tasks()}
+        if not (cancelled and known.issubset(cancelled)) and not self.ledger.in_state(*OPEN_STATES):
             return True
         return says_something(read_messages(given.get("messages") or []))
 

@@ -471,3 +471,18 @@ def test_the_user_goes_on_after_a_cancellation_alone(desk: Desk) -> None:
     outcome = run_virtual(main()).result
     assert "saw x" in outcome.text
     assert states(outcome) == {"a": "closed", "b": "closed"}
+
+
+def test_a_message_that_the_model_has_not_answered_is_cancelled_with_its_task(desk: Desk) -> None:
+    """The process died in the model's turn; the cancellation is not the message said once more."""
+
+    async def main() -> Outcome:
+        desk.use(ConnectionError("gone"))
+        with pytest.raises(ConnectionError):
+            await desk.agent.say("Book x.", thread="t")
+        desk.use(calls(("book", {"q": "x"})))
+        return await desk.cancel("main")
+
+    outcome = run_virtual(main()).result
+    assert desk.done == []
+    assert outcome.report["reason"] == "tasks_stopped"
