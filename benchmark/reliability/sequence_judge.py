@@ -224,17 +224,19 @@ def people_decide(heard: Heard) -> Iterator[str]:
 def _begun_after_the_end(heard: Heard) -> Iterator[str]:
     task = {line.item: (line.n, line.note) for line in heard.of(What.MADE)}
     frozen = {process.life for process in heard.processes if process.died}
-    acts = 0
-    for stop in heard.of(What.ACTS, What.DID):
-        if stop.what is What.ACTS:
-            acts = stop.n
+    for stop in heard.of(What.DID):
         what, _, name = stop.note.partition(" ")
         if what not in ("cancel", "beside") or not name:
             continue
-        forked = [line.n for line in heard.of(What.FORKED) if line.n > stop.n]
+        # A fork goes back before it, and a message speaks to the task once more.
+        over = [
+            line.n
+            for line in heard.of(What.FORKED, What.ACTS)
+            if line.n > stop.n and line.note in ("", "message")
+        ]
         for line in heard.of(What.BEGUN):
             made, mine = task.get(line.item, (0, ""))
-            after = made < acts < stop.n < line.n < min(forked, default=line.n + 1)
+            after = made and stop.n < line.n < min(over, default=line.n + 1)
             late = line.life < stop.life and line.life in frozen
             if after and mine == name and not late and heard.plan.tool(line.tool).acts:
                 yield f"{line.tool} for {line.item} was begun after its task was stopped"

@@ -166,8 +166,7 @@ _NEXT = (
     Do.PARTLY,
     Do.LATE,
     Do.UNKNOWN,
-    Do.CANCEL,
-    Do.CANCEL,
+    *(Do.CANCEL,) * 3,
     Do.BESIDE,
     Do.MESSAGE,
     Do.FORK,
@@ -181,7 +180,7 @@ def plan_of(seed: int) -> Plan:
     drawn = random.Random(f"sequence {seed}")
     tasks = ("a", "b") if drawn.random() < 0.5 else ("main",)
     called = [_called(drawn, number) for number in range(drawn.choice((1, 2, 2, 3)))]
-    siblings = {name: _sibling(drawn, name) for tool in called for name in tool.fallbacks}
+    siblings = {name: _sibling(drawn, name, tool) for tool in called for name in tool.fallbacks}
     calls = [(tool.name, drawn.choice(tasks)) for tool in called]
     cut = drawn.randint(1, len(calls))
     journal = drawn.random() >= _UNJOURNALED
@@ -217,19 +216,31 @@ _CHAINS = ((), (), ("bank",), ("bank",), ("quote", "bank"), ("bank", "quote"))
 """Siblings of a called tool: one with an effect, a pure one."""
 
 
-def _sibling(drawn: random.Random, name: str) -> Tool:
+def _sibling(drawn: random.Random, name: str, called: Tool) -> Tool:
     if name.startswith("quote"):
         return Tool(name=name, effect=Effect.PURE, faults=(Fault.BAD,) * drawn.choice((0, 9, 9)))
     effect = drawn.choice(_EFFECTS)
     return Tool(
         name=name,
         effect=effect,
-        asks=int(drawn.random() < 0.2),
+        asks=int(drawn.random() < 0.3 and called.asks > 0),  # in the background it could not ask
         faults=_faults(drawn, atomic=False) if drawn.random() < 0.3 else (),
     )
 
 
+_TELLING_FAULTS = (
+    (Fault.NONE, Fault.CLOSED),
+    (Fault.NONE, Fault.STATUS),
+    (Fault.LOST,),
+    (Fault.LOST, Fault.CLOSED),
+    (Fault.LOST, Fault.LOST, Fault.LOST),
+)
+"""Tries that contradict each other: where the first process died after its effect, the next is refused."""
+
+
 def _faults(drawn: random.Random, atomic: bool) -> tuple[Fault, ...]:
+    if drawn.random() < 0.5:
+        return drawn.choice(_TELLING_FAULTS)
     kinds = (*_FAULTS, Fault.SLOW) if drawn.random() < 0.15 else _FAULTS
     kinds = (*kinds, Fault.STATUS, Fault.STATUS) if atomic else kinds
     many = drawn.choice((0, 1, 2, 2, 3))
