@@ -155,7 +155,11 @@ def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
     for item in played:
         if as_expected(item):
             continue
-        again = item.case.replace("sequences-", "--seed ") if item.part == "sequences" else f"--case {item.case}"
+        again = (
+            item.case.replace("sequences-", "--seed ")
+            if item.part == "sequences"
+            else f"--case {item.case}"
+        )
         console.print(
             f"[red]{item.case}[/red] (again: run.py {again}; evidence: {folder / EVIDENCE / item.case})"
         )

@@ -24,8 +24,8 @@ from reliability.fates import meet, refusal
 from reliability.judge import Violation, effects, in_doubt, judge, needless_doubts
 from reliability.places import Place
 from reliability.rows import read_rows
-from reliability.sequence_clients import play_sequence
 from reliability.sequence_judge import Heard, judge_sequence
+from reliability.sequence_lives import play_sequence
 from reliability.sequence_plans import plan_of
 from reliability.server import Server, own_database
 from reliability.story import Story, story_of

@@ -14,7 +14,7 @@ from typing import Any
 from reliability.effectlog import Line, What, read_log
 from reliability.evidence import Process, ThreadCall, thread_calls
 from reliability.judge import Violation
-from reliability.sequence_plans import Fault, Plan, Tool
+from reliability.sequence_plans import Fault, Plan
 
 _NOT_RUN = ("squashed", "rejected", "cancelled")
 _BEFORE = (Fault.REFUSED.value, Fault.CLOSED.value)
@@ -85,9 +85,7 @@ def judge_sequence(heard: Heard) -> list[Violation]:
     if heard.state is None:
         return [Violation(promise="run", text="no run of the thread came to its end")]
     return [
-        Violation(promise=promise, text=text)
-        for promise, check in _CHECKS
-        for text in check(heard)
+        Violation(promise=promise, text=text) for promise, check in _CHECKS for text in check(heard)
     ]
 
 
@@ -129,7 +127,7 @@ def what_is_told_is_true(heard: Heard) -> Iterator[str]:
             line for line in heard.of(What.BEGUN, item=item) if heard.plan.tool(line.tool).acts
         ]
         once = [line for line in acting if heard.plan.tool(line.tool).once]
-        effects = [line for line in heard.of(What.EFFECT, item=item)]
+        effects = heard.of(What.EFFECT, item=item)
         settled = _settled(heard, item)
         known = heard.of(What.RETURNED, item=item) or "--happened" in settled
         if call.end == "done" and not known:
@@ -144,7 +142,10 @@ def what_is_told_is_true(heard: Heard) -> Iterator[str]:
 
 
 def _doubt(heard: Heard, call: ThreadCall, where: str, begun: bool) -> Iterator[str]:
-    tools = [heard.plan.tool(call.tool), *map(heard.plan.tool, heard.plan.tool(call.tool).fallbacks)]
+    tools = [
+        heard.plan.tool(call.tool),
+        *map(heard.plan.tool, heard.plan.tool(call.tool).fallbacks),
+    ]
     if not any(tool.once for tool in tools):
         yield f"{where} is in doubt, and {call.tool} may be repeated"
     elif not begun and not heard.died and not _proves_nothing(heard, call):
@@ -217,7 +218,7 @@ def people_decide(heard: Heard) -> Iterator[str]:
         tool = heard.plan.tool(line.tool)
         said = [told for told in heard.of(What.ANSWERED, item=line.item) if told.n < line.n]
         if tool.approval and not any(told.note == "yes" for told in said):
-            yield f"{line.tool} for {line.item} was begun, and nobody had approved it"
+            yield f"{line.tool} for {line.item} was begun, and no person had approved it"
     yield from _begun_after_the_end(heard)
 
 
