@@ -244,7 +244,7 @@ def _shown_broken(_: int) -> Iterable[Case]:
         yield _named("shown-broken", f"unasked-{build}", asks=True, **chosen, **options)
 
 
-_SEQUENCES = 0.4
+_SEQUENCES = 0.3
 """Sequences for each random kill that is wanted."""
 
 
