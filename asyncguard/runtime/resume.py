@@ -251,13 +251,15 @@ def _asked(session: Session, record: CallRecord) -> bool:
     """Return True if each attempt that was begun has stopped at its tool's question to a person.
 
     The one that asks may be in the journal alone: a run that stops at a question stores no event.
+    If it asks again after a process that had begun it died, that one may have had the answer.
     """
     stopped = record.error == ErrorCode.INTERRUPT and not (record.findings or record.recoveries)
     if not journaled(session, record) or not was_begun(session, record):
         return stopped
     known = session.lease.begun_before[record.key]
     next_asked = (record.last_answer_attempt + 1, AttemptState.ASKED)
-    return (known.number, known.state) == next_asked and (stopped or not record.answer_attempts)
+    asks = (known.number, known.state) == next_asked and not known.begun_before
+    return asks and (stopped or not record.answer_attempts)
 
 
 def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumstances) -> bool:
