@@ -121,6 +121,8 @@ def what_is_told_is_true(heard: Heard) -> Iterator[str]:
     """Yield calls whose end in the thread is not what happened."""
     for call in heard.calls:
         item, where = call.item, f"{call.label} ({call.item})"
+        if not heard.plan.tool(call.tool).acts:
+            continue  # a pure call is made again in another process, whatever its sibling did
         if heard.of(What.PAUSED, item=item):
             continue  # a question stands for "nothing began": no document promises it of such a tool
         acting = [

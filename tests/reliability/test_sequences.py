@@ -13,13 +13,13 @@ from reliability.sequence_judge import Heard, judge_sequence
 from reliability.sequence_plans import Fault, Life, Plan, Tool, plan_of
 from tests.reliability.playing import Play
 
-FEW = (2, 18, 67)
+FEW = (18, 51, 67, 79, 83)
 MANY = range(10, 50)
 
 
 @pytest.mark.parametrize("seed", FEW)
 def test_a_sequence_keeps_its_promises(seed: int, play: Play) -> None:
-    """Both front ends, with and without a death."""
+    """Seeds that have found something: four payments made twice, and one told as not made."""
     assert play(sequence(seed)).violations == []
 
 
