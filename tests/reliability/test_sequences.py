@@ -17,6 +17,7 @@ FEW = (18, 51, 67, 79, 83)
 MANY = range(10, 50)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", FEW)
 def test_a_sequence_keeps_its_promises(seed: int, play: Play) -> None:
     """Seeds that have found something: four payments made twice, and one told as not made."""
