@@ -613,8 +613,11 @@ def end_whole(run: Run, act: Callable[..., object], *arguments: Any) -> None:
     """
     stack = run.stack  # type: ignore[attr-defined]
     unwind: Any = stack.__aexit__ if isinstance(stack, AsyncExitStack) else stack.__exit__
+    whole = False
 
     def leave(*error: Any) -> bool | None:
+        nonlocal whole
+        whole = True
         try:
             return unwind(*error)  # type: ignore[no-any-return]
         finally:
@@ -627,11 +630,25 @@ def end_whole(run: Run, act: Callable[..., object], *arguments: Any) -> None:
             act(*arguments)
 
     def leave_whole(*error: Any) -> Coroutine[Any, Any, bool | None]:
+        nonlocal whole
+        whole = True
         ends = asyncio.create_task(leave_on_loop(*error))
         _UNWINDING.add(ends)
         ends.add_done_callback(_unwound)
         return _shielded(ends)
 
+    def leave_unasked() -> None:
+        # A run that is cancelled while its first node is about to begin unwinds as it would have
+        # without that node.
+        if whole:
+            return
+        task = asyncio.current_task() if isinstance(stack, AsyncExitStack) else None
+        if task is None:
+            act(*arguments)
+        else:
+            task.add_done_callback(lambda _: act(*arguments))
+
+    stack.callback(leave_unasked)
     if isinstance(stack, AsyncExitStack):
         stack.__aexit__ = leave_whole  # type: ignore[method-assign]
     else:

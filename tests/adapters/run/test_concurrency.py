@@ -168,3 +168,26 @@ def test_two_runs_do_not_share_a_thread(agent_of: AgentOf) -> None:
     first, after_it = run_virtual(both()).result
     assert first.report["reason"] == after_it.report["reason"] == "complete"
     assert len(tool.calls) == 1
+
+
+@pytest.mark.parametrize("entry", ["astream", "astream_events"])
+def test_a_stream_that_is_left_at_any_step_leaves_its_thread(entry: str, agent_of: AgentOf) -> None:
+    """The first node may begin when LangGraph is about to end its run."""
+
+    async def read(agent: Any) -> None:
+        given = {"messages": [("user", "one")]}
+        thread = {"configurable": {"thread_id": "t"}}
+        async for _ in getattr(agent.graph, entry)(given, thread, stream_mode="custom"):
+            pass
+
+    async def main() -> None:
+        for steps in range(14):
+            agent = agent_of(ScriptedChatModel(echo), [], checkpointer=InMemorySaver())
+            left = asyncio.create_task(read(agent))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            left.cancel()
+            await asyncio.wait([left])
+            assert (await agent.say("two", thread="t")).last
+
+    asyncio.run(main())
