@@ -9,6 +9,7 @@ messages as if users and tools had written them. This module stands on both side
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ag_ui.core import (
@@ -26,7 +27,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage, convert_
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
+from langgraph.types import Command, StateSnapshot
 
 from asyncguard.adapters.langgraph_internals import INTERRUPT_ID
 from asyncguard.adapters.messages.late_results import parts_of
@@ -315,11 +316,21 @@ class _Inner(LangGraphAgent):  # type: ignore[misc]
 
     async def prepare_stream(self, *given: Any, **named: Any) -> Any:
         """See ``ag-ui-langgraph``, which has events, and no stream, for an open question."""
+        state = named["input"].state
+        self.cancelled = state.get("cancel") if isinstance(state, dict) else None
+        # For a client that names a node it would write the client's state as that node's, unread.
+        self.active_run["mode"] = "start"
         prepared = await super().prepare_stream(*given, **named)
         if again := prepared.get("events_to_dispatch"):
             config = named["config"]
             again[1:1] = [each async for each in self.get_state_and_messages_snapshots(config)]
         return prepared
+
+    def get_stream_kwargs(self, input: Any, **named: Any) -> Any:  # noqa: A002
+        """See ``ag-ui-langgraph``, which leaves out the client's state beside an answer."""
+        if isinstance(input, Command) and self.cancelled:
+            input = replace(input, update={"cancel": self.cancelled})  # noqa: A001
+        return super().get_stream_kwargs(input=input, **named)
 
     def _get_or_pin_text_message_id(self, fallback_id: str, node: str | None = None) -> str:
         """Return the id of the message that a text belongs to, as the state has it.
@@ -443,13 +454,16 @@ def _answers(given: Sequence[ResumeEntry] | None) -> list[ResumeEntry] | None:
     ``ag-ui-langgraph`` hands several answers, or a cancelled one, to every open question in a form
     of its own, and a single one to any question, also to a later one than it was meant for.
     """
-    named = {
-        each.interrupt_id: each.payload if each.status == "resolved" else False
-        for each in given or ()
+    named: dict[str, Any] = {}
+    for each in given or ():
         # LangGraph gives a mapping with any other key to the open question as it is, which
         # could name its calls.
-        if INTERRUPT_ID.fullmatch(each.interrupt_id)
-    }
+        if INTERRUPT_ID.fullmatch(each.interrupt_id):
+            payload = each.payload if each.status == "resolved" else False
+            # Two answers that differ are none.
+            named[each.interrupt_id] = (
+                payload if named.get(each.interrupt_id, payload) == payload else False
+            )
     if not given or not named:
         return None
     return [given[0].model_copy(update={"status": "resolved", "payload": named})]

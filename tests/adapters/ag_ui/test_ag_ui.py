@@ -494,6 +494,65 @@ async def test_a_client_is_shown_the_words_of_a_reviewer() -> None:
     assert results == ["It is seen already."]
 
 
+class Desk:
+    """An agent that may pay once, with a person's approval, in this process."""
+
+    def __init__(self, frontend: Frontend) -> None:
+        self.pay = scripted_tool("pay", ["paid"], args={})
+        self.model = ScriptedChatModel([calls(("pay", {"task_id": "a"})), *["Done."] * 4])
+        specs = [ToolSpec(name="pay", approval=True)]
+        self._agent = build(
+            frontend, self.model, [self.pay], specs=specs, checkpointer=InMemorySaver()
+        ).graph
+
+    async def events(self, *said: str, **more: Any) -> list[Any]:
+        """The events of one run with these messages of the user."""
+        from ag_ui.core import RunAgentInput
+
+        from asyncguard import AgUiAgent
+
+        messages = [
+            {"id": f"u{number}", "role": "user", "content": text}
+            for number, text in enumerate(said)
+        ]
+        given = {"threadId": "t", "runId": "r", "messages": messages, "tools": []}
+        desk = AgUiAgent(name="a", graph=self._agent, emit_interrupt_outcome=True)
+        read = {**given, "state": {"tasks": TASKS}, "context": [], "forwardedProps": {}, **more}
+        return [event async for event in desk.run(RunAgentInput.model_validate(read))]
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_a_client_that_names_a_node_does_not_write_its_state(frontend: Frontend) -> None:
+    """Its message is worked on as any other."""
+    desk = Desk(frontend)
+    await desk.events("Hello", forwardedProps={"nodeName": "model"})
+    assert desk.model.requests
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+async def test_a_task_that_is_cancelled_beside_the_answer_pays_nothing(frontend: Frontend) -> None:
+    """The cancellation wins."""
+    desk = Desk(frontend)
+    asked = (await desk.events("Pay."))[-1].outcome.interrupts[0]
+    yes = {"interruptId": asked.id, "status": "resolved", "payload": True}
+    await desk.events("Pay.", resume=[yes], state={"cancel": ["a"]})
+    assert desk.pay.calls == []
+
+
+@pytest.mark.filterwarnings("ignore:.get_config_jsonschema. is deprecated")
+@pytest.mark.parametrize("order", [1, -1])
+async def test_two_answers_that_differ_approve_nothing(frontend: Frontend, order: int) -> None:
+    """Whichever comes last."""
+    desk = Desk(frontend)
+    asked = (await desk.events("Pay."))[-1].outcome.interrupts[0]
+    both = [
+        {"interruptId": asked.id, "status": "resolved", "payload": payload}
+        for payload in (True, False)
+    ]
+    await desk.events("Pay.", resume=both[::order])
+    assert desk.pay.calls == []
+
+
 class HaltingSaver(InMemorySaver):
     """Stores so many steps of runs; the next one waits for ever when its writes are there, once."""
 
