@@ -34,7 +34,10 @@ def guard_of(rule: Rule) -> Guard:
     def judge(proposal: Proposal, board: Scoreboard) -> Verdict | Fault:
         try:
             answer: object = rule.judge(as_shown(proposal), BoardView(_board=board))
-        except Exception as error:  # noqa: BLE001 - a rule must not end the run
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a rule must not end the run
+            # Also one that says that something was cancelled: no wait of the run stands in here.
             # The message of an exception may quote a payload; its class and place do not.
             return _fault(rule, f"raised {type(error).__name__} at {_place(error.__traceback__)}")
         if inspect.iscoroutine(answer):

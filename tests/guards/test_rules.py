@@ -1,5 +1,6 @@
 """Guards of the user's own: what may be declared, what they are shown, and what becomes of a wrong verdict."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
@@ -177,6 +178,11 @@ def test_what_raises_or_is_no_verdict_is_a_fault() -> None:
     assert problem.startswith("raised ValueError at ")
     assert "test_rules.py:" in problem
     assert "secret" not in problem
+
+    def cancels(proposal: Proposal, board: BoardView) -> Verdict:
+        raise asyncio.CancelledError
+
+    assert fault(judged(scene, cancels)).problem.startswith("raised CancelledError at ")
 
     async def late(proposal: Proposal, board: BoardView) -> Verdict:
         return Admit()
