@@ -213,7 +213,9 @@ class Sources:
         if not words:
             return True
         if len(words) == 1:
-            if f"-{words[0]}" not in folded and self._has_word(words[0]):
+            # A sign and "%" are no words.
+            signed = f"-{words[0]}" in folded or re.search(r"\d\s?%", folded)
+            if not signed and self._has_word(words[0]):
                 return True
         elif any(_quotes(text, folded, whole=self._whole) for text in self.texts):
             return True

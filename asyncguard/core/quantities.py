@@ -69,6 +69,8 @@ _MEASURES = (
 )
 _UNITS: dict[str, frozenset[str]] = {}
 _NO_UNIT: frozenset[str] = frozenset()
+_SHARE = frozenset({"share"})
+"""Unit of a percentage that is read as a fraction."""
 SYNONYMS: dict[str, frozenset[str]] = {}
 """Words that mean the same unit."""
 for _line in (*_CURRENCIES, *_MEASURES):
@@ -167,6 +169,9 @@ def amounts(text: str) -> Iterator[Amount]:
             # A number is told without its unit, too; only another unit is another amount.
             for unit in (None, *(reading.units or {""})):
                 yield Amount(reading.number, unit)
+            # The sign may be left out; a bare number stands among the words without it.
+            if reading.number < 0:
+                yield from (Amount(-reading.number, unit) for unit in reading.units)
 
 
 def without_numbers(text: str, judge: Callable[[Amount], bool]) -> str | None:
@@ -230,8 +235,10 @@ class _Written:
         self.unscaled: list[_Reading] = []
         if scale:
             name = "%" if scale < 1 else found["factor"]
+            # 10% is 0.1, but neither 0.1 s nor 0.1%.
+            units = _SHARE if scale < 1 else units
             self.unscaled = [_Reading(one.number, frozenset({name})) for one in self.wholes]
-            self.wholes = [_Reading(one.number * scale, units) for one in self.wholes]
+            self.wholes = [_Reading(round(one.number * scale, 12), units) for one in self.wholes]
             if scale < 1:  # "5%" may be told as a bare 5, "5k" may not
                 self.wholes += self.unscaled
         self.parts = [[_Reading(number, _NO_UNIT) for number in part] for part in parts]
