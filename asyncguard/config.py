@@ -240,7 +240,8 @@ class GuardConfig:
     completion: bool = True
     """Wait if the model ends while calls are open; nudge it if a task is untouched or abandoned.
 
-    A nudge comes once per task and run. A line ``b: no tool needed`` answers an untouched task b.
+    A nudge comes once per task and run. A line ``b: no tool needed`` in the last text answers an
+    untouched task b.
     """
     ledger: bool = True
     """Keep pending calls visible to guards and model; without it the timing guards do nothing."""

@@ -213,7 +213,7 @@ class Sources:
         if not words:
             return True
         if len(words) == 1:
-            # A sign and "%" are no words.
+            # Words hold neither sign nor "%".
             signed = f"-{words[0]}" in folded or re.search(r"\d\s?%", folded)
             if not signed and self._has_word(words[0]):
                 return True
