@@ -27,6 +27,8 @@ class Failure:
 
     symptom: Symptom
     """Observed failure."""
+    raw: Any = None
+    """Error that the tool answered with itself, as it came, for the adapter."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import canonical_json
-from asyncguard.core.faults import Anomaly, AnomalyKind, Symptom
+from asyncguard.core.faults import Anomaly, AnomalyKind, ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Success
 from asyncguard.recovery.consensus import Candidate, compare
@@ -221,7 +221,8 @@ def case_of(session: Session, record: CallRecord, seen: CallObservation | None =
 
 def end_call(session: Session, record: CallRecord, end: End) -> None:
     """Retire a call, and drop what was kept about its attempts."""
-    session.live.ended(record.key, used=end.outcome is ev.Outcome.DONE)
+    done = end.outcome is ev.Outcome.DONE
+    session.live.ended(record.key, used=done or end.error == ErrorCode.TOOL_ERROR)
     session.record.retired(
         record.key,
         outcome=end.outcome,

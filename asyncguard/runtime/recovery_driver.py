@@ -47,7 +47,9 @@ def handle_completion(session: Session, record: CallRecord, completion: Completi
                 move_circuit(session, record, record.tool, symptom)
             record_finding(session, record, record.aim, record.tool, None, error=symptom.error)
             decide_recovery(session, record)
-        case Failure(symptom=symptom):
+        case Failure(symptom=symptom, raw=raw):
+            if symptom.error == ErrorCode.TOOL_ERROR:
+                session.live.answered(record.key, raw)
             _handle_failed_attempt(session, record, symptom)
         case Interrupted() as interrupt:
             session.live.interrupted(record.key, interrupt)

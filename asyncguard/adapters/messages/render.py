@@ -138,6 +138,9 @@ class MessageRenderer:
         if message is None or record.mark or not succeeded:
             outcome = self._noted(record, self.outcome_text(record))
             rendered = self._tool_message(record, outcome, failed=not record.succeeded)
+            if message is not None and message.status == "error":
+                rendered.artifact = message.artifact
+                rendered.additional_kwargs = as_a_tools(message).additional_kwargs
             if record.state is CallState.IN_DOUBT:
                 # A process that finds the answer without its event must not read it as a failure of
                 # the tool: the runtime wrote it, and the doubt remains.

@@ -290,7 +290,7 @@ def _concealed(result: Result, secrets: Collection[str]) -> Result:
     message = result.symptom.message
     for secret in secrets:
         message = message.replace(secret, "[hidden]")
-    return Failure(symptom=replace(result.symptom, message=message))
+    return replace(result, symptom=replace(result.symptom, message=message))
 
 
 def result_of(raw: Any) -> Result:
@@ -305,7 +305,8 @@ def result_of(raw: Any) -> Result:
             return Failure(
                 symptom=Symptom(
                     error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True
-                )
+                ),
+                raw=[item],
             )
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]

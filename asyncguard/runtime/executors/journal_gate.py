@@ -1,6 +1,7 @@
 """The journal gate: asks the journal before an attempt begins; the same for every executor."""
 
 import logging
+from dataclasses import replace
 
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure, Result
@@ -74,7 +75,7 @@ def told_of(permission: Fresh, result: Result) -> Result:
     A failure that says that nothing began says so of this begin only, not of an earlier one.
     """
     if permission.again and isinstance(result, Failure):
-        return Failure(symptom=result.symptom.of_repetition())
+        return replace(result, symptom=result.symptom.of_repetition())
     return result
 
 

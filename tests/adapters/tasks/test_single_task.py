@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
-from langchain_core.tools import ToolException, tool
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, ToolException, tool
 
 from asyncguard import GuardConfig, Timing
 from asyncguard.testing import Script, ScriptedChatModel, calls, run_virtual, scripted_tool
@@ -138,14 +138,29 @@ async def drawing(q: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     ], {"kept": q}
 
 
-@pytest.mark.parametrize("name", ["refusing", "drawing"])
+@tool
+async def declining(q: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+    """A tool that answers with an error of its own, and data for the user interface."""
+    return ToolMessage(
+        f"no {q}",
+        tool_call_id=tool_call_id,
+        name="declining",
+        status="error",
+        artifact={"code": 51},
+        additional_kwargs={"shown": q},
+    )
+
+
+@pytest.mark.parametrize("name", ["refusing", "drawing", "declining"])
 def test_special_results_reach_the_model_as_in_create_agent(name: str, agent_of: AgentOf) -> None:
     """A handled error, content blocks and artifacts come through unchanged."""
     script: Script = [calls((name, {"q": "cake"})), "done"]
-    plain, _ = plain_run(script, lambda: [refusing, drawing], "async")
-    outcome = agent_of(ScriptedChatModel(script, latency=LATENCY), [refusing, drawing]).run("Go.")
+    tools = [refusing, drawing, declining]
+    plain, _ = plain_run(script, lambda: tools, "async")
+    outcome = agent_of(ScriptedChatModel(script, latency=LATENCY), tools).run("Go.")
     assert shape(outcome.messages) == shape(plain.messages)
     assert outcome.messages[2].artifact == plain.messages[2].artifact
+    assert outcome.messages[2].additional_kwargs == plain.messages[2].additional_kwargs
 
 
 def test_a_later_turn_of_the_conversation_goes_on_where_it_was(agent_of: AgentOf) -> None:
