@@ -26,7 +26,7 @@ from asyncguard.config import Siblings
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call, CallState
 from asyncguard.core.dependencies import earlier_untold, references
-from asyncguard.core.footprints import EffectClass
+from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import Mode, ToolSpec
@@ -84,16 +84,18 @@ def _beside(
 
 
 def _in_order(record: CallRecord, board: Scoreboard) -> Verdict:
-    """Reject a call after one of its message that was refused until a result, if order matters.
+    """Reject a call after a refused one of its message, if order matters.
 
-    That one comes again, whichever guard refused it; what a duplicate repeats is made already.
+    One that was refused until a result comes again, whichever guard refused it; what a duplicate
+    repeats is made already. One that was refused for itself may come again with other arguments: it
+    holds up effects alone, and those on its own resources, as any other call may be independent.
     """
     call = record.call
     refused = [
         other
         for other in board.ledger.of_message(call.message_id)
         if other.state is CallState.REJECTED
-        and other.blocked_by
+        and (other.blocked_by or _writes_the_same(other.call.footprint, call.footprint))
         and other.guard != "duplicate"
         and other.call.task == call.task
         and other.call.sequence < call.sequence
@@ -106,6 +108,12 @@ def _in_order(record: CallRecord, board: Scoreboard) -> Verdict:
         f"It comes after {labels(refused, call.task)} in one message, which was not run yet, and "
         "must not overtake it. Make it again with that call or after it.",
     )
+
+
+def _writes_the_same(one: Footprint, other: Footprint) -> bool:
+    """Return True if both write, and their declared footprints meet."""
+    writes = not (one.writes_nothing or other.writes_nothing)
+    return writes and one.known and other.known and not one.commutes_with(other)
 
 
 def _named(call: Call, board: Scoreboard) -> set[str]:

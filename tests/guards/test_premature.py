@@ -216,6 +216,24 @@ def test_what_must_not_overtake_a_refused_call_goes_with_it() -> None:
     assert judge_message(found, *again, message="again") == [False, False]
 
 
+@pytest.mark.parametrize("guard", ["clarification", "arguments", "scope", "duplicate"])
+def test_an_effect_does_not_overtake_a_refused_one_on_its_resource(guard: str) -> None:
+    """[move, close] of one account; reads, other accounts and undeclared tools are left alone."""
+    car = {"reads": (), "takes_from": ()}
+    found = scene(
+        ToolSpec(name="move", writes=("account:{account}",), **car),
+        ToolSpec(name="close", writes=("account:{account}",), **car),
+        ToolSpec(name="read", effect="pure", reads=("account:{account}",), takes_from=()),
+        ToolSpec(name="mail", takes_from=()),
+    )
+    move = found.propose("move", {"account": "1"}, message="m").call
+    found.apply(ev.CallRejected, key=move.key, guard=guard, reason="No.", on=())
+    rest = [("close", {"account": "1"}), ("close", {"account": "2"}), ("read", {"account": "1"})]
+    refused = judge_message(found, *rest, ("mail", {"account": "1"}))
+    assert refused == [guard != "duplicate", False, False, False]
+    assert judge_message(found, ("close", {"account": "1"}), message="n") == [False]
+
+
 def test_calls_of_one_tool_are_no_source_for_each_other() -> None:
     """A batch of one tool is unrefused, unless its declaration names the tool itself."""
     assert judge_message(scene(), ("book", {"n": 1}), ("book", {"n": 2})) == [False, False]
