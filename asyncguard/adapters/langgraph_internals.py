@@ -13,10 +13,12 @@ the ids of the task and of its checkpoint, and neither the checkpointer nor the 
 
 import asyncio
 import contextlib
+import gc
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from types import AsyncGeneratorType
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -653,6 +655,35 @@ def end_whole(run: Run, act: Callable[..., object], *arguments: Any) -> None:
         stack.__aexit__ = leave_whole  # type: ignore[method-assign]
     else:
         stack.__exit__ = leave
+
+
+async def end_abandoned(run: Run, living: Run) -> bool:
+    """End a run that LangGraph has left without unwinding it; call it in a task of its own.
+
+    Why: the task in which LangGraph unwinds a run may be cancelled before its first step, as anyio
+    cancels at every step. The first node then begins, claims the thread, and nothing follows.
+
+    Args:
+        run: The run in question, on this event loop.
+        living: The run that asks. LangGraph's generator refers to it; if that cannot be seen,
+            nothing is known of the other run either. It can be seen while the generator waits, so
+            from another task.
+
+    Returns:
+        True if the run is ending now.
+    """
+    if not isinstance(run.stack, AsyncExitStack):  # type: ignore[attr-defined]
+        return False
+    if _is_driven(run) or not _is_driven(living):
+        return False
+    ends = asyncio.ensure_future(run.stack.__aexit__(None, None, None))  # type: ignore[attr-defined]
+    _UNWINDING.add(ends)
+    ends.add_done_callback(_unwound)
+    return True
+
+
+def _is_driven(run: Run) -> bool:
+    return any(isinstance(each, AsyncGeneratorType) for each in gc.get_referrers(run))
 
 
 def _unwound(ends: asyncio.Task[Any]) -> None:

@@ -21,6 +21,7 @@ from langchain_core.runnables import RunnableConfig
 from asyncguard.adapters.langgraph_internals import (
     Run,
     base_of,
+    end_abandoned,
     end_whole,
     goes_back,
     namespace_of_run,
@@ -126,6 +127,28 @@ class _Threads:
             when_over(run, self._ending.add, run)
             end_whole(run, self._leave, thread, run)
             return None
+
+    async def end_abandoned(self, config: RunnableConfig, journal: Journal | None) -> bool:
+        """End the run that holds the thread of another one if nothing can end it any more.
+
+        Args:
+            config: Of a node of the other run.
+            journal: Of the agent.
+
+        Returns:
+            True if it is ending now.
+        """
+        run = run_of(config)
+        thread = self._thread_of(run, config, journal)
+        if run is None or thread is None:
+            return False
+        with self._lock:
+            holder, loop = self._at_work.get(thread, (None, None))
+        return (
+            holder is not None
+            and loop is asyncio.get_running_loop()
+            and await asyncio.create_task(end_abandoned(holder, living=run))
+        )
 
     def refused(self, config: RunnableConfig) -> None:
         """Note that a run is refused: however it ends, the thread was left by the run before it."""

@@ -78,7 +78,9 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None, began: st
     # Polled, as the other run may end on another event loop or OS thread.
     looks = 0
     while other is not None and other.under_way:
-        if looks >= (_LOOKS_AT_THE_END if other.ending else _LOOKS_FOR_THE_END):
+        over = looks >= (_LOOKS_AT_THE_END if other.ending else _LOOKS_FOR_THE_END)
+        first = looks == _LOOKS_FOR_THE_END
+        if over and not (first and await THREADS.end_abandoned(config, journal)):
             break
         await asyncio.sleep(_FIRST_LOOK)
         looks += 1

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import CallerError, GuardConfig, Timing
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.adapters.harness import AgentOf, pure, script
+from tests.adapters.harness import Agent, AgentOf, pure, script
 
 TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Look up y."}]
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
@@ -170,24 +170,48 @@ def test_two_runs_do_not_share_a_thread(agent_of: AgentOf) -> None:
     assert len(tool.calls) == 1
 
 
-@pytest.mark.parametrize("entry", ["astream", "astream_events"])
-def test_a_stream_that_is_left_at_any_step_leaves_its_thread(entry: str, agent_of: AgentOf) -> None:
-    """The first node may begin when LangGraph is about to end its run."""
+async def read(agent: Agent, entry: str) -> None:
+    """Read a run to its end."""
+    given, thread = {"messages": [("user", "one")]}, {"configurable": {"thread_id": "t"}}
+    async for _ in getattr(agent.graph, entry)(given, thread, stream_mode="custom"):
+        pass
 
-    async def read(agent: Any) -> None:
-        given = {"messages": [("user", "one")]}
-        thread = {"configurable": {"thread_id": "t"}}
-        async for _ in getattr(agent.graph, entry)(given, thread, stream_mode="custom"):
-            pass
+
+@pytest.mark.parametrize("often", [False, True], ids=["once", "as anyio does"])
+@pytest.mark.parametrize("entry", ["astream", "astream_events"])
+def test_a_stream_that_is_left_at_any_step_leaves_its_thread(
+    entry: str, often: bool, agent_of: AgentOf
+) -> None:
+    """The first node may begin when LangGraph is about to end its run, or has left it."""
 
     async def main() -> None:
         for steps in range(14):
             agent = agent_of(ScriptedChatModel(echo), [], checkpointer=InMemorySaver())
-            left = asyncio.create_task(read(agent))
+            left = asyncio.create_task(read(agent, entry))
             for _ in range(steps):
                 await asyncio.sleep(0)
             left.cancel()
+            while often and not left.done():
+                left.cancel()
+                await asyncio.sleep(0)
             await asyncio.wait([left])
             assert (await agent.say("two", thread="t")).last
+
+    asyncio.run(main())
+
+
+def test_a_stream_whose_reader_pauses_keeps_its_thread(agent_of: AgentOf) -> None:
+    """However long it does nothing, it is not taken for one that was left."""
+    agent = agent_of(ScriptedChatModel(echo), [], checkpointer=InMemorySaver())
+
+    async def main() -> None:
+        given: Any = {"messages": [("user", "one")]}
+        run = agent.graph.astream(given, {"configurable": {"thread_id": "t"}}, stream_mode="custom")
+        await anext(run)
+        with pytest.raises(CallerError, match="under way"):
+            await agent.say("two", thread="t")
+        async for _ in run:
+            pass
+        assert (await agent.say("two", thread="t")).last
 
     asyncio.run(main())
