@@ -63,9 +63,13 @@ class DyingSender(DbosExecutor):
             self._watching = asyncio.get_running_loop().create_task(self._die_when_queued(job.key))
 
     async def _die_when_queued(self, key: str) -> None:
-        while not await self.recover([key]):  # noqa: ASYNC110 - the queue is in a database and sends no event
+        while True:  # the queue is in a database and sends no event
+            try:
+                if await self.recover([key]):
+                    self._trigger.at(Point.C4)
+            except Exception:  # noqa: BLE001 - say, a locked database: the agent would live on unnoticed
+                traceback.print_exc()
             await asyncio.sleep(_POLL)
-        self._trigger.at(Point.C4)
 
 
 class ReapingJournal(DyingJournal):
