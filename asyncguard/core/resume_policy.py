@@ -103,6 +103,12 @@ RULES: tuple[Rule, ...] = (
     ),
     _row("recovered further", Why.RECOVERY_ENDS, Fate.FOLLOW, lambda f: f.journal is Journal.LATER),
     _row(
+        "answered by a lost process",  # its wrapper's answer was stored, and its event was not
+        Why.ANSWERED,
+        Fate.ACCEPT_ANSWER,
+        lambda f: f.state is not Open.PENDING and f.begun_later and f.history is History.ANSWER,
+    ),
+    _row(
         "answered instead of run",
         Why.ANSWERED,
         Fate.CANCEL,

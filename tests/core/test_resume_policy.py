@@ -105,7 +105,12 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "tool": tuple(Tool),
         "harmless": ANY,
     },
-    Why.ANSWERED: {"state": tuple(Open)},
+    Why.ANSWERED: {
+        "state": tuple(Open),
+        "journal": tuple(Journal),
+        "here": (Here.NOTHING, Here.LATER),
+        "history": (History.ANSWER, History.DECISION),
+    },
     Why.ISSUED: {
         "state": (Open.QUEUED,),
         "side_query": ANY,
@@ -184,7 +189,8 @@ def promised(f: Facts) -> Fate:
 
 def answered(f: Facts) -> Fate:
     """P3: one end. What ran ends with its answer, what did not run ends without one."""
-    return Fate.ACCEPT_ANSWER if f.state is Open.PENDING else Fate.CANCEL
+    ran = f.state is Open.PENDING or (later(f) and f.history is History.ANSWER)
+    return Fate.ACCEPT_ANSWER if ran else Fate.CANCEL
 
 
 def issued(f: Facts) -> Fate:
