@@ -6,7 +6,7 @@ its own before the answers of the message are stored, so they come back with the
 
 from collections.abc import Mapping, Sequence
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 
 from asyncguard.adapters.langchain_internals import is_decision
 from asyncguard.adapters.messages.markers import stands_for_result
@@ -18,7 +18,9 @@ from asyncguard.core.resume_terms import Why
 from asyncguard.runtime.resume import Answer
 
 
-def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
+def answers_of_others(
+    run: Run, *, after: str = "", among: Sequence[AnyMessage] | None = None
+) -> Mapping[str, Answer]:
     """Return the answers to open calls that the guard did not write, by key of the call.
 
     A provider may reuse an id; an answer belongs to the newest unanswered call with its id.
@@ -27,9 +29,10 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
         run: The run.
         after: Id of the model message after which to search. The whole history is searched by
             default, and if it does not hold the message any more.
+        among: Messages to search instead of the history.
     """
     waiting = {record.call.call_id: record.key for record in run.ledger.unanswered() if record.open}
-    messages = run.messages
+    messages = run.messages if among is None else among
     if not waiting:
         return {}
     place = next(

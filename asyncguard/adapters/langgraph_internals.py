@@ -383,6 +383,21 @@ def calls_without_answer(config: RunnableConfig) -> set[str]:
     return ids
 
 
+def written_before(config: RunnableConfig, channel: str) -> list[Any]:
+    """Return what the tasks of a super-step have written into a channel that is not in the state.
+
+    Why: what a task of a lost process wrote counts once the super-step ends, and no public value of
+    a node shows it before. Without it a call is made although its stored answer says that it was
+    not.
+
+    Args:
+        config: Of a node.
+        channel: Such as ``messages``.
+    """
+    written = getattr(run_of(config), "checkpoint_pending_writes", ())
+    return [value for _, name, value in written if name == channel]
+
+
 def streams(config: RunnableConfig, mode: str) -> bool:
     """Return True if the caller of a run, or of a graph around it, asked for a stream mode.
 

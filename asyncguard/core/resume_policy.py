@@ -85,7 +85,7 @@ RULES: tuple[Rule, ...] = (
     _row("edited", Why.ISSUED, Fate.REFUSE, lambda f: f.edited and not f.side_query),
     _row(
         "answered instead of run, its event lost",
-        Why.RESUMED,
+        (Why.RESUMED, Why.WRAPPER_MISSING),
         Fate.CANCEL,
         # A reviewer's words say so themselves, or the journal knows that no attempt was begun.
         lambda f: (

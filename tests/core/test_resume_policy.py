@@ -102,6 +102,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "effect": tuple(Effect),
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.LATER),
+        "history": (History.NOTHING, History.ANSWER),
         "tool": tuple(Tool),
         "harmless": ANY,
     },
@@ -372,6 +373,8 @@ def decided_by_people_or_blockers(f: Facts) -> Fate:
 
 def without_wrappers(f: Facts) -> Fate:
     """P3: a call that cannot be run ends. P5: one that has its wrapper stays held back."""
+    if f.history is History.ANSWER and answered_unrun(f):
+        return Fate.CANCEL  # P1: its end is stored
     if f.tool is Tool.AT_HAND:
         return Fate.KEEP
     if later(f):

@@ -12,13 +12,15 @@ so that all of them return.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.adapters.answer_log import PARKED, ask, void_new_answer
+from asyncguard.adapters.answered_calls import answers_of_others
 from asyncguard.adapters.approvals import resumable
+from asyncguard.adapters.langgraph_internals import written_before
 from asyncguard.adapters.messages.run_messages import parked
 from asyncguard.adapters.middleware.approval_prompt import (
     ARRIVAL,
@@ -35,6 +37,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.scheduling import Step, dispatchable
 from asyncguard.core.tool_spec import Mode
+from asyncguard.runtime.resume import Answer
 
 
 def slots_of(config: RunnableConfig, *, threads: bool) -> float:
@@ -281,6 +284,15 @@ def _ask_in_hook(run: Run, handlers: PendingHandlers) -> None:
     run.give_up_questions()
 
 
+def _stored_answers(run: Run) -> Mapping[str, Answer]:
+    written = [
+        each
+        for value in written_before(run.config, "messages")
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    return answers_of_others(run, among=written)
+
+
 async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> Step | None:
     """Wait for the wrapper of an admitted call that has not started yet.
 
@@ -304,7 +316,7 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
             for record in run.ledger.in_state(CallState.QUEUED)
             if not handlers.holds(record.key) and not handlers.comes(record)
         ]
-        run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
+        run.decide(left, Why.WRAPPER_MISSING, hands=handlers, answers=_stored_answers(run))
         if left:
             return None
     if await run.wait_changed(max(run.board.config.timing.grace, 0.0 if full else ARRIVAL)):

@@ -9,10 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import CallerError, GuardConfig, Mode, SignalKind, Timing, ToolFault, ToolSpec
+from asyncguard import (
+    CallerError,
+    EffectClass,
+    GuardConfig,
+    JournalError,
+    Mode,
+    SignalKind,
+    Timing,
+    ToolFault,
+    ToolSpec,
+)
 from asyncguard.adapters.threads import checkpoint_fence
 from asyncguard.core.calls import CallState
 from asyncguard.journal.port import AttemptState
@@ -438,3 +449,65 @@ async def test_a_delivery_for_a_call_that_failed_is_refused(machine: Machine) ->
     with pytest.raises(CallerError, match=r"was not stored: .* has ended \(failed\)"):
         await asyncio.to_thread(process.inbox.deliver, tokens[0], "approved")
     assert process.journal.entries()[0].signals == ()
+
+
+# -- answers that were stored, beside calls that go on ---------------------------------------------
+
+
+class OneAnswerSaver(StuckSaver):
+    """Stores the answer to one call of a message; the first process ends before the others are stored."""
+
+    ended = False
+
+    async def aput_writes(self, config: Any, writes: Any, *given: Any, **more: Any) -> None:
+        values = [value for _, value in writes if isinstance(value, list)]
+        told = [m.text for value in values for m in value if isinstance(m, ToolMessage)]
+        if not self.ended and any("pay_x#1" in text for text in told):
+            self.stuck = True
+            await self._pass()
+        await super().aput_writes(config, writes, *given, **more)
+
+
+@pytest.mark.parametrize("effect", ["keyed", "idempotent", "at_most_once"])
+async def test_a_call_whose_stored_answer_denies_it_is_not_made(
+    machine: Machine, effect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal failed, so no call began; one answer that says so was stored when the process ended."""
+    machine.saver = saver = OneAnswerSaver()
+    made: list[str] = []
+
+    def tool(name: str) -> Any:
+        def paid(_: Any) -> str:
+            made.append(name)
+            return "paid"
+
+        keyed = {"key": str} if (name, effect) == ("pay_y", "keyed") else {}
+        return scripted_tool(name, paid, args={"item": str, **keyed})
+
+    tools = [tool("pay_x"), tool("pay_y")]
+    declared = [
+        ToolSpec(name="pay_x", reads=(), writes=()),
+        ToolSpec(
+            name="pay_y",
+            effect=EffectClass(effect),
+            key_argument="key" if effect == "keyed" else None,
+            reads=(),
+            writes=(),
+        ),
+    ]
+    both = calls(("pay_x", {"item": "x"}), ("pay_y", {"item": "y"}))
+    old = machine.process(tools, declared, both)
+
+    async def fail(_: Any) -> Any:
+        raise JournalError("the database is gone")
+
+    monkeypatch.setattr(old.journal, "begin", fail)
+    old.begin("Pay x and y.", durability="sync")
+    async with asyncio.timeout(5):
+        await saver.reached.wait()
+    await saver.lose(old.die())
+    saver.ended = True
+    new = machine.process(tools, declared, "done")
+    outcome = await new.go_on(durability="sync")
+    denied = "pay_y#1 failed: The call could not be written down" in outcome.text
+    assert denied is ("pay_y" not in made)
