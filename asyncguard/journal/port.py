@@ -448,7 +448,8 @@ class Journal(Protocol):
     def prune(self, older_than: float) -> int:
         """Remove ended calls that have not changed for some seconds; return their number.
 
-        Their attempts, signals and tokens are removed with them.
+        Their attempts, signals and tokens are removed with them. Those of a thread whose last run
+        has not ended stay: the thread may not hold their results.
 
         Args:
             older_than: Seconds since the last change.

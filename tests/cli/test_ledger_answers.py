@@ -26,11 +26,12 @@ from asyncguard.cli.ledger.options import parser
 from asyncguard.core.calls import CallState
 from asyncguard.core.faults import Symptom
 from asyncguard.core.results import Failure, Success
-from asyncguard.journal.port import Fresh, Known, Lost, Signal, SignalKind
+from asyncguard.journal.port import Fresh, Journal, Known, Lost, Signal, SignalKind
 from tests.cli.desk import (
     HOSTILE,
     LABELS,
     SECRETS,
+    SESSION,
     THREAD,
     TOKEN,
     ask,
@@ -450,7 +451,13 @@ def test_an_export_goes_through_links_and_into_pipes(desk: Path, capsys: Capture
 
 
 def test_prune_removes_what_has_ended_and_nothing_else(desk: Path, capsys: Capture) -> None:
-    """Calls that are pending or in doubt stay, however old they are."""
+    """Calls that are pending or in doubt stay, however old they are; so do all of a run that has not ended."""
+    assert run(capsys, "prune", desk, "--older-than", "9d") == "0 calls were removed."
+
+    async def end(journal: Journal) -> None:
+        journal.release(SESSION, stands_on="checkpoint", ends=True)
+
+    tell(desk, end)
     assert run(capsys, "prune", desk, "--older-than", "11d") == "0 calls were removed."
     assert run(capsys, "prune", desk, "--older-than", "9d") == "1 call was removed."
     assert [row["key"] for row in exported(capsys, desk)] == [

@@ -92,9 +92,9 @@ examples:
   asyncguard ledger prune --older-than 30d
   asyncguard ledger prune /srv/agents/effects.db --older-than 12w
 
-Only calls that have ended are removed, never one that is pending or in doubt. Keep them for as long
-as their threads may be resumed or forked: a call that was removed is not known any more, and would
-be repeated.
+Only calls that have ended are removed, never one that is pending or in doubt, or of a thread whose
+last run has not ended. Keep them for as long as their threads may be forked: a call that was
+removed is not known any more, and would be repeated.
 """
 
 

@@ -202,7 +202,9 @@ _ENDED = (
 def prune(store: Store, older_than: float) -> int:
     """Remove ended calls with attempts, signals and tokens, and unused processes and threads.
 
-    Pending calls and calls in doubt stay: without their entries they would be made again.
+    Pending calls and calls in doubt stay: without their entries they would be made again. So do the
+    ended calls of a thread whose last run has not ended: it waits for a person or died, and no
+    checkpoint may hold their results.
 
     Args:
         store: The database.
@@ -213,7 +215,10 @@ def prune(store: Store, older_than: float) -> int:
     """
     before = store.now() - older_than
     states = ", ".join("?" * len(_ENDED))
-    ended = f"SELECT key FROM calls WHERE updated_at < ? AND state IN ({states})"
+    ended = (
+        f"SELECT key FROM calls WHERE updated_at < ? AND state IN ({states}) AND NOT EXISTS "
+        "(SELECT 1 FROM threads t WHERE t.session = calls.session AND t.ends = 0)"
+    )
     values = (before, *(state.value for state in _ENDED))
     # Asked first: the store reports no number of changed rows.
     count = int(store.execute(f"SELECT count(*) FROM ({ended}) AS ended", values)[0][0])

@@ -511,3 +511,36 @@ async def test_a_call_whose_stored_answer_denies_it_is_not_made(
     outcome = await new.go_on(durability="sync")
     denied = "pay_y#1 failed: The call could not be written down" in outcome.text
     assert denied is ("pay_y" not in made)
+
+
+# -- results that only the journal has -------------------------------------------------------------
+
+
+async def test_a_result_that_no_checkpoint_has_is_not_removed(machine: Machine) -> None:
+    """A payment beside a question is not made again by the process that is answered after a month."""
+    made: list[str] = []
+
+    def pay(arguments: Any) -> str:
+        made.append(arguments["item"])
+        return "paid"
+
+    async def ask(_: Any) -> str:
+        await asyncio.sleep(0.1)  # the payment has ended by then
+        return str(interrupt("Shall I?"))
+
+    tools = [
+        scripted_tool("pay", pay, args={"item": str}),
+        scripted_tool("ask", ask, args={"item": str}),
+    ]
+    free: Any = {"reads": (), "writes": ()}
+    declared = [ToolSpec(name="pay", **free), ToolSpec(name="ask", interrupts=True, **free)]
+    both = calls(("pay", {"item": "x"}), ("ask", {"item": "y"}))
+    old = machine.process(tools, declared, both)
+    await old.say("Pay x.", durability="sync")
+    old.journal.close()
+    new = machine.process(tools, declared, "done")
+    await asyncio.sleep(0.01)  # prune(0) spares what changed at this very moment
+    await asyncio.to_thread(new.journal.prune, 0.0)
+    outcome = await new.go_on(durability="sync")
+    assert made == ["x"]
+    assert "paid" in outcome.text
