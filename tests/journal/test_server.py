@@ -312,6 +312,26 @@ async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: 
         assert isinstance(await journal.begin(intent("k")), Fresh)
 
 
+async def test_a_process_that_stands_still_right_before_its_commit_loses_nothing(
+    postgres_url: str,
+) -> None:
+    """The answer to COMMIT is that the session had been idle for too long: nothing was committed."""
+    with opened(postgres_url) as (journal,):
+        await entered(journal)
+        late: list[bool] = []
+
+        def stopped(store: Store) -> list[Row]:
+            rows = store.execute("SELECT 1")
+            if not late:
+                late.append(True)
+                store.execute("SET idle_in_transaction_session_timeout = 50")
+                time.sleep(0.5)
+            return rows
+
+        assert journal._writer.submit(stopped).result(20.0)
+        assert isinstance(await journal.begin(intent("k")), Fresh)
+
+
 class Broken(PostgresStore):
     """A connection that breaks right before or after a commit, so that its outcome is unknown here."""
 

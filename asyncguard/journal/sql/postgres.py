@@ -29,7 +29,7 @@ from psycopg.conninfo import conninfo_to_dict
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.sql.processes import ProcessKind, register, succeed
 from asyncguard.journal.sql.schema import prepare
-from asyncguard.journal.sql.store import ConnectionLostError, Row
+from asyncguard.journal.sql.store import ConnectionLostError, IdleTransactionError, Row
 
 _SCHEMA = "asyncguard"
 _CHANNEL = "asyncguard_mail"
@@ -244,7 +244,9 @@ class PostgresStore:
                     f"{self._place} cannot be reached ({said}): "
                     "start the server, or correct the address."
                 )
-                raise ConnectionLostError(text) from error
+                # The server looks at this limit between statements only, never within a COMMIT.
+                idle = isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout)
+                raise (IdleTransactionError if idle else ConnectionLostError)(text) from error
             raise JournalError(f"{self._place} failed ({said}); nothing was written.") from error
 
     # -- other processes ---------------------------------------------------------------------------

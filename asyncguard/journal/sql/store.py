@@ -16,6 +16,10 @@ class ConnectionLostError(JournalError):
     """The connection to the journal's database broke; the next transaction reconnects."""
 
 
+class IdleTransactionError(ConnectionLostError):
+    """The server ended a session that was idle in a transaction; nothing was committed."""
+
+
 class Store(Protocol):
     """One connection to the database, and the lock of this process in it."""
 

@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from asyncguard.errors import AsyncguardError, JournalError, JournalLockedError
-from asyncguard.journal.sql.store import ConnectionLostError, Store
+from asyncguard.journal.sql.store import ConnectionLostError, IdleTransactionError, Store
 
 _T = TypeVar("_T")
 _MOST = 256
@@ -416,13 +416,15 @@ class WriterThread:
             began = True
             for request in requests:
                 request.answer = request.work(store)
-            # From here on a lost server may have committed: running the requests again could, for
-            # instance, answer Running to the process that was just permitted to begin.
+            # From here on a lost server may have committed, unless it says that the session was
+            # idle: running the requests again could, for instance, answer Running to the process
+            # that was just permitted to begin.
             began = False
             store.commit()
         except Exception as error:  # noqa: BLE001 - passed to the callers; the thread must go on
             store.rollback()
-            if began and once_more and isinstance(error, ConnectionLostError):
+            lost = IdleTransactionError if not began else ConnectionLostError
+            if once_more and isinstance(error, lost):
                 return self._attempt(requests, once_more=False)
             return _ours(error)
         return None
