@@ -4,7 +4,7 @@ import operator
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from asyncguard.adapters.messages.history import calls_of
 from asyncguard.adapters.messages.provider_rules import append_adapted, part_turns
@@ -67,6 +67,8 @@ class CachedHistory:
             append_adapted(self._sent, message, provider=provider, nonce=self._nonce)
             self.ids.add(str(message.id))
             self.ids.update(str(call["id"]) for call in calls_of(message))
+            if isinstance(message, ToolMessage):  # its call may have been removed by others
+                self.ids.add(message.tool_call_id)
 
     def request(self, view: HumanMessage | None = None) -> list[AnyMessage]:
         """Return the messages to send, with the task-state view at the end."""

@@ -12,7 +12,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from asyncguard.adapters.messages.markers import is_interim, is_pair, is_results
+from asyncguard.adapters.messages.markers import is_interim, is_pair, is_results, mark
 from asyncguard.adapters.messages.native_calls import as_outputs, stays_open
 from asyncguard.adapters.messages.parse import call_id_of, names_call
 from asyncguard.adapters.messages.sanitize import plain_content
@@ -54,11 +54,13 @@ def append_adapted(
 
     It never changes earlier entries of ``sent``, so the prefix of a request stays the same.
     """
-    if isinstance(message, ToolMessage) and (
-        _is_answered(sent, message.tool_call_id)
-        or (provider in _ASYNCHRONOUS and stays_open(message, sent))
-    ):
-        return
+    if isinstance(message, ToolMessage):
+        answered = _is_answered(sent, message.tool_call_id)
+        if answered or (provider in _ASYNCHRONOUS and stays_open(message, sent)):
+            return
+        if answered is None:
+            call = _call_again(message)
+            append_adapted(sent, call, provider=provider, nonce=nonce)
     message = _without_blanks(_encodable(message))
     if isinstance(message, HumanMessage) and provider in _ASYNCHRONOUS:
         outputs, rest = as_outputs(message, sent, nonce)
@@ -70,9 +72,9 @@ def append_adapted(
     if isinstance(message, AIMessage):
         if _silent(message):
             return
-        if is_pair(message) and isinstance(before, AIMessage):
+        if is_pair(message) and not isinstance(before, HumanMessage | ToolMessage):
             # A synthetic call directly after a model's text would be a second model turn, which
-            # Gemini refuses.
+            # Gemini refuses, as it does a history that begins with one.
             sent.append(HumanMessage(content=LEAD_IN))
         else:
             part_turns(sent)
@@ -100,8 +102,19 @@ def part_turns(sent: list[AnyMessage]) -> None:
         sent.append(HumanMessage(content=OPEN_STILL if is_interim(last) else GO_ON))
 
 
-def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
-    """Return True if a call has its answer already.
+def _call_again(answer: ToolMessage) -> AIMessage:
+    """Return the call of an answer whose own message is gone, as providers refuse it alone.
+
+    Other middleware removes old messages, `SummarizationMiddleware` the call of a question beside
+    whose answer the user has spoken. The answer stays one of a tool: in the user's words it could
+    instruct the model.
+    """
+    call = ToolCall(name=answer.name or "tool", args={}, id=answer.tool_call_id, type="tool_call")
+    return AIMessage(content="", tool_calls=[call], additional_kwargs=mark("pair"))
+
+
+def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool | None:
+    """Return True if a call has its answer already, ``None`` if no message makes the call.
 
     An update of the state may add a second one, which providers refuse or misread. The runtime's
     own is the first, directly after the call.
@@ -113,7 +126,7 @@ def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
             call["id"] == call_id for call in message.tool_calls
         ):
             return False  # answers further up belong to an earlier call with the same id
-    return False
+    return None
 
 
 def _encodable(message: AnyMessage) -> AnyMessage:
