@@ -12,6 +12,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from asyncguard.adapters.messages.history import calls_of
 from asyncguard.adapters.messages.markers import is_interim, is_pair, is_results, mark
 from asyncguard.adapters.messages.native_calls import as_outputs, stays_open
 from asyncguard.adapters.messages.parse import call_id_of, names_call
@@ -54,13 +55,8 @@ def append_adapted(
 
     It never changes earlier entries of ``sent``, so the prefix of a request stays the same.
     """
-    if isinstance(message, ToolMessage):
-        answered = _is_answered(sent, message.tool_call_id)
-        if answered or (provider in _ASYNCHRONOUS and stays_open(message, sent)):
-            return
-        if answered is None:
-            call = _call_again(message)
-            append_adapted(sent, call, provider=provider, nonce=nonce)
+    if isinstance(message, ToolMessage) and not _is_due(sent, message, provider):
+        return
     message = _without_blanks(_encodable(message))
     if isinstance(message, HumanMessage) and provider in _ASYNCHRONOUS:
         outputs, rest = as_outputs(message, sent, nonce)
@@ -102,6 +98,16 @@ def part_turns(sent: list[AnyMessage]) -> None:
         sent.append(HumanMessage(content=OPEN_STILL if is_interim(last) else GO_ON))
 
 
+def _is_due(sent: list[AnyMessage], answer: ToolMessage, provider: str) -> bool:
+    """Return True if an answer is sent; one that stands alone gets its call before it."""
+    if provider in _ASYNCHRONOUS and stays_open(answer, sent):
+        return False
+    answered = _is_answered(sent, answer.tool_call_id)
+    if answered is None:
+        append_adapted(sent, _call_again(answer), provider=provider, nonce="")
+    return not answered
+
+
 def _call_again(answer: ToolMessage) -> AIMessage:
     """Return the call of an answer whose own message is gone, as providers refuse it alone.
 
@@ -122,9 +128,7 @@ def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool | None:
     for message in reversed(sent):
         if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
             return True
-        if isinstance(message, AIMessage) and any(
-            call["id"] == call_id for call in message.tool_calls
-        ):
+        if any(call["id"] == call_id for call in calls_of(message)):
             return False  # answers further up belong to an earlier call with the same id
     return None
 
