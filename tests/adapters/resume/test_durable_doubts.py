@@ -544,3 +544,23 @@ async def test_a_result_that_no_checkpoint_has_is_not_removed(machine: Machine) 
     outcome = await new.go_on(durability="sync")
     assert made == ["x"]
     assert "paid" in outcome.text
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("asks", [False, True])
+async def test_only_ended_runs_have_their_calls_removed(
+    machine: Machine, durability: Any, *, asks: bool
+) -> None:
+    """``prune`` removes the call of a run that ended, and none of one that waits for a person."""
+    tools = [
+        scripted_tool("pay", ["paid"], args={"item": str}),
+        scripted_tool("ask", lambda _: str(interrupt("Shall I?")), args={"item": str}),
+    ]
+    free: Any = {"reads": (), "writes": ()}
+    declared = [ToolSpec(name="pay", **free), ToolSpec(name="ask", interrupts=True, **free)]
+    after = [calls(("ask", {"item": "y"}))] if asks else []
+    agent = machine.process(tools, declared, PAY, *after, "done")
+    await agent.say("Pay x.", durability=durability)
+    await agent.journal.flush()
+    await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(agent.journal.prune, 0.0) == (0 if asks else 1)
