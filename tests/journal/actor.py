@@ -1,6 +1,7 @@
 """A process with a journal that executes commands from standard input and prints JSON lines."""
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Success
 from asyncguard.errors import AsyncguardError
 from asyncguard.journal.open import open_journal
+from asyncguard.journal.sql.store import Store
 from tests.journal.desk import intent
 
 
@@ -35,16 +37,26 @@ async def main(target: str) -> None:
                     await journal.end(key, 1, Success(content=content))
                     say("ended")
                 case ["freeze", key]:
-                    # In the middle of a transaction: the test stops the process now.
-                    journal._writer.submit(
-                        lambda store: (store.execute("SELECT 1"), say("inside"), time.sleep(1.0))
-                    )
+                    freeze(journal)
                 case ["fork"]:
                     say(fork(journal, key="forked"))
                 case ["epoch"]:
                     say(journal.process_id)
         except AsyncguardError as error:
             say(f"{type(error).__name__}: {error}")
+
+
+def freeze(journal: object) -> None:
+    """Say "inside" in the middle of a transaction, which is run again once the test has stopped the process."""
+    tries = itertools.count()
+
+    def work(store: Store) -> None:
+        store.execute("SELECT 1")
+        if next(tries) == 0:
+            say("inside")
+            time.sleep(1.0)
+
+    journal._writer.submit(work)  # type: ignore[attr-defined]
 
 
 def fork(journal: object, key: str) -> object:

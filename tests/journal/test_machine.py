@@ -76,7 +76,7 @@ class World(RuleBasedStateMachine):
         self.outcomes: dict[tuple[str, int], Result] = {}
         """First outcome of each attempt."""
         self.late: set[tuple[str, int]] = set()
-        """Attempts of calls that succeeded after a failure was written."""
+        """Attempts of calls that succeeded after a failure was written, or while they were in doubt."""
         self.told: list[tuple[SignalKind, str, Any]] = []
         """Deliveries and resolutions that returned."""
         self.tokens: set[str] = set()
@@ -191,11 +191,14 @@ class World(RuleBasedStateMachine):
             with pytest.raises(CallerError):
                 self._run(self.seats[seat].end(key, attempt, result))
             return
+        (entry,) = self.seats[seat].entries(key=key)
         self._run(self.seats[seat].end(key, attempt, result))
         first = self.outcomes.setdefault((key, attempt), result)
         if isinstance(first, Started):
             self.outcomes[key, attempt] = result
-        elif isinstance(first, Failure) and isinstance(result, Success):
+        elif isinstance(result, Success) and (
+            isinstance(first, Failure) or entry.state is CallState.IN_DOUBT
+        ):
             self.late |= {(key, 1), (key, 2)}  # it is told of the call
 
     @rule(

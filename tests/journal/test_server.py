@@ -282,7 +282,7 @@ async def test_a_killed_worker_is_dead_at_once(postgres_url: str) -> None:
 async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(
     postgres_url: str,
 ) -> None:
-    """The server ends its session after five seconds; when it wakes, what it wanted to write is not written."""
+    """The server ends its session after five seconds; when it wakes, it is told that it was declared dead."""
     with Actor(postgres_url) as actor, opened(postgres_url) as (journal,):
         assert actor.ask("freeze", "k") == "inside"
         actor.stop()
