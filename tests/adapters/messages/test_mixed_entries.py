@@ -33,11 +33,19 @@ def look(topic: str) -> str:
 
 
 @contextmanager
-def _kept(runner: asyncio.Runner, **options: Any) -> Iterator[tuple[OpenAIServer, Any]]:
-    """A server, and a model whose two clients keep their one connection."""
-    limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
-    with OpenAIServer(_policy, keep_alive=True) as server, httpx.Client(limits=limits) as client:
-        shared = httpx.AsyncClient(limits=limits)
+def _kept(
+    runner: asyncio.Runner, *, threads: int = 1, **options: Any
+) -> Iterator[tuple[OpenAIServer, Any]]:
+    """A server, and a model whose two clients keep their one connection, or one for each thread.
+
+    httpcore sometimes closes the only connection of a pool while another thread reads from it.
+    """
+    one_each = httpx.Limits(max_connections=threads, max_keepalive_connections=threads)
+    client = httpx.Client(limits=one_each)
+    with OpenAIServer(_policy, keep_alive=True) as server, client:
+        shared = httpx.AsyncClient(
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        )
         try:
             yield (
                 server,
@@ -103,7 +111,11 @@ def test_threads_with_sync_entries_beside_a_loop(front_end: FrontEnd) -> None:
         threads = [loop.run_in_executor(pool, agent.invoke, one("Look.")) for _ in range(4)]
         return await asyncio.gather(*threads, *(agent.ainvoke(one("Look.")) for _ in range(4)))
 
-    with asyncio.Runner() as runner, _kept(runner) as (_, model), ThreadPoolExecutor(4) as pool:
+    with (
+        asyncio.Runner() as runner,
+        _kept(runner, threads=4) as (_, model),
+        ThreadPoolExecutor(4) as pool,
+    ):
         states = runner.run(main(agent_of(front_end, model, [look]), pool))
         assert [state["messages"][-1].text for state in states] == ["all done"] * 8
 
