@@ -42,6 +42,7 @@ _ABSTRACT = {
     frozenset: ("a set", frozenset),
     dict: ("a dict", dict),
 }
+_USUAL = (tuple, list, dict, frozenset)
 _PRIMITIVE: Mapping[Any, str] = {
     None: "None",
     bool: "True or False",
@@ -198,7 +199,13 @@ def _shape(hint: Any) -> Callable[[Any], bool]:
         kind = _ABSTRACT[origin][1]
         # A text is a collection of its letters, and a mapping one of its names: neither is meant.
         no_list = (str, bytes, bytearray, Mapping) if kind in (Collection, Iterable) else ()
-        return lambda value: isinstance(value, kind) and not isinstance(value, no_list)
+        # Nearly all values are of these; for others each abstract class is asked.
+        usual = {
+            each for each in _USUAL if issubclass(each, kind) and not issubclass(each, no_list)
+        }
+        return lambda value: (
+            type(value) in usual or (isinstance(value, kind) and not isinstance(value, no_list))
+        )
     if isinstance(origin, type) and Protocol in origin.__bases__:
         # ``isinstance`` takes runtime-checkable protocols only, and runs properties before 3.12.
         required = [name for name in vars(origin) if not name.startswith("_")]
@@ -227,19 +234,21 @@ def _wrong_parts(hint: Any) -> Callable[[Any], Iterator[_Wrong]] | None:
         return None
     checks = [_mismatch_with(part) for part in parts]
 
-    def wrong_parts(value: Any) -> Iterator[_Wrong]:
-        if isinstance(value, Mapping):
-            for key, item in value.items():
-                if (wrong := checks[0](key)) is not None:
-                    yield (", in its names,", *wrong[1:])
-                if (wrong := checks[1](item)) is not None:
-                    yield (f"[{str(key)[:_SHOWN]!r}]{wrong[0]}", *wrong[1:])
-        elif isinstance(value, Collection):  # one that can be read only once is left to its reader
+    def wrong_values(value: Any) -> Iterator[_Wrong]:
+        for key, item in value.items():
+            if (wrong := checks[0](key)) is not None:
+                yield (", in its names,", *wrong[1:])
+            if (wrong := checks[1](item)) is not None:
+                yield (f"[{str(key)[:_SHOWN]!r}]{wrong[0]}", *wrong[1:])
+
+    def wrong_items(value: Any) -> Iterator[_Wrong]:
+        # What can be read only once is left to its reader.
+        if type(value) in _USUAL or isinstance(value, Collection):
             for place, item in enumerate(value):
                 if (wrong := checks[0](item)) is not None:
                     yield (f"[{place}]{wrong[0]}", *wrong[1:])
 
-    return wrong_parts
+    return wrong_values if issubclass(origin, Mapping) else wrong_items
 
 
 def _has(value: Any, name: str) -> bool:

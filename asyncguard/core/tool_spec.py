@@ -316,7 +316,8 @@ class ToolSpec:
             "sources",
             "free",
         ):
-            if (given := getattr(self, name)) is not None:
+            given = getattr(self, name)
+            if given is not None and type(given) is not tuple:
                 object.__setattr__(self, name, _items(self.name, name, given))
         if self.tasks is not None:
             # Checked here, because a set cannot be made of values that are not hashable.
@@ -325,7 +326,7 @@ class ToolSpec:
             object.__setattr__(self, "tasks", frozenset(tasks))
         for name, kind in (("fallbacks", Fallback), ("sources", Source)):
             siblings: tuple[Any, ...] | None = getattr(self, name)
-            if siblings is not None:
+            if siblings:
                 made = tuple(
                     kind(tool=item) if isinstance(item, str) else item for item in siblings
                 )

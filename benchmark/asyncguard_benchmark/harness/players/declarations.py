@@ -88,7 +88,7 @@ def _foreign_specs(composition: Composition, mode: Mode) -> list[ToolSpec]:
     return [
         _spec(
             tool,
-            {task.id: task.tools for task in composition.sub_tasks if name in task.tools},
+            tuple((task.id, task.tools) for task in composition.sub_tasks if name in task.tools),
             mode,
             None,
         )
@@ -113,7 +113,7 @@ def specs_of_tools(tools: Mapping[str, Tool], task: str, mode: Mode) -> list[Too
         mode: Whether a caller waits for a call.
     """
     plain = (replace(tool, remedies=NO_REMEDIES) for tool in tools.values())
-    return [_spec(tool, {task: tuple(tools)}, mode, None) for tool in plain]
+    return [_spec(tool, ((task, tuple(tools)),), mode, None) for tool in plain]
 
 
 @cache
@@ -143,7 +143,7 @@ def _specs(tasks: tuple[_Api, ...], mode: Mode) -> tuple[ToolSpec, ...]:
     return tuple(
         _spec(
             tool,
-            {task: names for task, _, names in tasks if tool.name in names},
+            tuple((task, names) for task, _, names in tasks if tool.name in names),
             mode,
             # Only what is in the composition can be declared.
             None if (found := sources[tool.name]) is None else tuple(filter(tools.get, found)),
@@ -185,14 +185,16 @@ def _sources(suite_name: str) -> Mapping[tuple[str, str], Collection[str]]:
     return found
 
 
+# A tool is declared alike in many compositions.
+@lru_cache(maxsize=8192)
 def _spec(
     tool: Tool,
-    users: Mapping[str, tuple[str, ...]],
+    users: tuple[tuple[str, tuple[str, ...]], ...],
     mode: Mode,
     sources: tuple[str, ...] | None,
 ) -> ToolSpec:
     # What one of the tasks may not call is nothing that a runtime could fall back on.
-    common = set.intersection(*map(set, users.values())) - {tool.name}
+    common = set.intersection(*(set(names) for _, names in users)) - {tool.name}
     return ToolSpec(
         name=tool.name,
         effect=EffectClass.PROBED
@@ -202,7 +204,7 @@ def _spec(
         writes=tool.writes,
         mode=mode,
         atomic=True,  # a simulated tool refuses before it changes anything
-        tasks=frozenset(users),
+        tasks=frozenset(task for task, _ in users),
         trusted_output=True,
         contract=DESCRIBE if DESCRIBE in common else None,
         takes_from=sources,
