@@ -113,7 +113,7 @@ def test_the_oracle_is_perfect_within_the_runtime(player: str, arm: str) -> None
 def test_calls_of_the_runtime_are_no_steps_of_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the remedies of the hazard suite the runtime makes a call of its own; the agent made one."""
     tools = shelf("C09").tools
-    specs = [_spec(each, {TASK: tuple(tools)}, Mode.BACKGROUND, None) for each in tools.values()]
+    specs = [_spec(each, ((TASK, tuple(tools)),), Mode.BACKGROUND, None) for each in tools.values()]
     monkeypatch.setattr(guarded, "_specs", lambda dialogue: (*specs, *own_specs(Mode.BACKGROUND)))
     case = Case(dialogue="C09", mission=3, history=History.UA)
     agent = AGENTS["oracle"](plan=plan("C09", 3))
