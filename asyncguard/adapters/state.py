@@ -100,10 +100,7 @@ def read_messages(given: Any) -> list[BaseMessage]:
 def _put(history: History, message: AnyMessage) -> None:
     """Replace the message with the same id, or append the message."""
     if not message.id:
-        text = f"{len(history)}|{message.type}|{message.content}"
-        message = message.model_copy(
-            update={"id": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]}
-        )
+        message = message.model_copy(update={"id": _derived_id(history, message)})
     if message.id in history.ids:
         for place, known in enumerate(history):
             if known.id == message.id:
@@ -111,6 +108,20 @@ def _put(history: History, message: AnyMessage) -> None:
                 return
     history.ids.add(message.id)
     history.append(message)
+
+
+def _derived_id(history: History, message: AnyMessage) -> str:
+    """Return the id of a message without one: derived from place and content, and new.
+
+    Where messages were removed, an earlier message with this content may have had this place.
+    """
+    text = f"{len(history)}|{message.type}|{message.content}"
+    while True:
+        made = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        # The set may hold ids of removed messages, which a replay from a snapshot does not know.
+        if made not in history.ids or all(known.id != made for known in history):
+            return made
+        text += "|"
 
 
 def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:

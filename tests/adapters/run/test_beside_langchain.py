@@ -121,6 +121,29 @@ def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     assert "guard_middleware(...)" in told
 
 
+@pytest.mark.parametrize("keep", [1, 4, 7])
+def test_words_that_are_said_again_after_a_summary_are_heard(keep: int) -> None:
+    """They do not take the place of the same words that stood as far from the beginning."""
+    summary = ScriptedChatModel(lambda messages, tools: "a summary", id_prefix="other")
+    model = ScriptedChatModel(["Done."] * 8)
+    guard = AsyncGuardMiddleware()
+    short = langchain.SummarizationMiddleware(
+        summary, trigger=("messages", keep + 2), keep=("messages", keep)
+    )
+    agent = create_agent(
+        model,
+        [],
+        middleware=[short, guard],
+        checkpointer=InMemorySaver(),
+        state_schema=guard.state_schema,
+    )
+    place: Any = {"configurable": {"thread_id": "t"}}
+    said: Any = {"messages": [("user", "Go on.")]}
+    for _ in range(8):
+        agent.invoke(said, place)
+    assert [request.messages[-1].content for request in model.requests] == ["Go on."] * 8
+
+
 class Failing(Greeting):
     """Middleware in which the first run stops."""
 

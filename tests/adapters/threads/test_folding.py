@@ -40,12 +40,8 @@ def plainly(writes: Sequence[Sequence[Any]]) -> list[tuple[str | None, str]]:
         elif isinstance(message, RemoveMessage):
             history = [entry for entry in history if entry[0] != message.id]
         else:
-            made = (
-                message.id
-                or fold_messages([HumanMessage(content="", id="x")] * len(history), [[message]])[
-                    -1
-                ].id
-            )
+            before = [HumanMessage(content="", id=known) for known, _ in history]
+            made = message.id or fold_messages(before, [[message]])[-1].id
             entry = (made, str(message.content))
             ids = [known for known, _ in history]
             history = [entry if known[0] == made else known for known in history] + (
@@ -81,6 +77,16 @@ def test_a_history_is_the_same_folded_at_once_bit_by_bit_and_from_what_is_stored
         for write in after:
             state = fold_messages(state, [write])
         assert told(state) == whole
+
+
+def test_a_message_without_an_id_replaces_no_other() -> None:
+    """The same words in the same place, after earlier messages were removed, are a message of their own."""
+    said = [HumanMessage(content="go on")]
+    history = fold_messages([HumanMessage(content="hello", id="a")], [said])
+    history = fold_messages(history, [[RemoveMessage(id="a")], said])
+    history = fold_messages(history, [[RemoveMessage(id=str(history[0].id))], said, said])
+    assert [message.content for message in history] == ["go on"] * 3
+    assert len({message.id for message in history}) == 3
 
 
 def test_a_history_is_a_list_for_everybody_else() -> None:
