@@ -22,6 +22,7 @@ from types import AsyncGeneratorType
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel._loop import PregelLoop
@@ -503,6 +504,20 @@ def nodes_of(config: RunnableConfig) -> list[str]:
         config: Of a node.
     """
     return list(getattr(run_of(config), "nodes", ()))
+
+
+def tools_of(config: RunnableConfig) -> list[BaseTool]:
+    """Return the tools of the graph that a node belongs to.
+
+    Why: ``create_agent`` shows a middleware only the tools that others have left in a request.
+    Without the tools a declaration of one that was left out is refused.
+
+    Args:
+        config: Of a node.
+    """
+    nodes = getattr(run_of(config), "nodes", {}).values()
+    bound = [node for each in nodes if isinstance(node := getattr(each, "bound", 0), ToolNode)]
+    return [tool for node in bound for tool in node.tools_by_name.values()]
 
 
 def base_of(run: Run) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
@@ -62,6 +62,7 @@ from asyncguard.adapters.langgraph_internals import (
     storing_of,
     streams,
     take_unplaced_answer,
+    tools_of,
     update_of,
     used_answer,
     when_over,
@@ -270,6 +271,23 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
     graph.invoke({"value": 2}, THREAD)
     assert inputs == [given, {"value": 2}]
     assert bases == ["", first]
+
+
+def test_a_run_has_the_tools_of_its_graph() -> None:
+    """Those of a ``ToolNode``, which ``create_agent`` makes, too; a graph without one has none."""
+    pay = scripted_tool("pay", ["paid"])
+    found: list[Any] = []
+
+    class Looking(AgentMiddleware):
+        def before_agent(self, state: Any, runtime: Any) -> None:
+            found.extend(tools_of(get_config()))
+
+    create_agent(ScriptedChatModel(["Done."]), [pay], middleware=[Looking()]).invoke(
+        {"messages": [HumanMessage("Go.")]}
+    )
+    assert found == [pay]
+    graph_of(lambda config: found.extend(tools_of(config))).invoke({"value": 1}, THREAD)
+    assert found == [pay]
 
 
 def test_a_node_of_an_inner_graph_has_the_input_of_the_outermost_run() -> None:

@@ -4,7 +4,7 @@
 of a process a resumed call may come first, with the tools of its node.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -38,8 +38,15 @@ class KnownTools:
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         engine.all_met = False  # until a model call has shown the agent's tools
 
-    def learn(self, tools: Sequence[BaseTool]) -> None:
+    def learn(
+        self, tools: Sequence[BaseTool], others: Callable[[], Sequence[BaseTool]] = list
+    ) -> None:
         """Add the tools of a model request.
+
+        Args:
+            tools: Those of the request; other middleware may leave some out, as a selector does.
+            others: Returns all tools of the agent. Those of them that a declaration names are
+                added, too.
 
         Raises:
             DeclarationError: A declaration contradicts itself or names a missing tool, the executor
@@ -50,6 +57,9 @@ class KnownTools:
         if not new:
             return
         everything = self.by_name | {tool.name: tool for tool in new}
+        if left_out := self._named(everything, others()):
+            new += left_out
+            everything |= {tool.name: tool for tool in left_out}
         specs = specs_of(everything.values(), self._given)
         check_suited(self._engine.executor, list(everything.values()), specs)
         if not self._engine.config.shadow:
@@ -59,6 +69,23 @@ class KnownTools:
         self.by_name.update(everything)
         self._engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self.task_argument = task_argument(self._engine.specs)
+
+    def _named(self, shown: Mapping[str, BaseTool], agents: Iterable[BaseTool]) -> list[BaseTool]:
+        """Return the tools that are not shown, and that the declarations of the others name."""
+        hidden = {tool.name: tool for tool in agents if tool.name not in shown}
+        given = {spec.name: spec for spec in self._given}
+        found: dict[str, BaseTool] = {}
+        names = [*given, *shown]
+        for name in names:  # grows by what the found ones name
+            tool = shown.get(name) or hidden.get(name)
+            if tool is None:
+                continue
+            if name in hidden:
+                found[name] = tool
+            spec = given.get(name) or declared(tool)
+            helpers = (*spec.asks, *(item.tool for item in spec.fallbacks))
+            names += [each for each in (*helpers, *(spec.takes_from or ())) if each not in names]
+        return list(found.values())
 
     def meet(self, request: ToolCallRequest) -> None:
         """Add the tools of a call's request: a resumed call may run before any model call here."""

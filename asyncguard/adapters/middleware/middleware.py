@@ -39,6 +39,7 @@ from pydantic import ValidationError
 from asyncguard.adapters.answered_calls import note_answers
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
+from asyncguard.adapters.langgraph_internals import tools_of
 from asyncguard.adapters.messages.history_cache import CachedHistory
 from asyncguard.adapters.messages.markers import is_withheld, mark
 from asyncguard.adapters.messages.parse import all_with_usable_ids, unreadable_message
@@ -261,9 +262,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         They stay with the handlers until the model has answered: a call of it that fails is
         repeated with them.
         """
-        self._tools.learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
+        config = get_config()
+        shown = [tool for tool in request.tools if isinstance(tool, BaseTool)]
+        self._tools.learn(shown, partial(tools_of, config))
         state: Any = request.state
-        run, handlers = await self._threads.joined(state, get_config())
+        run, handlers = await self._threads.joined(state, config)
         # Only here does LangChain show the prompt.
         run.read_prompt(request.system_message)
         drop_answered(run, handlers)

@@ -11,7 +11,14 @@ from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import AgentInput, AsyncGuardMiddleware, CallerError, ToolSpec, guard_middleware
+from asyncguard import (
+    AgentInput,
+    AsyncGuardMiddleware,
+    CallerError,
+    DeclarationError,
+    ToolSpec,
+    guard_middleware,
+)
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.run.beside import BOTH, MIDDLEWARE, TASKS, Beside, Place
 
@@ -119,6 +126,34 @@ def test_tasks_reach_the_guard_beside_a_hook_before_the_agent(
     (told,) = [record.getMessage() for record in caplog.records]
     assert "Greeting.before_agent runs before the guard" in told
     assert "guard_middleware(...)" in told
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"name": "look", "effect": "pure", "takes_from": ["pay"]},
+        {"name": "look", "effect": "pure", "fallbacks": ["pay"]},
+        {"name": "pay", "effect": "idempotent"},
+    ],
+    ids=["source", "fallback", "itself"],
+)
+def test_a_declaration_may_name_a_tool_that_was_not_selected(declared: Any) -> None:
+    """The agent has it, though no request has shown it yet; one that the agent lacks is refused."""
+    look = scripted_tool("look", [ValueError("no")], args={"q": str})
+    pay = scripted_tool("pay", ["paid"], args={"q": str})
+    (row,) = [each for each in MIDDLEWARE if each.name == "LLMToolSelectorMiddleware"]
+    selector = row.make(langchain.LLMToolSelectorMiddleware)
+
+    def result(tools: Any) -> Any:
+        model = ScriptedChatModel([calls(("look", {"q": "x"})), "Done."])
+        middleware: Any = [selector, AsyncGuardMiddleware(specs=[ToolSpec(**declared)])]
+        agent = create_agent(model, tools, middleware=middleware)
+        return agent.invoke(AgentInput(messages=[("user", "Go.")]))
+
+    assert result([look, pay])["report"]["reason"] == "complete"
+    assert len(pay.calls) == ("fallbacks" in declared)
+    with pytest.raises(DeclarationError, match="names the tool 'pay', which the agent does not"):
+        result([look])
 
 
 @pytest.mark.parametrize("keep", [1, 4, 7])
