@@ -15,6 +15,13 @@ from asyncguard.errors import CallerError, UnknownTokenError
 from asyncguard.journal.codec import as_content
 from asyncguard.journal.port import Journal
 
+_NO_JOURNAL = (
+    "No pending external call of this process has this token; deliver with the token that the tool "
+    "received. An inbox knows its agent's journal from the agent's first run in a process, or if "
+    "the agent was given one by journal=open_journal(...). Without an agent, journal.deliver and "
+    "asyncguard deliver do the same."
+)
+
 
 class Inbox:
     """Results of external calls, by token; safe to use from any OS thread.
@@ -80,4 +87,4 @@ class Inbox:
             with contextlib.suppress(UnknownTokenError):
                 journal.deliver(token, stored)
                 return
-        raise UnknownTokenError
+        raise UnknownTokenError(None if self._journals else _NO_JOURNAL)

@@ -207,7 +207,8 @@ def build(
     if frontend is Frontend.GRAPH:
         graph = build_agent(model, tools, config=config, specs=specs, ports=ports, **options)
     else:
-        guard = AsyncGuardMiddleware(config=config, specs=specs, ports=ports, tools=met)
+        own = {name: options.pop(name) for name in ("journal",) if name in options}
+        guard = AsyncGuardMiddleware(config=config, specs=specs, ports=ports, tools=met, **own)
         outside = options.pop("outside", ())
         graph = create_agent(
             model, tools, middleware=guard_middleware([*outside, guard]), **options

@@ -56,6 +56,9 @@ class LazyJournal:
         """
         self._engine = engine
         self._target = target
+        if not isinstance(target, bool | str | Path):
+            # Open already: a delivery may come before the first run.
+            engine.inbox.forward_to(target)
         # Stays False while runs use checkpointers in memory, which need no journal.
         self._decided = engine.journal is not None or target is False
         self._lock = threading.Lock()  # two first runs may begin at the same time

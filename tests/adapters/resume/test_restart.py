@@ -1,6 +1,8 @@
 """A thread that outlives its process, and one that is edited from outside."""
 
 import asyncio
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from asyncguard import (
     Timing,
     ToolSpec,
     UnknownTokenError,
+    open_journal,
 )
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, pure, script
@@ -70,6 +73,37 @@ def test_a_restart_while_parked_puts_the_external_call_in_doubt(agent_of: AgentO
     assert bank.calls == []
     assert outcome.report["in_doubt"] == ["main/bank#1"]
     assert "not known whether bank#1 took effect" in outcome.text
+
+
+def test_a_delivery_before_the_first_run_of_a_new_process_is_kept(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
+    """An agent that was given its journal passes the result on; one that has to find it says what to do."""
+    saver, tokens = InMemorySaver(), list[str]()
+
+    def process(prefix: str, *steps: Any, journal: Any) -> tuple[Agent, Inbox]:
+        inbox = Inbox()
+        bank = scripted_tool(
+            "bank", lambda a: tokens.append(a["token"]), args={"q": str, "token": str}
+        )
+        spec = ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token")
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        options = {"config": CONFIG, "checkpointer": saver, "ports": Ports(inbox=inbox)}
+        return agent_of(model, [bank], specs=[spec], journal=journal, **options), inbox
+
+    place = tmp_path / "effects.db"
+    with closing(open_journal(place)) as kept:
+        old, _ = process("old", calls(("bank", {"q": "x"})), journal=kept)
+        assert old.run("Have x approved.", thread="t").interrupts
+    with closing(open_journal(place)) as kept:
+        _, inbox = process("blind", journal=place)
+        with pytest.raises(UnknownTokenError, match=r"from the agent's first run .* do the same"):
+            inbox.deliver(tokens[0], "approved")
+        new, inbox = process("new", journal=kept)
+        inbox.deliver(tokens[0], "approved")
+        outcome = new.go_sync(Command(resume=""), "t")
+        assert "approved" in outcome.text
+        assert outcome.states("main") == {"done": 1}
 
 
 def test_a_restart_while_a_person_is_asked_loses_nothing(agent_of: AgentOf) -> None:
