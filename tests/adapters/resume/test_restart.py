@@ -94,7 +94,7 @@ def test_a_delivery_before_the_first_run_of_a_new_process_is_kept(
     place = tmp_path / "effects.db"
     with closing(open_journal(place)) as kept:
         old, _ = process("old", calls(("bank", {"q": "x"})), journal=kept)
-        assert old.run("Have x approved.", thread="t").interrupts
+        assert old.go_sync(old.input("Have x approved.", None), "t").interrupts
     with closing(open_journal(place)) as kept:
         _, inbox = process("blind", journal=place)
         with pytest.raises(UnknownTokenError, match=r"from the agent's first run .* do the same"):
