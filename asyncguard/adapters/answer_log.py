@@ -25,6 +25,7 @@ from langgraph.types import Command, Interrupt, interrupt
 
 from asyncguard.adapters.langgraph_internals import (
     INTERRUPT_ID,
+    answer_beside_update,
     answer_waits,
     answers_of,
     asked_before,
@@ -42,7 +43,13 @@ from asyncguard.adapters.langgraph_internals import (
     used_answer,
     waiting_answer,
 )
-from asyncguard.adapters.threads.checkpoints import of_thread, original_of, parent_of, stored
+from asyncguard.adapters.threads.checkpoints import (
+    of_thread,
+    original_of,
+    parent_of,
+    put_writes,
+    stored,
+)
 from asyncguard.runtime.dispatcher import inside_a_call
 
 PARKED = "parked"
@@ -97,6 +104,22 @@ def drop_stale_answer(config: RunnableConfig) -> None:
         take_unplaced_answer(notes)
 
 
+async def store_answer(config: RunnableConfig) -> None:
+    """Store the answer that a run was resumed with, if LangGraph has not: an update came with it.
+
+    The one that a dead process has left stays in its place else, and counts in the next run.
+
+    Args:
+        config: Of the node, hook or wrapper that takes the answer.
+    """
+    notes = scratchpad_of(config)
+    if notes is None or not answer_waits(notes) or not _answers_next(outermost_input_of(config)):
+        return
+    if (beside := answer_beside_update(config)) is not None:
+        saver, place, writes = beside
+        await put_writes(saver, place, *writes)
+
+
 def _earlier_than_question(config: RunnableConfig) -> bool:
     """Return True if the answer that waits came before a question was put in this super-step."""
     waiting, run = waiting_answer(scratchpad_of(config)), run_of(config)
@@ -138,6 +161,7 @@ async def take_answer(
     if notes is None or _execution(notes) is not None:  # other middleware calls the hook once more
         return Taken()
     execution = _EXECUTIONS[notes.get_null_resume] = _Execution()
+    await store_answer(config)
     if _place(notes) is None:
         await _adopt_answers(config, key)
     if _place(notes) is None:

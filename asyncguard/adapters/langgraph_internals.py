@@ -67,6 +67,7 @@ newest checkpoints, and may be compared with the wrong one.
 """
 _CALL = "__pregel_call"
 _INTERRUPT = "__interrupt__"
+_NULL_TASK = "00000000-0000-0000-0000-000000000000"
 _NODE_FINISHED = "__pregel_node_finished"
 _READ = "__pregel_read"
 _RESUME = "__resume__"
@@ -488,10 +489,39 @@ def outermost_input_of(config: RunnableConfig) -> Any:
     Args:
         config: Of a node.
     """
+    return getattr(_outermost(config), "input", None)
+
+
+def answer_beside_update(config: RunnableConfig) -> tuple[Any, RunnableConfig, list[Any]] | None:
+    """Return what stores the answer that a run was resumed with, if an update came with it.
+
+    Why: savers on SQL keep the older one of two answers to a thread if the newer one is stored with
+    an update, and a ``Command`` with both is stored so. Without the function an answer that a dead
+    process has left takes the place of the one that replaced it, or is given to a later question.
+
+    Args:
+        config: Of a node.
+
+    Returns:
+        The checkpointer, the place of the writes, and the arguments that follow it; ``None`` if
+        there is no such answer, or the run stores nothing before its end.
+    """
+    run = _outermost(config)
+    given = getattr(run, "input", None)
+    if run is None or not isinstance(given, Command) or not (given.update or given.goto):
+        return None
+    if run.checkpointer is None or run.durability == "exit":
+        return None
+    place = {**run.checkpoint_config["configurable"], "checkpoint_id": newest_of(run)}
+    place.setdefault("checkpoint_ns", "")
+    return run.checkpointer, {"configurable": place}, [[(_RESUME, given.resume)], _NULL_TASK]
+
+
+def _outermost(config: RunnableConfig) -> "Run | None":
     run = run_of(config)
     while run is not None and (around := run_of(run.config)) not in (None, run):
         run = around
-    return getattr(run, "input", None)
+    return run
 
 
 def nodes_of(config: RunnableConfig) -> list[str]:

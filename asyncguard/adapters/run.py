@@ -85,6 +85,7 @@ from asyncguard.adapters.ui_events import (
 )
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import Task
 from asyncguard.core.records import CallRecord
@@ -744,6 +745,18 @@ class Run:
         """Return the admitted call whose tool may ask a person next, if there is one."""
         chosen = dispatchable(self.board, absent)
         return next((each for each in chosen if self.board.asks_person(each)), None)
+
+    def goes_on(self, asker: str) -> bool:
+        """Return True if the admitted calls begin where an answer was given, not apart from it.
+
+        A tool that asks does not, but for one that goes on with what it was answered, after the
+        journal has told of a later attempt than the state does.
+
+        Args:
+            asker: Key of the call whose tool was answered.
+        """
+        record = self.next_to_ask()
+        return record is None or (record.key == asker and record.error == ErrorCode.INTERRUPT)
 
     def cancel_at_question(self, asker: CallRecord | None) -> bool:
         """Stop the tasks that a ``Command`` cancels while a tool's own question is open.

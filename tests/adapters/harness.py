@@ -204,11 +204,13 @@ def build(
     ``outside`` is other middleware of ``create_agent``, around the guard.
     """
     met = tools if options.pop("tools_met", False) else ()
+    own: Any = {"config": config, "specs": specs, "ports": ports}
+    if "journal" in options:
+        own["journal"] = options.pop("journal")
     if frontend is Frontend.GRAPH:
-        graph = build_agent(model, tools, config=config, specs=specs, ports=ports, **options)
+        graph = build_agent(model, tools, **own, **options)
     else:
-        own = {name: options.pop(name) for name in ("journal",) if name in options}
-        guard = AsyncGuardMiddleware(config=config, specs=specs, ports=ports, tools=met, **own)
+        guard = AsyncGuardMiddleware(tools=met, **own)
         outside = options.pop("outside", ())
         graph = create_agent(
             model, tools, middleware=guard_middleware([*outside, guard]), **options

@@ -18,7 +18,7 @@ from langgraph.graph import END
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from asyncguard.adapters.answer_log import drop_stale_answer, take_answer
+from asyncguard.adapters.answer_log import drop_stale_answer, store_answer, take_answer
 from asyncguard.adapters.answered_calls import take_handed_over
 from asyncguard.adapters.approvals import question, resumable
 from asyncguard.adapters.graph.bound_model import ModelBinding
@@ -162,15 +162,21 @@ class Nodes:
             case _:
                 return _to("execute", run, whole)
 
-    async def _next_step(self, run: Run, runner: Runner) -> Step:
-        """Issue the admitted calls, and wait until the run needs something else."""
+    async def _next_step(self, run: Run, runner: Runner, asker: str) -> Step:
+        """Issue the admitted calls, and wait until the run needs something else.
+
+        Args:
+            run: The run.
+            runner: Runs the tools.
+            asker: Key of the call whose tool has asked what was answered, if it was one's.
+        """
         # First the calls of a lost process, under their old attempt numbers: the journal may know
         # their outcomes.
         fresh = run.issue_again(runner) + run.issue(runner) > 0
         with run.inside():
             step = await run.advance(fresh=fresh)
             # In this execution of the node: the answer to a question is of use in no other one.
-            while step is Step.DISPATCH and run.next_to_ask() is None:
+            while step is Step.DISPATCH and run.goes_on(asker):
                 step = await run.advance(fresh=run.issue(runner) > 0)
             while step is Step.PARK and not self._resumable(run.config):
                 await run.wait_changed()  # a parked run could not be resumed: wait here
@@ -184,7 +190,7 @@ class Nodes:
             return _go(run, "execute")  # which has no answer: that beside the cancellation is void
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
-        match await self._next_step(run, runner):
+        match await self._next_step(run, runner, taken.asker):
             case Step.MODEL:
                 # The model's turn and the end of the run wait for the writer, too: unless the step
                 # is shown before, it is stored meanwhile.
@@ -220,6 +226,7 @@ class Nodes:
     async def approve(self, run: Run) -> Any:
         """Ask a person about the calls that are held."""
         drop_stale_answer(run.config)
+        await store_answer(run.config)
         held = run.ledger.in_state(CallState.HELD)
         try:
             answer = interrupt(question(held))

@@ -83,6 +83,17 @@ async def stored(saver: Any, place: RunnableConfig) -> CheckpointTuple | None:
     return found
 
 
+async def put_writes(saver: Any, place: RunnableConfig, *writes: Any) -> None:
+    """Store writes at a checkpoint.
+
+    Args:
+        saver: The checkpointer.
+        place: Names the checkpoint.
+        *writes: The writes, and the id of their task.
+    """
+    await _ask(saver, "put_writes", place, *writes)
+
+
 async def put_last(
     saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0
 ) -> str:

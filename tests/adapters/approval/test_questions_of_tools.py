@@ -356,6 +356,48 @@ def test_a_tool_that_asks_twice_is_answered_twice(agent_of: AgentOf) -> None:
     assert said == ["one", "two"]
 
 
+@JOURNALED
+@pytest.mark.parametrize("looks", [1, 2])
+async def test_answers_last_if_their_process_was_shown_the_question_again(
+    agent_of: AgentOf, tmp_path: Path, looks: int, *, journaled: bool
+) -> None:
+    """Its attempts are in the journal alone: the next process goes on with the last one, and its answers."""
+    said: list[Any] = []
+    saver, opened = InMemorySaver(), list[SqlJournal]()
+
+    def ask(_: Any) -> str:
+        said[:] = [interrupt("first?"), interrupt("second?")]
+        return "thanks"
+
+    def process(*made: Any) -> Agent:
+        if opened:
+            opened.pop().close()
+        if journaled:
+            store = SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT)
+            opened.append(SqlJournal(store))
+        return agent_of(
+            ScriptedChatModel(script(*made, ever="all said")),
+            [scripted_tool("ask", ask, args={})],
+            specs=[ToolSpec(name="ask", interrupts=True)],
+            checkpointer=saver,
+            ports=Ports(journal=opened[0] if opened else None),
+        )
+
+    await process(calls(("ask", {}))).say("Ask.", thread="t")
+    agent = process()
+    for _ in range(looks):
+        assert (await agent.go(None, "t")).interrupts == ["first?"]
+    assert (await agent.go(answer("one"), "t")).interrupts == ["second?"]
+    agent = process()
+    for _ in range(looks - 1):
+        assert (await agent.go(None, "t")).interrupts == ["second?"]
+    outcome = await agent.go(answer("two"), "t")
+    assert not outcome.interrupts
+    assert said == ["one", "two"]
+    for journal in opened:
+        journal.close()
+
+
 @pytest.mark.parametrize("given", [None, answer("one")], ids=["None", "the answer again"])
 async def test_after_a_kill_an_answer_is_not_taken_for_a_question_that_was_not_asked(
     agent_of: AgentOf, tmp_path: Path, given: Any

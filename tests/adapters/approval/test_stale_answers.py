@@ -133,3 +133,31 @@ async def test_the_next_tool_does_not_get_the_answer_of_the_one_before(
         assert got == [("pay", "pay it")]
         await agent.resume("ship it", "t")
     assert got == [("pay", "pay it"), ("ship", "ship it")]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+async def test_an_answer_beside_a_message_replaces_one_that_a_dead_process_has_left(
+    frontend: Frontend, tmp_path: Path
+) -> None:
+    """SQLite keeps the older one of two if something else comes with the newer one."""
+    got: list[Any] = []
+    hangs = asyncio.Event()
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+
+        def process(*said: Any, hangs: asyncio.Event | None = None) -> Agent:
+            kept: Any = {"checkpointer": saver, "journal": False}
+            return agent_of(frontend, got, said, hangs=hangs, **kept)
+
+        await process(calls(("pay", {"q": "x"}))).say("Pay x.", thread="t")
+        dying = asyncio.ensure_future(process(hangs=hangs).resume("left", "t"))
+        await hangs.wait()
+        dying.cancel()
+        await asyncio.gather(dying, return_exceptions=True)
+        agent = process()
+        said = {"messages": [("user", "Hurry.")]}
+        outcome = await agent.go(Command(resume="re first", update=said), "t")
+        for _ in range(2):
+            assert outcome.interrupts == ["second"]
+            outcome = await agent.go(None, "t")
+        await agent.resume("re second", "t")
+    assert got == [("re first", "re second")]
