@@ -105,9 +105,9 @@ def drop_stale_answer(config: RunnableConfig) -> None:
 
 
 async def store_answer(config: RunnableConfig) -> None:
-    """Store the answer that a run was resumed with, if LangGraph has not: an update came with it.
+    """Store the answer that a run was resumed with, if LangGraph may not have, as updates came.
 
-    The one that a dead process has left stays in its place else, and counts in the next run.
+    An earlier one stays in its place else, and counts in the next run if no question has got it.
 
     Args:
         config: Of the node, hook or wrapper that takes the answer.

@@ -493,11 +493,12 @@ def outermost_input_of(config: RunnableConfig) -> Any:
 
 
 def answer_beside_update(config: RunnableConfig) -> tuple[Any, RunnableConfig, list[Any]] | None:
-    """Return what stores the answer that a run was resumed with, if an update came with it.
+    """Return what stores the answer that a run was resumed with, if updates came to the thread.
 
-    Why: savers on SQL keep the older one of two answers to a thread if the newer one is stored with
-    an update, and a ``Command`` with both is stored so. Without the function an answer that a dead
-    process has left takes the place of the one that replaced it, or is given to a later question.
+    Why: savers on SQL keep the older one of two answers to a super-step if the newer one is stored
+    with an update, and LangGraph stores it with all that came since the super-step began. Without
+    the function an answer that a dead process has left counts instead of the one that replaced it,
+    or is given to a later question.
 
     Args:
         config: Of a node.
@@ -508,9 +509,12 @@ def answer_beside_update(config: RunnableConfig) -> tuple[Any, RunnableConfig, l
     """
     run = _outermost(config)
     given = getattr(run, "input", None)
-    if run is None or not isinstance(given, Command) or not (given.update or given.goto):
+    if run is None or not isinstance(given, Command):
         return None
     if run.checkpointer is None or run.durability == "exit":
+        return None
+    written = run.checkpoint_pending_writes
+    if all(task != _NULL_TASK or channel == _RESUME for task, channel, _ in written):
         return None
     place = {**run.checkpoint_config["configurable"], "checkpoint_id": newest_of(run)}
     place.setdefault("checkpoint_ns", "")

@@ -135,9 +135,10 @@ async def test_the_next_tool_does_not_get_the_answer_of_the_one_before(
     assert got == [("pay", "pay it"), ("ship", "ship it")]
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["with it", "since"])
 @pytest.mark.parametrize("frontend", Frontend)
 async def test_an_answer_beside_a_message_replaces_one_that_a_dead_process_has_left(
-    frontend: Frontend, tmp_path: Path
+    frontend: Frontend, tmp_path: Path, *, later: bool
 ) -> None:
     """SQLite keeps the older one of two if something else comes with the newer one."""
     got: list[Any] = []
@@ -149,13 +150,17 @@ async def test_an_answer_beside_a_message_replaces_one_that_a_dead_process_has_l
             return agent_of(frontend, got, said, hangs=hangs, **kept)
 
         await process(calls(("pay", {"q": "x"}))).say("Pay x.", thread="t")
-        dying = asyncio.ensure_future(process(hangs=hangs).resume("left", "t"))
-        await hangs.wait()
-        dying.cancel()
-        await asyncio.gather(dying, return_exceptions=True)
-        agent = process()
         said = {"messages": [("user", "Hurry.")]}
-        outcome = await agent.go(Command(resume="re first", update=said), "t")
+        left = [Command(resume="left"), Command(resume="left too", update=said)]
+        for given in left[: 1 + later]:
+            hangs.clear()
+            dying = asyncio.ensure_future(process(hangs=hangs).go(given, "t"))
+            await hangs.wait()
+            dying.cancel()
+            await asyncio.gather(dying, return_exceptions=True)
+        agent = process()
+        answer = Command(resume="re first", update=None if later else said)
+        outcome = await agent.go(answer, "t")
         for _ in range(2):
             assert outcome.interrupts == ["second"]
             outcome = await agent.go(None, "t")
