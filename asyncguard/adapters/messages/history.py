@@ -284,10 +284,11 @@ def repaired(
     written: Sequence[AnyMessage],
     answers: Callable[[str, Sequence[Mapping[str, Any]]], Sequence[AnyMessage]],
 ) -> list[AnyMessage] | None:
-    """Answer every unanswered call directly after its message.
+    """Have every call answered directly after its message.
 
     A run that was killed or cancelled leaves its last message without answers, and the user's next
-    message stands where they belong.
+    message stands where they belong. One that handed over leaves it so, too: the answers come back
+    with the shared history, behind what agents beside it have said.
 
     Args:
         messages: The history.
@@ -304,15 +305,34 @@ def repaired(
         for call in calls_of(message)
         if call["id"] not in answered
     }
-    if not missing:
+    strays = _strays(messages)
+    if not missing and not strays:
         return None
     ordered: list[Any] = [RemoveMessage(id=REMOVE_ALL_MESSAGES)]
-    for message in messages:
+    for place, message in enumerate(messages):
+        if place in strays:
+            continue
         ordered.append(message)
         if isinstance(message, AIMessage):
             unanswered = [call for call in calls_of(message) if str(call["id"]) in missing]
             ordered += answers(message.id or "", unanswered)
+            ordered += [messages[stray] for stray, owner in strays.items() if owner == place]
     return [*ordered, *written]
+
+
+def _strays(messages: Sequence[AnyMessage]) -> dict[int, int]:
+    """Map places of answers that stand apart from their calls to those of the calls' messages."""
+    strays: dict[int, int] = {}
+    made_at: dict[str, int] = {}
+    turn = -1
+    for place, message in enumerate(messages):
+        if not isinstance(message, ToolMessage):
+            turn = place
+            made_at.update((str(call["id"]), place) for call in calls_of(message))
+        # A second answer stays where it is.
+        elif (owner := made_at.pop(message.tool_call_id, turn)) != turn:
+            strays[place] = owner
+    return strays
 
 
 def unknown_call(call: Mapping[str, Any]) -> ToolMessage:

@@ -146,3 +146,36 @@ def test_a_person_is_asked_before_the_agent_hands_over(frontend: Frontend, own: 
     assert desk.results(state) == ["paid 1", "b goes on"]
     assert state["messages"][-1].text == "b ends"
     assert desk.paid == [1]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_what_is_handed_over_stands_at_its_call_after_a_run_beside_another_agent(
+    frontend: Frontend,
+) -> None:
+    """The graph around puts the messages of the agent beside before the answer, not the call."""
+
+    @guarded(effect="pure")
+    def look(n: int) -> str:
+        """Look."""
+        return f"seen {n}"
+
+    scripts: dict[str, list[Any]] = {
+        "a": [calls(("look", {"n": 1})), "beside"],
+        "b": [calls(("look", {"n": 2}), ("to_c", {})), "b ends"],
+        "c": ["c ends"],
+    }
+    models = {name: ScriptedChatModel(each, id_prefix=name) for name, each in scripts.items()}
+    graph = StateGraph(MessagesState)
+    for name, model in models.items():
+        agent = build(frontend, model, [look, handing_to("c")], checkpointer=True).graph
+        graph.add_node(name, agent, destinations=("c",) if name == "b" else ())
+    graph.add_conditional_edges(
+        START, lambda state: ["b"] if len(state["messages"]) > 1 else ["a", "b"], ["a", "b"]
+    )
+    desk = graph.compile(checkpointer=InMemorySaver())
+    for text in ("Go.", "Once more."):
+        state = asyncio.run(desk.ainvoke({"messages": [("user", text)]}, THREAD))
+    assert state["messages"][-1].text == "b ends"
+    for model in models.values():
+        for request in model.requests:
+            check_history_all(request.messages)
