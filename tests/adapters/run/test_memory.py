@@ -46,10 +46,10 @@ def _let_go(graph: weakref.ref[Any]) -> bool:
 
 def test_an_agent_that_was_invoked_is_collected_with_its_threads(frontend: Frontend) -> None:
     """The loop of the sync entry does not keep the run that started it."""
-    before = {thread.ident for thread in threading.enumerate()}
+    before = set(threading.enumerate())  # themselves: an ident is given again once its thread ended
     agent = build(frontend, ScriptedChatModel(look_once), [look(ToolMode.SYNC)])
     assert agent.run_sync("Look up x.").last == "all done"
-    started = [thread for thread in threading.enumerate() if thread.ident not in before]
+    started = [thread for thread in threading.enumerate() if thread not in before]
     assert started
     graph = weakref.ref(agent.graph)
     del agent
