@@ -30,7 +30,7 @@ from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.resume import Circumstances, resolve
 from asyncguard.runtime.session.session import Session
-from asyncguard.runtime.signals import has_outcome, repeat_for_operator, replays
+from asyncguard.runtime.signals import has_outcome, repeat_for_operator, replays, was_lost
 
 
 def handle_completion(session: Session, record: CallRecord, completion: Completion) -> None:
@@ -166,8 +166,9 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
             again = " was tried again" if record.answer_attempts > 1 else " began"
             message = f"The user sent a new message before it{again}."
         if message is not None:
+            started = replayed or was_lost(session, record)
             symptom = Symptom(
-                error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed
+                error=ErrorCode.USER_SPOKE, message=message, transient=False, started=started
             )
             return Failure(symptom=symptom)
     return let_through(session, record, tool)

@@ -47,7 +47,7 @@ from asyncguard.runtime.attempt_outcomes import (
 )
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session, journal_of
-from asyncguard.runtime.signals import journaled, was_begun
+from asyncguard.runtime.signals import journaled, was_begun, was_lost
 from asyncguard.schema.excerpts import clipped
 
 _log = logging.getLogger("asyncguard")
@@ -254,9 +254,11 @@ def _asked(session: Session, record: CallRecord) -> bool:
     If it asks again after a process that had begun it died, that one may have had the answer.
     """
     stopped = record.error == ErrorCode.INTERRUPT and not (record.findings or record.recoveries)
-    if not journaled(session, record) or not was_begun(session, record):
+    known = session.lease.begun_before.get(record.key)
+    if known is None or not journaled(session, record):
         return stopped
-    known = session.lease.begun_before[record.key]
+    if not was_begun(session, record):  # since, perhaps, where this process has made it again
+        return stopped and not was_lost(session, record)
     next_asked = (record.last_answer_attempt + 1, AttemptState.ASKED)
     asks = (known.number, known.state) == next_asked and not known.begun_before
     return asks and (stopped or not record.answer_attempts)

@@ -67,6 +67,16 @@ def was_begun(session: Session, record: CallRecord) -> bool:
     return _begun_elsewhere(session, record) is not None
 
 
+def was_lost(session: Session, record: CallRecord) -> bool:
+    """Return True if a process that has ended may have begun an attempt that was made again since.
+
+    The state does not tell if the attempt stopped at its tool's question then.
+    """
+    known = session.lease.begun_before.get(record.key)
+    begun = () if known is None or record.wanted_again else (*known.earlier, known)
+    return any(each.state is AttemptState.INTENT or each.begun_before for each in begun)
+
+
 async def outcome_due(session: Session) -> bool:
     """Return True if the journal knows what became of an admitted call that a lost process began.
 

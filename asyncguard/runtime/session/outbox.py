@@ -35,8 +35,11 @@ class Outbox:
         if not self._events:
             return []
         taken = [to_json(event) for event in self._events]
+        news = {record.key for record in ledger.news()}  # the end of a doubt that was delivered
         for event, data in zip(self._events, taken, strict=True):
-            if type(event) is ev.CallRetired and ledger.record(event.key).delivered:
+            if type(event) is not ev.CallRetired or event.key in news:
+                continue
+            if ledger.record(event.key).delivered:
                 data["content"] = None
         self._stored = _position_of(taken)
         self._events.clear()

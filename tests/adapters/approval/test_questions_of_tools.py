@@ -431,6 +431,53 @@ async def test_after_a_kill_an_answer_is_not_taken_for_a_question_that_was_not_a
     machine.close()
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["here", "in a third process"])
+@pytest.mark.parametrize("instead", INSTEAD)
+async def test_a_question_that_comes_again_after_a_kill_may_have_been_answered_before(
+    agent_of: AgentOf, tmp_path: Path, instead: str, *, apart: bool
+) -> None:
+    """The process dies after the effect, and the tool asks again: withdrawn then, its call is in doubt."""
+    given, place = INSTEAD[instead][0], {"configurable": {"thread_id": "t"}}
+    paid = asyncio.Event()
+    spec = ToolSpec(
+        name="pay",
+        interrupts=True,
+        effect=EffectClass.KEYED,
+        key_argument="key",
+        reads=(),
+        writes=("desk",),
+    )
+
+    async def pays(_: Any) -> str:
+        interrupt("pay x?")
+        paid.set()
+        return await asyncio.Future()
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+
+    def process(*made: Any) -> Any:
+        pay = scripted_tool("pay", pays, args={"q": str, "key": (str, "")})
+        return machine.process([pay], [spec], *made, *["all said"] * 3)
+
+    first, options = process(calls(PAY_X)), {"durability": "sync"}
+    await first.agent.graph.ainvoke({"messages": [], "tasks": TASKS}, place, **options)
+    state = await first.agent.graph.aget_state(place)
+    yes: Any = Command(resume={state.interrupts[0].id: "yes"})
+    first.run = asyncio.create_task(first.agent.graph.ainvoke(yes, place, **options))
+    await paid.wait()
+    await first.die()
+    second = process()
+    asked = await second.agent.graph.ainvoke(None, place, **options)
+    assert [each.value for each in asked["__interrupt__"]] == ["pay x?"]
+    if apart:
+        await second.die()
+        second = process()
+    state = await second.agent.graph.ainvoke(given, place, **options)
+    assert state["report"]["in_doubt"] == ["a/pay#1"]
+    assert "was not run" not in "".join(message.text for message in state["messages"])
+    machine.close()
+
+
 @pytest.mark.parametrize("last", [True, False], ids=["after it", "before it"])
 def test_work_outside_does_not_keep_a_question_back(agent_of: AgentOf, last: bool) -> None:
     """An external call of the same message may take days; the person is asked at once."""

@@ -3,14 +3,18 @@
 import asyncio
 import threading
 import time
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
-from asyncguard import Inbox, Mode, Ports, ToolSpec, UnknownTokenError
+from asyncguard import EffectClass, Inbox, Mode, Ports, ToolSpec, UnknownTokenError
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, Outcome, build, pure, script
+from tests.adapters.processes import Machine
 
 SPECS = [
     ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=()),
@@ -166,3 +170,38 @@ async def test_what_a_thread_answers_after_its_run_ended_is_told() -> None:
     await asyncio.sleep(0.5)
     assert "paid after all" in (await agent.say("And?", thread="t")).text
     agent.check_histories()
+
+
+async def test_a_delivery_before_a_question_is_told_by_another_process(tmp_path: Path) -> None:
+    """The doubt that it resolves was told already, its content was not: the state keeps it."""
+    tokens = list[str]()
+
+    def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        return "started"
+
+    def ask(arguments: Any) -> str:
+        said = interrupt(f"{arguments['q']}?")
+        if arguments["q"] == "x":
+            machine.made[0].inbox.deliver(tokens[0], "granted all the same")
+        return str(said)
+
+    agent_of = partial(build, Frontend.GRAPH)
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    tools = [
+        scripted_tool("bank", start, args={"q": str, "token": str}),
+        scripted_tool("ask", ask, args={"q": str}),
+    ]
+    specs = [SPECS[0], ToolSpec(name="ask", interrupts=True, effect=EffectClass.PURE)]
+    both = calls(("ask", {"q": "x"}), ("ask", {"q": "y"}))
+    agent = machine.process(tools, specs, calls(("bank", {"q": "x"})), both).agent
+    await agent.say("Ask for x.", thread="t")
+    outcome = await agent.go(agent.input("Never mind.", None) | {"cancel": ["main"]}, "t")
+    assert outcome.interrupts == ["x?"]
+    outcome = await agent.resume("yes", "t")
+    assert outcome.interrupts == ["y?"]
+    await machine.made[0].die()
+    outcome = await machine.process(tools, specs, "noted").agent.resume("yes", "t")
+    assert outcome.text.count("granted all the same") == 1
+    assert "no longer held" not in outcome.text
+    machine.close()
