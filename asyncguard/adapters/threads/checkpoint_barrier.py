@@ -8,6 +8,7 @@ with ``exit``, which stores nothing before the end.
 """
 
 import asyncio
+import inspect
 import os
 import sqlite3
 import threading
@@ -109,19 +110,24 @@ async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | No
         file = next((row[2] for row in listed if row[1] == "main"), "")
         return Path(f"{file}.effects") if file else None  # no file: a database in memory
     if type(connection).__module__.startswith("psycopg"):
-        return _postgres_place(connection)
+        return await _postgres_place(connection)
     return _FALLBACK
 
 
-def _postgres_place(connection: Any) -> str:
+async def _postgres_place(connection: Any) -> str:
     """Return the URL of the saver's own database."""
     if (conninfo := getattr(connection, "conninfo", None)) is not None:  # a pool
         # Imported late: psycopg is installed only where a PostgreSQL saver is used.
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+        from psycopg.pq import Conninfo  # noqa: PLC0415
 
+        # The pool's own keywords win over its address; others are options of psycopg.
+        known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+        more = await _called(connection.kwargs) or {}
+        more = {name: value for name, value in more.items() if name in known}
         parameters = {
             name: str(value)
-            for name, value in conninfo_to_dict(conninfo).items()
+            for name, value in conninfo_to_dict(await _called(conninfo), **more).items()
             if value is not None
         }
     else:
@@ -130,6 +136,14 @@ def _postgres_place(connection: Any) -> str:
             parameters["password"] = connection.info.password
     database = quote(parameters.pop("dbname", ""), safe="")
     return f"postgresql:///{database}?{urlencode(parameters)}"
+
+
+async def _called(value: Any) -> Any:
+    """Return a setting of a pool, which may be a function or coroutine function that returns it."""
+    if not callable(value):
+        return value
+    value = await asyncio.to_thread(value)  # it may ask a service for a password
+    return await value if inspect.isawaitable(value) else value
 
 
 # -- the checkpoint before the effect --------------------------------------------------

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,14 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
 
 from asyncguard import (
     DeclarationError,
@@ -556,6 +561,33 @@ def check_default(folder: Path) -> None:
     (entry,) = journal.entries()
     assert (entry.label, entry.thread, entry.state) == ("write#1", "t", CallState.DONE)
     journal.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("said", ["in kwargs", "by functions", "in both"])
+async def test_a_pool_says_in_several_ways_where_its_database_is(
+    frontend: Frontend, postgres_url: str, said: str
+) -> None:
+    """The journal is in the saver's database, however the pool was told of it; its options are not the journal's."""
+    whole = {name: value for name, value in conninfo_to_dict(postgres_url).items() if value}
+    options: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+
+    async def parts() -> dict[str, Any]:
+        return options
+
+    ways: dict[str, tuple[Any, Any]] = {
+        "in kwargs": ("", {**options, **whole}),
+        "by functions": (lambda: postgres_url, parts),
+        "in both": (f"{postgres_url.rpartition('/')[0]}/other", {**options, **whole}),
+    }
+    where, more = ways[said]
+    pool: Any = AsyncConnectionPool(where, kwargs=more, min_size=1, max_size=2, open=False)
+    async with pool:
+        saver = AsyncPostgresSaver(pool)
+        await saver.setup()
+        await default_agent(frontend, saver).say("Write.", thread="t")
+    with closing(open_journal(postgres_url, create=False)) as journal:
+        assert [entry.label for entry in journal.entries()] == ["write#1"]
 
 
 async def test_checkpoints_in_memory_have_no_journal(
