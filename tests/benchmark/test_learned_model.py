@@ -86,6 +86,21 @@ def test_a_run_of_a_seed_is_the_same_again(model: Path, tmp_path: Path) -> None:
     assert (tmp_path / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
 
 
+def test_half_precision_layers_learn_nearly_the_same(model: Path, tmp_path: Path) -> None:
+    """They say other numbers, close to those of single precision; what is stored says which they were."""
+    halves = replace(TINY, layers_in="bfloat16")
+    Training(halves, tmp_path).run()
+    losses = [
+        [json.loads(line)["validation"] for line in (each / LOG).read_text().splitlines()]
+        for each in (model, tmp_path)
+    ]
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+    assert "| layers calculated in | bfloat16 |" in (tmp_path / CARD).read_text()
+    with pytest.raises(BenchmarkError, match="another layers_in"):
+        Training(TINY, tmp_path)
+
+
 @pytest.mark.parametrize("stop", [2, TINY.steps], ids=["within a part", "between the parts"])
 def test_an_interrupted_run_ends_like_an_uninterrupted_one(
     model: Path, tmp_path: Path, stop: int

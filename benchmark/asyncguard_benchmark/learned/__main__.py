@@ -59,6 +59,12 @@ def _parser() -> argparse.ArgumentParser:
         "--tiny", action="store_true", help="a model that learns nothing, in a minute, for tests"
     )
     made.add_argument("--threads", type=int, default=1)
+    made.add_argument(
+        "--layers-in",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="type in which the layers calculate; bfloat16 takes about 0.75 of the time where the processor knows it",
+    )
     made = commands.add_parser("export", help="write the model of a run's last checkpoint")
     made.set_defaults(run=_export)
     made.add_argument("run_folder", type=Path)
@@ -112,7 +118,9 @@ def _train(options: Any) -> None:
     plan = (
         TINY if options.tiny else Plan(steps=options.steps, composed_steps=options.composed_steps)
     )
-    plan = replace(plan, seed=options.seed, late=options.late_share)
+    plan = replace(
+        plan, seed=options.seed, late=options.late_share, layers_in=options.layers_in
+    )
     training = Training(plan, options.out, threads=options.threads)
     training.run(lambda line: _say(line), until=options.until)
 

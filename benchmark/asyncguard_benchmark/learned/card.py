@@ -41,6 +41,7 @@ def model_card(record: Mapping[str, Any], parameters: int, log: Sequence[Mapping
             f"{plan['steps']} on mostly single tasks, then {plan.get('composed_steps', 0)} on mostly compositions, "
             f"of {plan['traces']} traces each; {record['step']} were made",
         ),
+        ("layers calculated in", plan.get("layers_in", "float32")),
         ("parameters", f"{parameters:,}, stored in half precision without pickle"),
         (
             "loss of the last step, on training tasks with values never seen",

@@ -94,14 +94,20 @@ class Decoder(nn.Module):
         return states
 
     @override
-    def forward(self, pieces: Tensor, wanted: Tensor) -> Tensor:
+    def forward(
+        self, pieces: Tensor, wanted: Tensor, layers_in: torch.dtype = torch.float32
+    ) -> Tensor:
         """Return the negative log-likelihood of each next piece, shape (wanted pieces,).
 
         Args:
             pieces: Numbers of the pieces, shape (texts, length); padding is 0 and at the end.
             wanted: True where the next piece counts, shape (texts, length - 1).
+            layers_in: Type in which the layers calculate. Scores of pieces and of places are in single precision: of
+                two that point to places alike, half of it would round the difference away.
         """
-        states = self.hidden(pieces[:, :-1])
+        with torch.autocast("cpu", layers_in, enabled=layers_in != torch.float32):
+            states = self.hidden(pieces[:, :-1])
+        states = states.float()
         rows, columns = wanted.nonzero(as_tuple=True)
         now, target = states[rows, columns], pieces[rows, columns + 1]
         chosen = functional.log_softmax(now @ self.embedding.weight.T, -1)

@@ -67,6 +67,8 @@ class Plan:
     validation: int = 24
     every: int = 50
     """Steps between two checkpoints."""
+    layers_in: str = "float32"
+    """Type in which the layers calculate while they are trained; weights, losses and moments are single precision."""
 
     @property
     def all_steps(self) -> int:
@@ -208,7 +210,7 @@ class Training:
         total = 0.0
         self.decoder.train()
         for start in range(0, len(batch), 2):
-            loss = self.decoder(*tensors(batch[start : start + 2])).sum() / wanted
+            loss = self._losses(batch[start : start + 2]).sum() / wanted
             loss.backward()
             total += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
@@ -219,6 +221,10 @@ class Training:
         self.step += 1
         self._seen += sum(len(each.pieces) for each in batch)
         return total
+
+    def _losses(self, batch: Sequence[Example]) -> Tensor:
+        losses: Tensor = self.decoder(*tensors(batch), getattr(torch, self._plan.layers_in))
+        return losses
 
     def _begin_second_part(self) -> None:
         self._taken = 0
@@ -233,7 +239,7 @@ class Training:
         if not examples:
             return {}
         self.decoder.eval()
-        losses = torch.cat([self.decoder(*tensors([each])) for each in examples])
+        losses = torch.cat([self._losses([each]) for each in examples])
         return {"validation": round(float(losses.mean()), 4)}
 
     def _save(self, line: Mapping[str, Any]) -> None:
