@@ -118,9 +118,7 @@ def _train(options: Any) -> None:
     plan = (
         TINY if options.tiny else Plan(steps=options.steps, composed_steps=options.composed_steps)
     )
-    plan = replace(
-        plan, seed=options.seed, late=options.late_share, layers_in=options.layers_in
-    )
+    plan = replace(plan, seed=options.seed, late=options.late_share, layers_in=options.layers_in)
     training = Training(plan, options.out, threads=options.threads)
     training.run(lambda line: _say(line), until=options.until)
 
