@@ -207,7 +207,8 @@ class ToolSpec:
     interrupts: bool = False
     """True if the tool calls ``interrupt`` itself: it then runs alone and in the foreground.
 
-    An answer that breaks its ``response_schema`` raises LangGraph's error; the question stays.
+    LangGraph runs its body again with each answer: it must act after its last question. An answer
+    that breaks its ``response_schema`` raises LangGraph's error; the question stays.
     """
     references: bool | None = None
     """True if operands may name pending results; ``None`` allows it for pure tools only."""

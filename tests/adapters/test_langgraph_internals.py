@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -16,6 +17,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, StateGraph
@@ -33,6 +35,7 @@ from asyncguard.adapters.langgraph_internals import (
     INTERRUPT_ID,
     REPLAYED,
     RESUMED,
+    answer_beside_update,
     answer_waits,
     answers_of,
     asked_before,
@@ -306,6 +309,38 @@ def test_a_node_of_an_inner_graph_has_the_input_of_the_outermost_run() -> None:
     graph.invoke(given, THREAD)
     graph.invoke(answer, THREAD)
     assert inputs == [given, answer]
+
+
+def test_an_answer_beside_an_update_is_stored_so_that_it_replaces_an_older_one(
+    tmp_path: Path,
+) -> None:
+    """SQLite keeps the older one, as LangGraph stores them; an answer alone needs nothing."""
+    found: list[Any] = []
+
+    class Dying(BaseException):
+        pass
+
+    def look(config: RunnableConfig) -> None:
+        beside = answer_beside_update(config)
+        if not isinstance(outermost_input_of(config), Command):
+            interrupt("?")
+        if beside is None:
+            found.append(None)
+            raise Dying
+        checkpointer, place, writes = beside
+        checkpointer.put_writes(place, *writes)
+        stored = saver.get_tuple(THREAD)
+        assert stored is not None
+        written = stored.pending_writes or ()
+        found.extend(value for _, channel, value in written if "resume" in channel)
+
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        graph = graph_of(look, saver)
+        graph.invoke({"value": 1}, THREAD)
+        with pytest.raises(Dying):
+            graph.invoke(Command(resume="left"), THREAD)
+        graph.invoke(Command(resume="new", update={"value": 5}), THREAD)
+    assert found == [None, "new"]
 
 
 def test_the_next_node_of_a_stored_thread_is_found_in_a_graph_without_it() -> None:

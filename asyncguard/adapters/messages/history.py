@@ -288,7 +288,7 @@ def repaired(
 
     A run that was killed or cancelled leaves its last message without answers, and the user's next
     message stands where they belong. One that handed over leaves it so, too: the answers come back
-    with the shared history, behind what agents beside it have said.
+    with the shared history, after what agents beside it have said.
 
     Args:
         messages: The history.
