@@ -35,6 +35,7 @@ from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.followed import Asked, asking, follow_run
 from asyncguard.adapters.langgraph_internals import channels_of, input_of, streams
 from asyncguard.adapters.messages.deliver import ResultNotifier
+from asyncguard.adapters.messages.hand_over import is_kept_hand_over, made_whole
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
     collect_conversation,
@@ -95,6 +96,7 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
 from asyncguard.guards import asked_tasks
 from asyncguard.runtime import dispatcher, proposals
+from asyncguard.runtime.attempt_outcomes import restore_updates
 from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
@@ -280,6 +282,7 @@ class Run:
         )
         release_when_over(session.lease, self.config, calls_run=session.runs_calls)
         if refolded:
+            restore_updates(session)
             folded()
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
             collect_evidence(session.board, self.messages)
@@ -789,7 +792,9 @@ class Run:
         """Return True if a call's tool answered with a command to the graph around the agent."""
         raw = self._session.live.raw_results.get(record.key)
         parts = raw if isinstance(raw, list) else ()
-        return any(isinstance(item, Command) and item.graph is not None for item in parts)
+        return is_kept_hand_over(raw) or any(
+            isinstance(item, Command) and item.graph is not None for item in parts
+        )
 
     def handed_over(self, command: Any) -> Any:
         """Return a tool's command to the graph around; see :func:`history.handed_over`."""
@@ -799,7 +804,8 @@ class Run:
             cast(ToolMessage, renderer.render_answer(record).messages[0])
             for record in self.ledger.of_message(newest)
         ]
-        return handed_over(command, newest, answers)
+        whole = made_whole(command, self.messages, newest)
+        return handed_over(whole, newest, answers)
 
     def end(self, reason: str, *, asks: Sequence[str] = ()) -> dict[str, Any]:
         """Close the tasks and return the report.

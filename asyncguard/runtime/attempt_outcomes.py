@@ -70,6 +70,25 @@ def raw_of(result: Success) -> Any:
     return result.update if result.raw is None else result.raw
 
 
+def restore_updates(session: Session) -> None:
+    """Take the state updates of results that no model was shown from the journal.
+
+    The state holds of a result only what the model reads, until the result is told.
+    """
+    for key, known in session.lease.begun_before.items():
+        record = session.ledger.find(key)
+        if (
+            record is not None
+            and record.succeeded
+            and not record.delivered
+            and key not in session.live.raw_results
+            and known.number == record.last_answer_attempt
+            and isinstance(known.result, Success)
+            and known.result.update is not None
+        ):
+            session.live.answered(key, raw_of(known.result))
+
+
 def handle_answer(session: Session, record: CallRecord, result: Success) -> None:
     """Handle the answer of an attempt for the call's own result."""
     move_circuit(session, record, record.answer_tool, None)

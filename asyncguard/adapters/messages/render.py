@@ -21,6 +21,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
+from asyncguard.adapters.messages.hand_over import command_of, is_kept_hand_over
 from asyncguard.adapters.messages.late_results import delimited
 from asyncguard.adapters.messages.markers import (
     as_a_tools,
@@ -352,7 +353,7 @@ def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:
     A command to the graph around the agent stays whole: the conversation there has its own copies.
     """
     if isinstance(raw, dict):  # the state update that the journal kept from a lost process
-        return None, Command(update=raw)
+        return None, command_of(raw) if is_kept_hand_over(raw) else Command(update=raw)
     for item in raw or ():
         if isinstance(item, ToolMessage):
             return item, None

@@ -69,6 +69,8 @@ class Watch:
     """Declarations of other tools, by name: middleware may replace the tool of the call."""
     place: RunnableConfig | None = None
     """Configuration of the node that asks the tool's questions, if it is not the caller's."""
+    call_id: str = ""
+    """The provider's id of the call."""
     early: Exception | None = None
     """Exception that the tool raised before its body began."""
     answer: Any = None

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from asyncguard.adapters.answer_log import asking
 from asyncguard.adapters.langgraph_internals import INJECTION
+from asyncguard.adapters.messages.hand_over import kept_hand_over
 from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text
 from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch
@@ -74,6 +75,7 @@ def watch_of(attempt: Attempt, place: RunnableConfig | None = None) -> Watch:
         injected=attempt.injected,
         specs=attempt.specs,
         place=place,
+        call_id=attempt.call_id,
     )
 
 
@@ -101,7 +103,7 @@ async def run_attempt(
 
         def late(end: Any) -> None:
             raised = isinstance(end, Exception)
-            result = Failure(symptom=symptom_of(end)) if raised else result_of(end)
+            result = Failure(symptom=symptom_of(end)) if raised else result_of(end, attempt.call_id)
             if attempt.external and isinstance(result, Success):
                 result = Started()  # the answer only says that work was started
             attempt.take_late(_concealed(result, watch.injected.values()))
@@ -243,7 +245,7 @@ async def run_capturing_errors(
         watch: Records the entries of the tool's body.
     """
     try:
-        result = result_of(await invoke())
+        result = result_of(await invoke(), watch.call_id)
     except RefusedEntryError as error:
         result = Failure(
             symptom=Symptom(error=ErrorCode.NOT_RUN, message=str(error), transient=False)
@@ -293,8 +295,13 @@ def _concealed(result: Result, secrets: Collection[str]) -> Result:
     return replace(result, symptom=replace(result.symptom, message=message))
 
 
-def result_of(raw: Any) -> Result:
-    """Convert a tool's raw answer (ToolMessage, Command, or a list of them) to a value."""
+def result_of(raw: Any, call_id: str) -> Result:
+    """Convert a tool's raw answer to a value.
+
+    Args:
+        raw: ToolMessage, Command, or a list of them.
+        call_id: The provider's id of the call: a command that hands over holds other answers, too.
+    """
     parts = _joined(_parts(raw))
     for item in parts:
         if isinstance(item, ToolMessage):
@@ -310,10 +317,13 @@ def result_of(raw: Any) -> Result:
             )
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
-            content = messages[0].content if messages else ""
+            own = (each for each in messages if each.tool_call_id == call_id)
+            content = next(own, messages[0]).content if messages else ""
             # The journal keeps the rest of the update, but only plain JSON can be stored there.
             update = {name: value for name, value in item.update.items() if name != "messages"}
             lasting = update if update and not json_problem(update) else None
+            if item.graph is not None:
+                lasting = kept_hand_over(item, call_id)
             return Success(content=content, raw=parts, update=lasting)
         if isinstance(item, Command) and item.graph is not None:  # it hands over without a word
             return Success(content="", raw=parts)
@@ -372,18 +382,18 @@ def truncate(result: Success, label: str, limits: Limits) -> Success:
         kept = limited(result.content, room, label)
         texts_only = all(isinstance(block, str) for block in kept)
         content = [*kept, note if texts_only else {"type": "text", "text": note}]
-    return replace(result, content=content, raw=_retold(result.raw, content))
+    return replace(result, content=content, raw=_retold(result.raw, result.content, content))
 
 
-def _retold(raw: Any, content: Any) -> Any:
+def _retold(raw: Any, told: Any, content: Any) -> Any:
     """Return a tool's raw answer with other content; artifact, status and state updates stay."""
     parts = list(raw) if isinstance(raw, list) else []
     for place, item in enumerate(parts):
-        if isinstance(item, ToolMessage):
+        if isinstance(item, ToolMessage) and item.content == told:
             parts[place] = item.model_copy(update={"content": content})
             return parts
         if isinstance(item, Command) and isinstance(item.update, dict):
-            messages = _retold(list(item.update.get("messages", [])), content)
+            messages = _retold(list(item.update.get("messages", [])), told, content)
             update = {**item.update, "messages": messages} if messages else item.update
             parts[place] = Command(update=update, goto=item.goto, graph=item.graph)
             return parts

@@ -156,7 +156,7 @@ class WorkerTools:
         injected = {} if spec.key_argument is None else {spec.key_argument: order.key}
         arguments = {**order.arguments, **injected}
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
-        watch = Watch(spec=spec, symptom_of=symptom_of, injected=injected)
+        watch = Watch(spec=spec, symptom_of=symptom_of, injected=injected, call_id=order.call_id)
         result = await run_capturing_errors(
             partial(self._invoke, watch, call), foreground=False, watch=watch
         )

@@ -151,7 +151,7 @@ class Lease:
 
     @property
     def begun_before(self) -> Mapping[str, Attempt]:
-        """Latest attempts in the journal of the calls that were open on acquisition, by key."""
+        """Latest attempts in the journal of the calls that were open or untold then, by key."""
         return self._begun_before
 
     @property
@@ -221,7 +221,11 @@ class Lease:
         journal, tenant, held = self._engine.journal, self._tenant, self._acquired
         if journal is None or (held and not again):
             return None
-        keys = [record.key for record in tenant.ledger.calls() if record.state in OPEN_STATES]
+        keys = [
+            record.key
+            for record in tenant.ledger.calls()
+            if record.state in OPEN_STATES or (record.succeeded and not record.delivered)
+        ]
         # An agent that is a tool of another one shares the caller's thread id, and is a thread of
         # its own.
         unique = f"{name}|{tenant.namespace}" if name and tenant.namespace else name

@@ -285,6 +285,30 @@ async def test_a_state_update_outlives_the_process_that_got_it(machine: Machine)
 
 
 @pytest.mark.parametrize("frontend", [Frontend.GRAPH])
+async def test_a_state_update_outlives_a_question_that_another_process_has_the_answer_to(
+    machine: Machine,
+) -> None:
+    """The end of the call is stored before the question, its update only when the result is told."""
+
+    @tool
+    async def fill(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Fill the basket."""
+        told = ToolMessage(content="filled", tool_call_id=tool_call_id)
+        return Command(update={"basket": ["apple"], "messages": [told]})
+
+    tools = [fill, scripted_tool("pay", ["paid"], args={})]
+    specs = [ToolSpec(name="pay", approval=True)]
+    both = calls(("fill", {}), ("pay", {}))
+    old = machine.process(tools, specs, both, state_schema=Basket)
+    assert (await old.say("Fill it and pay.")).interrupts
+    await old.die()
+    new = machine.process(tools, specs, state_schema=Basket)
+    await new.go_on()
+    state = await new.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert state.values["basket"] == ["apple"]
+
+
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH])
 async def test_a_thread_that_answers_late_settles_the_doubt(machine: Machine) -> None:
     """A sync tool cannot be stopped at its timeout; what it answers afterwards is what happened."""
 

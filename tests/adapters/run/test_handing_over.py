@@ -1,12 +1,14 @@
 """A tool that hands over to another agent of the same graph, by a command to the graph around its own."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
@@ -177,5 +179,66 @@ def test_what_is_handed_over_stands_at_its_call_after_a_run_beside_another_agent
         state = asyncio.run(desk.ainvoke({"messages": [("user", text)]}, THREAD))
     assert state["messages"][-1].text == "b ends"
     for model in models.values():
+        for request in model.requests:
+            check_history_all(request.messages)
+
+
+@pytest.mark.parametrize("goto", ["b", ["b"]], ids=["name", "list"])
+@OWN_THREADS
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_agent_hands_over_in_the_process_that_has_the_answer(
+    frontend: Frontend, own: Any, goto: Any, tmp_path: Path
+) -> None:
+    """The journal keeps the command, and the answer of the call itself, not the first one in it."""
+    paid: list[int] = []
+
+    @guarded(effect="at_most_once", approval=True)
+    def pay(n: int) -> str:
+        """Pay."""
+        paid.append(n)
+        return f"paid {n}"
+
+    @tool
+    def to_b(
+        state: Annotated[dict[str, Any], InjectedState],
+        tool_call_id: Annotated[str, InjectedToolCallId],
+    ) -> Command[Any]:
+        """Hand over."""
+        answer = ToolMessage("b goes on", name="to_b", tool_call_id=tool_call_id)
+        said = [*state["messages"], answer]
+        return Command(
+            goto=goto, update={**state, "messages": said, "active": "b"}, graph=Command.PARENT
+        )
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    class Talk(MessagesState):
+        active: str
+
+    async def life(name: str, steps: dict[str, list[Any]], given: Any) -> Any:
+        graph = StateGraph(Talk)
+        for agent in "ab":
+            model = ScriptedChatModel(steps.get(agent, []), id_prefix=f"{agent}{name}")
+            tools = [look, pay, to_b] if agent == "a" else []
+            made = build(frontend, model, tools, checkpointer=own).graph
+            graph.add_node(agent, made, destinations=("b",) if agent == "a" else ())
+            models.append(model)
+        graph.add_edge(START, "a")
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "desk.db")) as saver:
+            desk = graph.compile(checkpointer=saver)
+            return await desk.ainvoke(given, THREAD, durability="sync")
+
+    models: list[ScriptedChatModel] = []
+    steps = [calls(("look", {})), calls(("to_b", {}), ("pay", {"n": 1}))]
+    asked = asyncio.run(life("1", {"a": steps}, {"messages": [("user", "Go.")]}))
+    assert len(asked["__interrupt__"]) == 1
+    state = asyncio.run(life("2", {"b": ["b ends"]}, Command(resume=True)))
+    texts = [message.text for message in state["messages"] if message.text]
+    assert texts == ["Go.", "seen", "b goes on", "paid 1", "b ends"]
+    assert state["active"] == "b"
+    assert paid == [1]
+    for model in models:
         for request in model.requests:
             check_history_all(request.messages)
