@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from asyncguard.adapters.langchain_internals import is_decision
+from asyncguard.adapters.messages.history import calls_of
 from asyncguard.adapters.messages.markers import stands_for_result
-from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.render import NOT_RUN, text_of
 from asyncguard.adapters.run import Run
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
@@ -84,6 +85,24 @@ def note_answers(run: Run) -> None:
             run.teller.placeholder_stands(record)
         elif not record.open:
             run.teller.answered_elsewhere(record, text_of(message.content))
+
+
+def note_removed(run: Run) -> None:
+    """Note that calls which the history does not hold any more are told by late results, if at all.
+
+    Other middleware has removed them, perhaps with answers that `note_answers` has not seen. No
+    message can answer them, and a turn would be due for it again and again. Of a call that was not
+    run the model need not be told: it does not see that it made it.
+    """
+    if waiting := run.ledger.unanswered():
+        made = {call["id"] for message in run.messages for call in calls_of(message)}
+        for record in waiting:
+            if record.call.call_id in made:
+                continue
+            if record.state in NOT_RUN:
+                run.teller.not_told(record)
+            else:
+                run.teller.placeholder_stands(record)
 
 
 def take_handed_over(run: Run) -> None:

@@ -69,6 +69,10 @@ class ResultNotifier:
         self._board.evidence.add(record.call.task, text)
         self._board.taint_by_output(record)
 
+    def not_told(self, record: CallRecord) -> None:
+        """Record that the model need not be told of a call that was not run and that it forgot."""
+        self._record.delivered([record.key])
+
     def placeholder_stands(self, record: CallRecord) -> None:
         """Record that the history holds a placeholder for a call."""
         self._record.delivered((), placeholders=[record.key])

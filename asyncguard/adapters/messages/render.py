@@ -42,7 +42,7 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.errors import CallerError
 from asyncguard.guards.call_names import labels
 
-_NOT_RUN = (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED)
+NOT_RUN = (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED)
 _DOES = {CallState.QUEUED: "is about to run", CallState.PENDING: "is running"}
 
 
@@ -123,7 +123,7 @@ class MessageRenderer:
         delivery.told += [record.key for record in late]
 
     def _held_together(self, record: CallRecord) -> bool:
-        if record.state in _NOT_RUN:
+        if record.state in NOT_RUN:
             return False  # it has no result to hold back, and the model should know at once
         return held_back(record, self._board)
 
@@ -146,7 +146,7 @@ class MessageRenderer:
                 # A process that finds the answer without its event must not read it as a failure of
                 # the tool: the runtime wrote it, and the doubt remains.
                 rendered.additional_kwargs = mark("in_doubt")
-            elif record.state in _NOT_RUN:
+            elif record.state in NOT_RUN:
                 guard = {"guard": found} if (found := guard_of(record)) else {}
                 rendered.additional_kwargs = mark("not_executed", state=record.state.value, **guard)
             return rendered

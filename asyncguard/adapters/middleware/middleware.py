@@ -36,7 +36,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from asyncguard.adapters.answered_calls import note_answers
+from asyncguard.adapters.answered_calls import note_answers, note_removed
 from asyncguard.adapters.followed import Asked
 from asyncguard.adapters.langchain_internals import provider_of
 from asyncguard.adapters.langgraph_internals import tools_of
@@ -274,6 +274,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         note_answers(run)
         if not handlers.after_loss:
             drop_skipped(run, handlers)
+        note_removed(run)
         if unjudged(run) is not None:
             return run, handlers
         await self._rest(run, handlers)

@@ -14,17 +14,20 @@ from langchain.agents.middleware import (
     hook_config,
 )
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from asyncguard import (
+    AgentInput,
     AsyncGuardMiddleware,
     CallerError,
     GuardConfig,
     Timing,
     guard_middleware,
+    guarded,
 )
 from asyncguard.testing import (
     ScriptedChatModel,
@@ -483,3 +486,59 @@ def test_a_guard_of_a_subclass_is_a_guard(first: Any, second: Any) -> None:
     with pytest.raises(CallerError, match="at most one AsyncGuardMiddleware"):
         create_agent(ScriptedChatModel([]), [], middleware=[first(), second()])
     create_agent(ScriptedChatModel([]), [], middleware=[first(), Watch()])
+
+
+class Patching(AgentMiddleware[Any, Any, Any]):
+    """Answers all unanswered calls when a run begins, as that of deepagents does."""
+
+    def before_agent(self, state: Any, runtime: Any) -> Any:
+        """Answer them."""
+        said = state["messages"]
+        done = {each.tool_call_id for each in said if each.type == "tool"}
+        made = [call for each in said for call in getattr(each, "tool_calls", ())]
+        left = [call["id"] for call in made if call["id"] not in done]
+        patches = [ToolMessage("no result was recorded", tool_call_id=each) for each in left]
+        whole = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *said[:-1], *patches, *said[-1:]]
+        return {"messages": whole} if left else None
+
+
+class Forgetting(AgentMiddleware[Any, Any, Any]):
+    """Keeps what was said since the user's last message."""
+
+    def before_model(self, state: Any, runtime: Any) -> Any:
+        """Remove all that is older."""
+        ids = [each.id for each in state["messages"]]
+        users = [each.id for each in state["messages"] if each.type == "human"]
+        return {"messages": [RemoveMessage(id=each) for each in ids[: ids.index(users[-1])]]}
+
+
+def test_a_call_whose_message_is_removed_before_it_is_answered_leaves_no_turn_due() -> None:
+    """The run parks for the open call, where the model would be asked again and again."""
+
+    @guarded(mode="external", token_argument="token", takes_from=())
+    def notary(q: str, token: str = "") -> str:
+        """Ask the notary."""
+        return "asked"
+
+    @guarded(interrupts=True, takes_from=())
+    def user(q: str) -> Any:
+        """Ask the user."""
+        return interrupt(q)
+
+    model = ScriptedChatModel(
+        [
+            calls(("notary", {"q": "x", "task_id": "a"})),
+            calls(("book", {"q": "x", "task_id": "a"}), ("user", {"q": "y", "task_id": "b"})),
+            *["I wait."] * 20,
+        ]
+    )
+    tools = [notary, user, guarded(takes_from=())(tool := book())]
+    guard = AsyncGuardMiddleware(config=CONFIG)
+    others: Any = [Patching(), Forgetting(), guard]
+    agent = create_agent(model, tools, middleware=others, checkpointer=InMemorySaver())
+    agent.invoke(AgentInput(messages=[], tasks=TASKS), THREAD)
+    said: Any = {"messages": [("user", "Something else.")]}
+    parked = agent.invoke(said, {**THREAD, "recursion_limit": 40})
+    assert [each.value["type"] for each in parked["__interrupt__"]] == ["parked"]
+    assert len(model.requests) == 3
+    assert tool.calls == []
