@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from asyncguard.errors import CallerError
+from asyncguard.journal.open import is_keywords
 
 _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
 
@@ -34,6 +35,11 @@ def database_url(target: str | Path) -> str:
     for prefix in _POSTGRES:
         if text.startswith(prefix):
             return _POSTGRES[0] + text.removeprefix(prefix)
+    if is_keywords(text):
+        raise CallerError(
+            "A database for workers is named by a URL, and not by keywords as in host=... "
+            "dbname=...; write postgresql://user@host/name."
+        )
     path = text.removeprefix(_SQLITE) if text.startswith(_SQLITE) else text
     if "://" in path or not path or ":memory:" in path:
         scheme, separator, rest = text.partition("://")

@@ -1,5 +1,6 @@
 """Factory of journals by address."""
 
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +14,19 @@ SQLITE = "sqlite:///"
 """Beginning of an address that names a file."""
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 """Schemes of PostgreSQL addresses; the last is SQLAlchemy's name of the driver used here."""
+
+_KEYWORDS = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*=")
+
+
+def is_keywords(target: str) -> bool:
+    """Return True if a text names a PostgreSQL database by keywords, as in ``dbname=shop``.
+
+    Savers and psycopg take that form. Here it would be the name of a file, password included.
+
+    Args:
+        target: An address.
+    """
+    return _KEYWORDS.match(target) is not None
 
 
 def open_journal(
@@ -33,6 +47,11 @@ def open_journal(
     check_arguments(open_journal, {"target": target, "create": create, "kind": kind})
     if isinstance(target, Path):
         return SqlJournal(SqliteStore(target, kind, create=create))
+    if is_keywords(target):
+        raise CallerError(
+            "A journal in PostgreSQL is named by a URL, and not by keywords as in host=... "
+            "dbname=...; write postgresql://user@host/name, or, for a file of such a name, a Path."
+        )
     scheme, separator, rest = target.partition("://")
     if separator and scheme in _POSTGRES:
         try:

@@ -558,7 +558,9 @@ def test_a_role_without_rights_is_told_that_it_lacks_them(
             text = run(capsys, "list", url, code=1)
             assert "lacks rights: have the journal's owner GRANT USAGE ON SCHEMA asyncguard" in text
             owner.execute(f"GRANT USAGE ON SCHEMA asyncguard TO {role}")
-            assert "permission denied for table meta" in run(capsys, "list", url, code=1)
+            text = run(capsys, "list", url, code=1)
+            assert "permission denied for table meta" in text
+            assert "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES in it" in text
             owner.execute(
                 f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA asyncguard TO {role}"
             )

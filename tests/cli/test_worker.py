@@ -56,6 +56,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             ["--database-url", "mysql://u:secret@h/n"],
             "is not a database for workers",
         ),
+        (
+            "shop_fine:TOOLS",
+            ["--database-url", "host=h dbname=n password=secret"],
+            "write postgresql://user@host/name",
+        ),
         ("shop_fine:TOOLS", ["--journal", "mysql://h/n"], "mysql"),
         (
             "shop_fine:TOOLS",

@@ -95,6 +95,21 @@ def test_an_address_that_is_none_is_refused(target: str) -> None:
         open_journal(target)
 
 
+@pytest.mark.parametrize(
+    "target", ["host=db dbname=shop password=s3cret", " password = s3cret dbname=x://y"]
+)
+def test_keywords_of_postgresql_make_no_file(
+    file: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Savers take that form: a file of that name would be a journal that no other machine sees, named by a password."""
+    monkeypatch.chdir(file.parent)
+    with pytest.raises(CallerError, match="write postgresql://user@host/name") as raised:
+        open_journal(target)
+    assert "s3cret" not in str(raised.value)
+    assert not list(file.parent.iterdir())
+    open_journal(Path("host=db")).close()
+
+
 def test_none_is_made_where_none_is_wanted(file: Path) -> None:
     """No journal is created for a reader: a mistyped path must not show an empty journal."""
     with pytest.raises(JournalError, match="no journal at"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from asyncguard.errors import CallerError, JournalError
-from asyncguard.journal.open import SQLITE, open_journal
+from asyncguard.journal.open import SQLITE, is_keywords, open_journal
 from asyncguard.journal.port import Journal
 from asyncguard.journal.sql.processes import ProcessKind
 
@@ -17,8 +17,6 @@ DEFAULT = Path(".asyncguard") / "effects.db"
 """Journal of a run that has neither this variable nor a database of its own."""
 _BESIDE = ".effects"
 """Ending of a journal next to an SQLite checkpointer's file."""
-_UNDEFINED_TABLE = "42P01"
-"""Error code of PostgreSQL."""
 PLACES = f"a file or a postgresql:// URL; ${VARIABLE} by default, else {DEFAULT}"
 """Description of a journal argument, for help texts."""
 
@@ -53,7 +51,7 @@ def opened(target: str | None) -> Iterator[Journal]:
         JournalError: It cannot be opened.
     """
     place = _place(target)
-    if "://" not in place and not Path(place).exists():
+    if "://" not in place and not is_keywords(place) and not Path(place).exists():
         raise CallerError(
             f"There is no journal at {place}. Give one by --journal or by {VARIABLE}: "
             f"an SQLite file (next to a checkpointer's FILE it is FILE{_BESIDE}) "
@@ -66,13 +64,6 @@ def opened(target: str | None) -> Iterator[Journal]:
         beside = f"{place}{_BESIDE}"
         if "://" not in place and Path(beside).is_file():
             raise JournalError(f"{error} The journal of that checkpointer is {beside}.") from error
-        # PostgreSQL lists the tables of a schema to every role, and says that they do not exist to
-        # one that may not use it.
-        if getattr(error.__cause__, "sqlstate", "") == _UNDEFINED_TABLE:
-            raise JournalError(
-                f"{error} The role of this URL lacks rights: have the journal's owner GRANT USAGE "
-                "ON SCHEMA asyncguard, and SELECT, INSERT, UPDATE, DELETE ON ALL TABLES in it."
-            ) from error
         raise
     try:
         yield journal

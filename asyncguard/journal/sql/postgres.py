@@ -64,6 +64,18 @@ _BEGIN = (
     "BEGIN; SELECT extract(epoch FROM clock_timestamp())::float8 "
     f"FROM pg_advisory_xact_lock({_WRITING})"
 )
+_RIGHTS = (
+    "have the journal's owner GRANT USAGE ON SCHEMA asyncguard, and SELECT, INSERT, UPDATE, DELETE "
+    "ON ALL TABLES in it; the role that makes the journal needs CREATE ON DATABASE"
+)
+# PostgreSQL lists the tables of a schema to every role, and says that they do not exist to one that
+# may not use it.
+_ADVICE = {
+    "42501": f" The role of this URL lacks rights: {_RIGHTS}.",
+    "42P01": f" The role of this URL lacks rights: {_RIGHTS}. Or the table was removed: restore it "
+    "from a backup.",
+}
+"""What to do about an error, by PostgreSQL's code."""
 
 
 # A forked child inherits the sockets, and would keep its dead parent's session open, with its lock.
@@ -247,7 +259,10 @@ class PostgresStore:
                 # The server looks at this limit between statements only, never within a COMMIT.
                 idle = isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout)
                 raise (IdleTransactionError if idle else ConnectionLostError)(text) from error
-            raise JournalError(f"{self._place} failed ({said}); nothing was written.") from error
+            advice = _ADVICE.get(error.sqlstate or "", "")
+            raise JournalError(
+                f"{self._place} failed ({said}); nothing was written.{advice}"
+            ) from error
 
     # -- other processes ---------------------------------------------------------------------------
 
