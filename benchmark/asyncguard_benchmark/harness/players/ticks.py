@@ -105,7 +105,7 @@ class TickExecutor:
             case None:
                 return Success(content=record.response)
             case ToolFailure():
-                return result_of(ToolMessage(str(raised), tool_call_id="", status="error"))
+                return result_of(ToolMessage(str(raised), tool_call_id="", status="error"), "")
             case fault_modes.NotSentError():
                 return Failure(
                     symptom=symptom_of(NotSentError(str(raised), transient=True, started=False))
