@@ -214,7 +214,8 @@ def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> N
     """Stop a wrapper whose call waits for a person or another call, or may ask, at a question.
 
     Were the wrapper of a held or deferred call to return, an answer in another process would find
-    none.
+    none. Were one that hands over to return, its command would end the run, and with it the
+    question.
 
     Raises:
         GraphInterrupt: It is executed again with the answer.
@@ -223,7 +224,7 @@ def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> N
     if asked is None or not asked.out:
         return
     asks = own.open and own.state is not CallState.PENDING and run.board.asks_person(own)
-    if own.state in _WAITING or asks:
+    if own.state in _WAITING or asks or run.hands_over(own):
         asked.stopped.add(own.key)
         if asks:
             handlers.stop(own.key)  # no other wrapper runs it: its question would find none
@@ -261,7 +262,7 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
     _stop_at_question(run, handlers, own)
     asking = [run.ledger.record(key) for key in run.questions]
     comes = any(handlers.may_come(each) and not each.placeholder for each in asking)
-    concerned = own.state in _WAITING or run.board.asks_person(own)
+    concerned = own.state in _WAITING or run.board.asks_person(own) or run.hands_over(own)
     if own.state is not CallState.PENDING and not (comes and concerned):
         return False
     await run.wait_changed()

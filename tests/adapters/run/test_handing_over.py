@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from asyncguard import guarded
 from asyncguard.testing import ScriptedChatModel, calls, check_history_all
@@ -242,3 +242,40 @@ def test_an_agent_hands_over_in_the_process_that_has_the_answer(
     for model in models:
         for request in model.requests:
             check_history_all(request.messages)
+
+
+@pytest.mark.parametrize("first", ["ask", "to_b"])
+@OWN_THREADS
+@pytest.mark.parametrize("frontend", Frontend)
+def test_a_tools_own_question_is_asked_before_the_agent_hands_over(
+    frontend: Frontend, own: Any, first: str
+) -> None:
+    """The command would end the run, and the question would never be asked."""
+
+    @guarded(interrupts=True)
+    def ask() -> str:
+        """Ask a person."""
+        return f"answered {interrupt('which?')}"
+
+    both = [("ask", {}), ("to_b", {})]
+    a = calls(*(both if first == "ask" else reversed(both)))
+    models = {
+        name: ScriptedChatModel(steps, id_prefix=name)
+        for name, steps in {"a": [a], "b": ["b ends"]}.items()
+    }
+    graph = StateGraph(MessagesState)
+    for name, model in models.items():
+        tools = [ask, handing_to("b")] if name == "a" else []
+        made = build(frontend, model, tools, checkpointer=own).graph
+        graph.add_node(name, made, destinations=("b",) if name == "a" else ())
+    graph.add_edge(START, "a")
+    desk = graph.compile(checkpointer=InMemorySaver())
+
+    async def main() -> Any:  # one loop, as a call that runs goes on beside the question
+        asked = await desk.ainvoke({"messages": [("user", "Go.")]}, THREAD)
+        assert [each.value for each in asked["__interrupt__"]] == ["which?"]
+        return await desk.ainvoke(Command(resume="this"), THREAD)
+
+    texts = [message.text for message in asyncio.run(main())["messages"] if message.text]
+    assert sorted(texts[1:3]) == ["answered this", "b goes on"]
+    assert texts[3:] == ["b ends"]
