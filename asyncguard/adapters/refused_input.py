@@ -42,10 +42,13 @@ from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.core.events import (
     CallAdmitted,
+    CallCancelled,
     CallDeferred,
     CallHeld,
     CallProposed,
+    CallRejected,
     CallRetired,
+    CallSquashed,
     TaskOpened,
     TurnTaken,
 )
@@ -59,6 +62,9 @@ _UNTOUCHED = frozenset(
         CallDeferred.kind,
         CallHeld.kind,
         CallRetired.kind,
+        CallRejected.kind,
+        CallSquashed.kind,
+        CallCancelled.kind,
     }
 )
 """Newest events of calls that have not begun for all that a thread knows, or have ended."""

@@ -279,3 +279,23 @@ def test_a_tools_own_question_is_asked_before_the_agent_hands_over(
     texts = [message.text for message in asyncio.run(main())["messages"] if message.text]
     assert sorted(texts[1:3]) == ["answered this", "b goes on"]
     assert texts[3:] == ["b ends"]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_an_agent_takes_back_the_answer_to_a_call_that_a_person_has_refused(
+    frontend: Frontend,
+) -> None:
+    """It has ended for the thread, which was not told of it before the agent handed over."""
+    desk = Desk(
+        frontend,
+        own=True,
+        a=[calls(("pay", {"n": 1}), ("to_b", {})), "a ends"],
+        b=[calls(("to_a", {}))],
+        approval=True,
+    )
+    desk.say("Pay.")
+    state = desk.say(Command(resume=False))
+    refused = "pay#1 was not run. A person refused the call."
+    assert desk.results(state) == [refused, "b goes on", "a goes on"]
+    assert state["messages"][-1].text == "a ends"
+    assert not desk.paid
