@@ -17,6 +17,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
 from asyncguard.core.resume_terms import Fate, Why
 from asyncguard.core.scheduling import Step, dispatchable, next_step, offers_again
+from asyncguard.core.tool_spec import Mode
 from asyncguard.errors import ThreadBusyError
 from asyncguard.runtime.attempt_outcomes import handle_failure
 from asyncguard.runtime.attempts import Attempt, attempt_of
@@ -206,7 +207,10 @@ async def run_until_blocked(
         collect(session)
         # Interrupts and recoveries come before the model's turn.
         if session.live.interrupts:
-            return Step.INTERRUPT
+            if not _others_run(session):
+                return Step.INTERRUPT
+            await session.wait_changed(None)
+            continue
         if session.live.recoveries:
             return Step.RECOVER
         step = next_step(session.board)
@@ -218,6 +222,18 @@ async def run_until_blocked(
             return step
         fresh = False
         await session.wait_changed(None)
+
+
+def _others_run(session: Session) -> bool:
+    """Return True if calls run in this process beside a tool that asks a person.
+
+    Its question stops the run. If the caller's event loop ends with the run, they would be in doubt.
+    """
+    waiting = {*session.live.interrupts, *session.live.recoveries}
+    return any(
+        record.key not in waiting and session.board.spec(record.tool).mode is not Mode.EXTERNAL
+        for record in session.ledger.in_state(CallState.PENDING)
+    )
 
 
 async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> None:

@@ -500,6 +500,29 @@ def test_work_outside_does_not_keep_a_question_back(agent_of: AgentOf, last: boo
     assert office.done == [("x", "one")]
 
 
+@pytest.mark.parametrize("last", [True, False], ids=["after it", "before it"])
+def test_work_beside_a_question_ends_before_the_loop_of_its_run_does(
+    agent_of: AgentOf, last: bool
+) -> None:
+    """A caller may give each turn a loop of its own: what was still running then would be in doubt."""
+
+    async def pack(_: Any) -> str:
+        await asyncio.sleep(0.05)
+        return "packed"
+
+    office = Office(agent_of)
+    made = [("pay", {"q": "x"}), ("pack", {})]
+    office.made = tuple(made if last else reversed(made))
+    office.extra = [scripted_tool("pack", pack, args={})]
+    agent = office.process()
+    first = asyncio.run(agent.say("Pay x, and pack it.", thread="t"))
+    assert first.interrupts == ["pay x?"]
+    outcome = asyncio.run(agent.go(answer("one"), "t"))
+    assert office.done == [("x", "one")]
+    assert "packed" in outcome.text
+    assert "not known" not in outcome.text
+
+
 THIRD = {"id": "c", "goal": "Wait for news."}
 
 
