@@ -227,7 +227,7 @@ async def run_until_blocked(
 def _others_run(session: Session) -> bool:
     """Return True if calls run in this process beside a tool that asks a person.
 
-    Its question stops the run. If the caller's event loop ends with the run, they would be in doubt.
+    Its question stops the run; if the caller's event loop ends with the run, they are in doubt.
     """
     waiting = {*session.live.interrupts, *session.live.recoveries}
     return any(
