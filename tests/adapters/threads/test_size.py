@@ -110,10 +110,10 @@ def bytes_per_step(store: Store, frontend: Frontend, *lengths: int) -> list[floa
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [Kind.SQLITE_ASYNC], ids=lambda kind: kind.value)
 def test_a_step_behind_many_stores_no_more(frontend: Frontend, store: Store) -> None:
-    """A step that follows a hundred more calls takes the same room, but for a few digits."""
+    """A step that follows a hundred more calls takes the same room, but for a few digits, those of durations too."""
     few, many = bytes_per_step(store, frontend, 20, 120)
     assert 1_000 < few < 20_000
-    assert many < few * 1.01
+    assert many < few * 1.03  # one byte a call would be 2 %, their ids 25 %
 
 
 @pytest.mark.full
