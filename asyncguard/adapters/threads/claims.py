@@ -34,6 +34,8 @@ _LOOKS_FOR_FIRST_NODE = 1000
 """Polls, a millisecond apart, within which a run that has put its input reaches its first node."""
 _LOOKS_PER_READ = 10
 """Polls of this process for each listing of the thread's checkpoints."""
+_NOWHERE = "nowhere"
+"""Where a run began that has read an input which was undone."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -55,7 +57,7 @@ async def claim_thread(
         CallerError: Another run is active on the thread.
         ThreadBusyError: Another run has continued the thread since this one read its state.
     """
-    other = await _in_the_way(config, journal, await _began(config, journal, begins=begins))
+    other = await _in_the_way(config, journal, begins=begins)
     if other is None:
         return
     # Refused: neither the stored input nor a checkpoint at the end of the run may stay.
@@ -72,9 +74,12 @@ async def claim_thread(
     )
 
 
-async def _in_the_way(config: RunnableConfig, journal: Journal | None, began: str) -> Other | None:
+async def _in_the_way(
+    config: RunnableConfig, journal: Journal | None, *, begins: bool
+) -> Other | None:
     """Return the run that has the thread, or had it while the run in question read its state."""
-    other = THREADS.take(config, journal, began)
+    began = await _began(config, journal, begins=begins)
+    other = _taken(config, journal, began)
     # Polled, as the other run may end on another event loop or OS thread.
     looks = 0
     while other is not None and other.under_way:
@@ -84,9 +89,12 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None, began: st
             break
         await asyncio.sleep(_FIRST_LOOK)
         looks += 1
-        other = THREADS.take(config, journal, began)
-    if other is None:
-        return None
+        if begins and not THREADS.refuses(config, journal):
+            # While the other run was under way, the run of an unread input waited here, too.
+            began = await _began(config, journal, begins=begins)
+        other = _taken(config, journal, began)
+    if other is None or began == _NOWHERE:
+        return other
     saver, thread = saver_of(config), of_thread(config)
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
     while True:
@@ -103,6 +111,12 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None, began: st
     return THREADS.take(config, journal, began)
 
 
+def _taken(config: RunnableConfig, journal: Journal | None, began: str) -> Other | None:
+    if began == _NOWHERE:
+        return Other(under_way=False, ending=False, checkpoint="", storing=None)
+    return THREADS.take(config, journal, began)
+
+
 async def _began(config: RunnableConfig, journal: Journal | None, *, begins: bool) -> str:
     """Return the checkpoint that a run began at a copy of; let the run of an unread input go first.
 
@@ -112,7 +126,8 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
         begins: True if the node is the one that reads the run's input.
 
     Returns:
-        Empty if it began at no copy, or at one that is not older than the end of the last run.
+        Empty if it began at no copy, or at one that is not older than the end of the last run;
+        `_NOWHERE` if it began at an input that was undone.
     """
     base, ended = THREADS.began_at(config, journal)
     if base in ("", ended):
@@ -123,6 +138,9 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
         return ""
     if begins and await line.is_unread_input(found):
         await _let_go_first(config, journal, line, found)
+        await line.read()
+        if _undone(line, found):
+            return _NOWHERE
     last = line.at(ended) if await line.reach(ended) else None
     if COPY_OF not in found.metadata:
         return ""
@@ -132,6 +150,17 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
     ):
         return ""
     return original_of(found)
+
+
+def _undone(line: Lineage, unread: CheckpointTuple) -> bool:
+    """Return True if the head before an input was appended again after it.
+
+    Its run was refused, and is made again; or that of a later input was, and this one may wait.
+    """
+    at = id_of(unread)
+    return any(
+        COPY_OF in each.metadata and id_of(each) > at > original_of(each) for each in line.newest
+    )
 
 
 async def _let_go_first(
