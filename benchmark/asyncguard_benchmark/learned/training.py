@@ -222,9 +222,8 @@ class Training:
         self._seen += sum(len(each.pieces) for each in batch)
         return total
 
-    def _losses(self, batch: Sequence[Example]) -> Tensor:
-        losses: Tensor = self.decoder(*tensors(batch), getattr(torch, self._plan.layers_in))
-        return losses
+    def _losses(self, batch: Sequence[Example]) -> Any:  # torch declares no types of `backward`
+        return self.decoder(*tensors(batch), getattr(torch, self._plan.layers_in))
 
     def _begin_second_part(self) -> None:
         self._taken = 0
