@@ -205,10 +205,11 @@ class ToolSpec:
     trusted_output: bool = False
     """True if the output cannot carry instructions of a third party."""
     interrupts: bool = False
-    """True if the tool calls ``interrupt`` itself: it then runs alone and in the foreground.
+    """True if the tool calls ``interrupt`` itself: it then runs in the foreground.
 
-    LangGraph runs its body again with each answer: it must act after its last question. An answer
-    that breaks its ``response_schema`` raises LangGraph's error; the question stays.
+    Its question waits for other calls. Each answer runs its body again: act after the last
+    question. An answer that breaks its ``response_schema`` raises LangGraph's error; the question
+    stays.
     """
     references: bool | None = None
     """True if operands may name pending results; ``None`` allows it for pure tools only."""

@@ -229,9 +229,11 @@ def _others_run(session: Session) -> bool:
 
     Its question stops the run; if the caller's event loop ends with the run, they are in doubt.
     """
+    board = session.board
     waiting = {*session.live.interrupts, *session.live.recoveries}
     return any(
-        record.key not in waiting and session.board.spec(record.tool).mode is not Mode.EXTERNAL
+        record.key not in waiting
+        and (record.key in board.starting or board.spec(record.tool).mode is not Mode.EXTERNAL)
         for record in session.ledger.in_state(CallState.PENDING)
     )
 

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "--layers-in",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="type in which the layers calculate; bfloat16 takes about 0.75 of the time where the processor knows it",
+        help="type in which the layers calculate; bfloat16 is faster where the processor knows it",
     )
     made = commands.add_parser("export", help="write the model of a run's last checkpoint")
     made.set_defaults(run=_export)

@@ -523,6 +523,34 @@ def test_work_beside_a_question_ends_before_the_loop_of_its_run_does(
     assert "not known" not in outcome.text
 
 
+@pytest.mark.parametrize("last", [True, False], ids=["after it", "before it"])
+def test_work_outside_is_started_before_the_loop_of_its_run_ends(
+    agent_of: AgentOf, last: bool
+) -> None:
+    """The tool that starts it runs in this process; the person is asked once it has, and the run parks."""
+    tokens = list[str]()
+
+    async def post(given: Any) -> str:
+        await asyncio.sleep(0.05)
+        tokens.append(given["token"])
+        return "started"
+
+    office = Office(agent_of)
+    made = [("pay", {"q": "x"}), ("post", {})]
+    office.made = tuple(made if last else reversed(made))
+    office.extra = [scripted_tool("post", post, args={"token": str})]
+    office.specs.append(
+        ToolSpec(name="post", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=())
+    )
+    agent = office.process()
+    first = asyncio.run(agent.say("Pay x, and post it.", thread="t"))
+    assert first.interrupts == ["pay x?"]
+    assert len(tokens) == 1
+    outcome = asyncio.run(agent.go(answer("one"), "t"))
+    assert [each["type"] for each in outcome.interrupts] == ["parked"]
+    assert office.done == [("x", "one")]
+
+
 THIRD = {"id": "c", "goal": "Wait for news."}
 
 

@@ -337,7 +337,7 @@ MIDDLEWARE: Sequence[Beside] = (
     Beside(
         name="LLMToolSelectorMiddleware",
         place=Place.BEFORE,
-        note="The guard refuses calls of tools that were not selected; after it, they run.",
+        note="The guard refuses calls of tools that were not selected, unless declared; after it, they run.",
         make=lambda kind: kind(model=_Selector(["x"])),
         check=_refused_unselected,
         otherwise=went_well,
