@@ -10,8 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import ToolSpec
 from asyncguard.errors import CallerError
-from asyncguard.testing import ScriptedChatModel
-from tests.adapters.harness import Agent, AgentOf
+from asyncguard.testing import ScriptedChatModel, run_virtual
+from tests.adapters.harness import Agent, AgentOf, Frontend, build
 from tests.adapters.harness import script as script_of
 from tests.adapters.processes import HANG, Machine
 from tests.adapters.resume.test_late_runs import PATIENT, PLACE, shop, shopper
@@ -87,3 +87,52 @@ async def test_each_client_is_heard_once(
     ledger = state.values["ledger"]
     assert [event["n"] for event in ledger] == list(range(1, len(ledger) + 1))
     machine.close()
+
+
+class Held(InMemorySaver):
+    """A checkpointer that stores one of its checkpoints late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+        self.held = 0
+        self.stuck, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        self.puts += 1
+        if self.puts == self.held:
+            self.stuck.set()
+            await self.go_on.wait()
+        return await super().aput(*given, **more)
+
+
+def test_an_input_that_is_undone_is_read_by_no_other_run() -> None:
+    """One run is about to end, the next is refused, and a third has read the input of the second before it went."""
+    saver = Held()
+    agent = build(Frontend.GRAPH, ScriptedChatModel(["Yes."] * 9), [], checkpointer=saver)
+
+    async def say(text: str) -> Any:
+        return await agent.graph.ainvoke(agent.input(text, None), PLACE, durability="sync")
+
+    async def main() -> Any:
+        await say("One.")
+        saver.held = 2 * saver.puts  # the last checkpoint of a run of this length
+        ending = asyncio.ensure_future(say("Two."))
+        await saver.stuck.wait()
+        refused = asyncio.ensure_future(say("Three."))
+        await asyncio.sleep(
+            2.1
+        )  # its input is stored, and it has nearly waited long enough for the first
+        third = asyncio.ensure_future(say("Four."))
+        with pytest.raises(CallerError, match="is under way"):
+            await refused
+        saver.go_on.set()
+        await ending
+        with pytest.raises(CallerError, match="run it again"):
+            await third
+        for text in ("Three.", "Four."):
+            state = await say(text)
+        return [each.content for each in state["messages"]]
+
+    said = run_virtual(main()).result
+    assert said == [text for name in ("One.", "Two.", "Three.", "Four.") for text in (name, "Yes.")]
