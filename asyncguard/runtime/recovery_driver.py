@@ -166,7 +166,9 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
             again = " was tried again" if record.answer_attempts > 1 else " began"
             message = f"The user sent a new message before it{again}."
         if message is not None:
-            started = replayed or was_lost(session, record)
+            # Of one that did not ask a person a probe or the journal has told what became of it.
+            asked = record.error == ErrorCode.INTERRUPT
+            started = replayed or (asked and was_lost(session, record))
             symptom = Symptom(
                 error=ErrorCode.USER_SPOKE, message=message, transient=False, started=started
             )

@@ -114,6 +114,28 @@ async def test_the_next_message_does_not_make_a_begun_call_a_failed_one(
     assert bank.effects == 1
 
 
+async def test_a_probe_that_denies_the_effect_settles_a_begun_call_after_the_next_message(
+    machine: Machine,
+) -> None:
+    """It is not made again, as the user has spoken, and need not be in doubt."""
+    bank = Bank()
+    check = scripted_tool("check", lambda _: {"happened": False}, args={"item": str})
+    tools = [bank.tool(EffectClass.PROBED), check]
+    specs = [
+        *declared(EffectClass.PROBED, probe="check")[:1],
+        pure("check", reads=()),
+    ]
+    first = machine.process(tools, specs, CHARGE)
+    first.run = asyncio.create_task(first.say("Charge x.", durability="sync"))
+    await asyncio.wait_for(bank.begun.wait(), HANG)
+    await first.die()
+    heir = machine.process(tools, specs, "Let me see.", "It is not.")
+    outcome = await heir.say("Is it charged?")
+    assert outcome.states("main") == {"failed": 1}
+    assert outcome.report["in_doubt"] == []
+    assert len(bank.keys) == 1
+
+
 async def test_a_call_that_never_began_is_not_begun_after_the_next_message(
     machine: Machine,
 ) -> None:
