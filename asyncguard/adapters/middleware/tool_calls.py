@@ -204,7 +204,8 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
         return await _arrival(run, handlers, own)
     # A tool's question is out: its call has no wrapper until it is executed again.
     _stop_at_question(run, handlers, own)
-    if own.state is not CallState.PENDING or run.board.spec(own.tool).mode is Mode.EXTERNAL:
+    outside = run.board.spec(own.tool).mode is Mode.EXTERNAL
+    if own.state is not CallState.PENDING or (outside and own.key not in run.board.starting):
         return Step.MODEL
     await run.wait_changed()
     return None
