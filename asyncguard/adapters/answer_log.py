@@ -5,9 +5,9 @@ process, and matches answers to questions by their order within the task. Here m
 task, and the order changes from execution to execution: tools take different times, an attempt is
 repeated, a call is cancelled. So the list of answers that LangGraph stores with a question has one
 entry more, the index. It says who has got each answer, and who asks the question that is out: the
-key of a call whose tool asks, with a mark if a graph within the tool does, :data:`PARKED`, or the
-calls that wait for approval. Middleware that asks in the same task has its answers before the index
-or after it.
+attempt of a call whose tool asks, with a mark if a graph within the tool does, :data:`PARKED`, or
+the calls that wait for approval. Middleware that asks in the same task has its answers before the
+index or after it.
 
 :func:`take_answer` comes first in each execution of a task.
 """
@@ -50,6 +50,7 @@ from asyncguard.adapters.threads.checkpoints import (
     put_writes,
     stored,
 )
+from asyncguard.runtime.attempts import Attempt
 from asyncguard.runtime.dispatcher import inside_a_call
 
 PARKED = "parked"
@@ -63,6 +64,7 @@ _VOID = ""
 """Asker of an answer that no question gets."""
 _APPROVAL = "approval "
 _WITHIN = "within "
+_ATTEMPT = "attempt "
 
 
 @dataclass
@@ -73,8 +75,8 @@ class _Execution:
     """Place of the answer that has come with this execution, until a question gets it."""
     before: list[Any] = field(default_factory=list)
     """The answers as they were before it; empty if none has come."""
-    lent: dict[str, int] = field(default_factory=dict)
-    """Number of answers that the newest attempt in this execution was lent, by key of its call."""
+    lent: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Newest attempt in this execution and its number of answers, by key of its call."""
     own: set[str] = field(default_factory=set)
     """Keys of the calls whose newest attempt has asked itself, not a graph within it."""
 
@@ -180,7 +182,7 @@ async def take_answer(
     elif asker:
         # LangGraph refuses an answer without a name if several tasks ask.
         given = take_unplaced_answer(notes)
-    who = asker.removeprefix(_WITHIN)
+    who = _asker_in(asker).key
     if given is None:
         count_questions(notes, place + 1)
         return Taken(who)
@@ -260,8 +262,9 @@ def keep_question(config: RunnableConfig, key: str) -> None:
         key: Of the call.
     """
     execution = _execution(scratchpad_of(config))
-    own = execution is None or key in execution.own
-    _keep(config, key if own else _WITHIN + key)
+    assert execution is not None  # an attempt was lent answers here, see `asks_here`
+    asker, _ = execution.lent[key]
+    _keep(config, asker if key in execution.own else _WITHIN + asker)
 
 
 def put_back_question(config: RunnableConfig, key: str) -> None:
@@ -273,7 +276,7 @@ def put_back_question(config: RunnableConfig, key: str) -> None:
     """
     execution = _execution(scratchpad_of(config))
     before = [] if execution is None else execution.before
-    if before and _index_in(before)["out"].removeprefix(_WITHIN) == key:
+    if before and _asker_in(_index_in(before)["out"]).key == key:
         answers_of(scratchpad_of(config))[:] = before  # as many: the question's id counts them
         store_answers(config)
 
@@ -314,25 +317,29 @@ def ask(config: RunnableConfig, asker: str, value: Any) -> NoReturn:
     raise AssertionError("LangGraph has answered a question that was not asked")
 
 
-def asking(config: RunnableConfig, key: str) -> RunnableConfig:
-    """Return the configuration with which a call's tool is given the answers to its own questions.
+def asking(config: RunnableConfig, attempt: Attempt) -> RunnableConfig:
+    """Return the configuration with which a tool is given the answers to its own questions.
+
+    An attempt after one that failed asks for answers of its own. A process that does not know of
+    the failures makes them again, and gives each tool its newest answers.
 
     Args:
         config: Of the node, hook or wrapper that runs the tool.
-        key: Of the call.
+        attempt: At which it is run.
     """
     if (notes := scratchpad_of(config)) is None:
         return config
-    answers, index = list(answers_of(notes)), _index(notes)
+    key, answers, index = attempt.key, list(answers_of(notes)), _index(notes)
     of = [] if index is None else index["of"]
+    asker = _newest(attempt, [] if index is None else [*of, index["out"]])
     if index is None:  # as long as the list will be when the question is out
         answers.append(None)
     execution = _execution(notes) or _Execution()
-    execution.lent[key] = _received(index, key)
+    execution.lent[key] = asker, _received(index, asker)
     execution.own.discard(key)
-    ahead = chain((at for at, asker in enumerate(of) if asker == key), count(len(answers)))
+    ahead = chain((at for at, each in enumerate(of) if each == asker), count(len(answers)))
     new = execution.new
-    within = new if new is not None and of[new] == _WITHIN + key else None
+    within = new if new is not None and of[new] == _WITHIN + asker else None
 
     def place() -> int:
         found = next(ahead)
@@ -353,36 +360,45 @@ def asking(config: RunnableConfig, key: str) -> RunnableConfig:
     return asking_with(config, answers, place, unplaced)
 
 
-def _received(index: Any, key: str) -> int:
-    """Return the number of answers that the questions of a call have got."""
+class _Asker(NamedTuple):
+    """Attempt whose tool asks."""
+
+    key: str
+    """Key of the call."""
+    tool: str = ""
+    """Its tool; empty for the called one."""
+    number: int = 1
+    """One more than the attempts with this tool that had failed."""
+
+    def __str__(self) -> str:
+        if self == _Asker(self.key):  # as releases wrote it that knew only the call
+            return self.key
+        return f"{_ATTEMPT}{json.dumps([self.tool, self.number])} {self.key}"
+
+
+def _asker_in(text: str) -> _Asker:
+    text = text.removeprefix(_WITHIN)
+    if not text.startswith(_ATTEMPT):
+        return _Asker(text)
+    (tool, number), end = json.JSONDecoder().raw_decode(text, len(_ATTEMPT))
+    return _Asker(text[end + 1 :], tool, number)
+
+
+def _newest(attempt: Attempt, askers: Iterable[str]) -> str:
+    """Return the asker for an attempt; that of a later one with the same tool if it has asked."""
+    tool = "" if attempt.tool == attempt.called_tool else attempt.tool
+    own = _Asker(attempt.key, tool, attempt.failures + 1)
+    return str(max([own, *(each for each in map(_asker_in, askers) if each[:2] == own[:2])]))
+
+
+def _received(index: Any, asker: str) -> int:
+    """Return the number of answers that the questions of an attempt have got."""
     of = [] if index is None else index["of"]
-    return sum(asker.removeprefix(_WITHIN) == key for asker in of)
+    return sum(each.removeprefix(_WITHIN) == asker for each in of)
 
 
 def _nothing(_: bool = False) -> None:
     return None
-
-
-def forget_answers(config: RunnableConfig, key: str) -> None:
-    """Make void what the questions of a call were answered: a retry asks for answers of its own.
-
-    If the attempt that failed was of an earlier execution, and a question of the call was out when
-    this one began, then a later attempt has put it: the answers are those of that attempt.
-
-    Args:
-        config: Of the node, hook or wrapper.
-        key: Of the call.
-    """
-    notes = scratchpad_of(config)
-    index, execution = _index(notes), _execution(notes)
-    if index is None or execution is None:
-        return
-    out = (_index_in(execution.before) or index)["out"]
-    if key not in execution.lent and out.removeprefix(_WITHIN) == key:
-        return
-    for place, asker in enumerate(index["of"]):
-        if asker.removeprefix(_WITHIN) == key:
-            index["of"][place] = _VOID
 
 
 def asks_here(config: RunnableConfig, key: str) -> bool:
@@ -396,7 +412,10 @@ def asks_here(config: RunnableConfig, key: str) -> bool:
     """
     notes = scratchpad_of(config)
     index, execution = _index(notes), _execution(notes)
-    return execution is not None and execution.lent.get(key) == _received(index, key)
+    if execution is None or key not in execution.lent:
+        return False
+    asker, number = execution.lent[key]
+    return number == _received(index, asker)
 
 
 def void_new_answer(config: RunnableConfig) -> None:

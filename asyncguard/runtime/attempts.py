@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.config import GuardConfig
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result, Success
 from asyncguard.core.tool_spec import Mode, ToolSpec
@@ -18,6 +19,8 @@ from asyncguard.journal.port import Signal, SignalKind
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.late_results import record_late_end
 from asyncguard.runtime.session.session import Session
+
+_NO_FAILURE = (ErrorCode.INTERRUPT, ErrorCode.PROCESS_LOST)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +53,8 @@ class Attempt:
     """True if the model waits for the called tool, so an interrupt can be raised to the graph."""
     begun_before: bool
     """True if an earlier attempt may have begun, here or in a process that has ended."""
+    failures: int
+    """Number of the call's attempts with this tool that are known to have answered or failed."""
     take_late: Callable[[Result], None]
     """Callback for the tool's answer after the attempt was given up; called from any OS thread."""
 
@@ -87,6 +92,9 @@ def attempt_of(session: Session, record: CallRecord) -> Attempt:
         config=session.engine.config,
         foreground=board.in_foreground(record.call.tool),
         begun_before=record.answer_attempts > 1 or known,
+        failures=sum(
+            each.tool == tool and each.error not in _NO_FAILURE for each in record.findings
+        ),
         take_late=take_late,
     )
 

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from asyncguard.adapters.answer_log import asking, forget_answers
+from asyncguard.adapters.answer_log import asking
 from asyncguard.adapters.langgraph_internals import calls_without_answer
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.render import Delivery
@@ -212,12 +212,6 @@ class PendingHandlers:
         finally:
             self.hook = None
 
-    def forget_answers(self, record: CallRecord) -> None:
-        """Let a retry of a call ask for answers of its own."""
-        again = (None, ErrorCode.PROCESS_LOST, ErrorCode.INTERRUPT)
-        if record.answer_attempts and record.error not in again:
-            forget_answers(self._asker_of(record.key), record.key)
-
     def _asker_of(self, key: str) -> RunnableConfig:
         """Return the configuration of the task that asks the questions of a call's tool."""
         if self.hook is not None:
@@ -338,7 +332,7 @@ class PendingHandlers:
             async def run() -> Result:
                 # Only an attempt that is run is lent answers: where the journal knows its outcome,
                 # a new answer is for the attempt that follows.
-                place = asking(asker, attempt.key)
+                place = asking(asker, attempt)
                 watch = watch_of(attempt, place)
                 watched = WatchedRequest(
                     tool_call=call_of(attempt),
@@ -381,7 +375,7 @@ class PendingHandlers:
                         error=ErrorCode.NOT_RUN, message=text, transient=False, started=False
                     )
                 )
-            place = asking(self._asker_of(attempt.key), attempt.key)
+            place = asking(self._asker_of(attempt.key), attempt)
             watch = watch_of(attempt, place)
             invoke = partial(called_alone, watch, tool, call_of(attempt), place)
             return await run_attempt(attempt, watch, invoke, foreground=attempt.foreground)

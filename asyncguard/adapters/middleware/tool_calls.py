@@ -12,7 +12,7 @@ so that all of them return.
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
@@ -69,7 +69,7 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     await _take_answer(run, handlers, record.key)
     await run.ensure_stored([record])
     if record in dispatchable(run.board, handlers.absent):
-        _issue(run, handlers, [record])
+        run.issue(handlers.runner(), [record])
     run.wake()  # other wrappers of the message may wait for this one
     while True:
         with run.inside():
@@ -197,7 +197,7 @@ async def _issued(run: Run, handlers: PendingHandlers, own: CallRecord | None) -
     """
     # Asked twice, as other wrappers may come or return during the wait.
     await run.ensure_stored(handlers.runnable(run))
-    if _issue(run, handlers, handlers.runnable(run)):
+    if run.issue(handlers.runner(), handlers.runnable(run)):
         return None
     asked = handlers.question
     if own is None or asked is None or not asked.out or asked.keys:
@@ -230,12 +230,6 @@ def _stop_at_question(run: Run, handlers: PendingHandlers, own: CallRecord) -> N
         if asks:
             handlers.stop(own.key)  # no other wrapper runs it: its question would find none
         raise GraphInterrupt  # without a value: LangGraph would show the person a second question
-
-
-def _issue(run: Run, handlers: PendingHandlers, records: Sequence[CallRecord]) -> int:
-    for record in records:
-        handlers.forget_answers(record)
-    return run.issue(handlers.runner(), records)
 
 
 async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:

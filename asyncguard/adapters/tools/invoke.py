@@ -160,7 +160,7 @@ class ToolRunner:
 
         def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
             watch = watch_of(attempt)
-            invoke = partial(self._invoke, watch, call_of(attempt), asking(config, attempt.key))
+            invoke = partial(self._invoke, watch, call_of(attempt), asking(config, attempt))
             return partial(
                 run_attempt,
                 attempt,

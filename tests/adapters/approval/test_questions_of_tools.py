@@ -1,7 +1,7 @@
 """Questions that tools ask themselves: one at a time, each with its own answer, and cancelled without an effect."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -719,6 +719,57 @@ async def test_an_attempt_after_one_that_the_journal_knows_gets_its_answer(
     assert again.interrupts == ["Pay by wire?" if fallback else "Pay now?"]
     assert not outcome.interrupts
     assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize("retried", [False, True], ids=["", "retried"])
+@pytest.mark.parametrize("fails", [1, 2], ids=["falls back", "falls back from two"])
+@JOURNALED
+async def test_each_tool_of_a_call_has_its_own_answers_in_another_process(
+    agent_of: AgentOf, tmp_path: Path, *, retried: bool, fails: int, journaled: bool
+) -> None:
+    """Attempts at a pure tool are made again there; what the fallback was answered is not for them."""
+    said = dict[str, list[Any]](quote=[], source=[], pay=[])
+
+    def refuse(name: str) -> Callable[[Any], str]:
+        def ask(_: Any) -> str:
+            said[name].append(interrupt(f"{name}?"))
+            raise ToolFault("closed", transient=retried, started=False)
+
+        return ask
+
+    def pay(_: Any) -> str:
+        said["pay"].append(interrupt("pay?"))
+        return "paid"
+
+    siblings = ("source", "pay")[2 - fails :]
+    order = [*["quote"] * (1 + retried), *["source"] * (fails - 1), "pay"]
+    saver, found = InMemorySaver(), list[Outcome]()
+    for given in ({"messages": [("user", "Pay.")]}, *map(answer, range(len(order)))):
+        journal = SqlJournal(SqliteStore(tmp_path / "effects.db", ProcessKind.AGENT))
+        agent = agent_of(
+            ScriptedChatModel(script(*[calls(("quote", {}))] * (not found), ever="all said")),
+            [
+                scripted_tool("quote", refuse("quote"), args={}),
+                scripted_tool("source", refuse("source"), args={}),
+                scripted_tool("pay", pay, args={}),
+            ],
+            specs=[
+                ToolSpec(
+                    name="quote", effect=EffectClass.PURE, interrupts=True, fallbacks=siblings
+                ),
+                ToolSpec(name="source", effect=EffectClass.PURE, interrupts=True),
+                ToolSpec(name="pay", effect=EffectClass.IDEMPOTENT, interrupts=True),
+            ],
+            config=GuardConfig(timing=Timing(retry_initial=0.02), limits=Limits(max_attempts=2)),
+            checkpointer=saver,
+            ports=Ports(journal=journal if journaled else None),
+        )
+        found.append(await agent.go(given, "t"))
+        journal.close()
+    assert [each.interrupts for each in found] == [*([f"{name}?"] for name in order), []]
+    places = {name: [at for at, each in enumerate(order) if each == name] for name in said}
+    assert said["pay"] == places["pay"]
+    assert all(set(said[name]) == set(places[name]) for name in said)
 
 
 @pytest.mark.parametrize(
