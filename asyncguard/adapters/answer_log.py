@@ -371,7 +371,8 @@ class _Asker(NamedTuple):
     """One more than the attempts with this tool that had failed."""
 
     def __str__(self) -> str:
-        if self == _Asker(self.key):  # as releases wrote it that knew only the call
+        plain = not self.key.startswith((_ATTEMPT, _WITHIN, _APPROVAL))  # an id of a task may
+        if plain and self == _Asker(self.key):  # as releases wrote it that knew only the call
             return self.key
         return f"{_ATTEMPT}{json.dumps([self.tool, self.number])} {self.key}"
 
