@@ -94,6 +94,7 @@ from asyncguard.adapters.ui_events import emit, holding
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_terms import Why
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.recovery.failure_case import UserDiagnosis
@@ -455,41 +456,17 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._tools.meet(request)
         run, handlers = await self._threads.joined(request.state, get_config())
         drop_answered(run, handlers)
-        call_id = str(request.tool_call["id"])
-        record = next(
-            (
-                r
-                for r in run.ledger.of_message(run.ledger.last_message)
-                if r.call.call_id == call_id
-            ),
-            None,
-        )
+        record = _record_of(run, request)
         if record is None:
             text = (
                 "This call was not seen by the guard; middleware between model and guard may have "
                 "made it."
             )
-            return ToolMessage(
-                content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
-            )
+            return _error(request, text)
         task_argument = self._tools.task_argument
         if record.state in WITHOUT_WRAPPERS and changed_outside(request, record, task_argument):
             if not written_by_reviewer(request, run.config):
-                if run.board.config.shadow and record.state is CallState.QUEUED:
-                    # As without the guard; for the ledger it is a call that others have answered.
-                    answer: ToolMessage | Command[Any] = await handler(
-                        as_changed(request, task_argument)
-                    )
-                    return answer
-                refusal = ToolMessage(
-                    content=refusal_of_change(request),
-                    tool_call_id=call_id,
-                    name=request.tool_call["name"],
-                    status="error",
-                    additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
-                )
-                restore_judged(request, record, task_argument)
-                return refusal
+                return await self._changed(run, record, request, handler)
             now = request.tool_call
             run.edit(record, now["name"], now["args"], task_argument)
         # Kept until the call ends: a deferred call runs after this wrapper has returned.
@@ -501,6 +478,29 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             async with run.keeping():
                 await run_until_due(run, handlers, record)
                 await run.ensure_written()
+        return self._answer(run, handlers, record)
+
+    async def _changed(
+        self, run: Run, record: CallRecord, request: ToolCallRequest, handler: Handler
+    ) -> ToolMessage | Command[Any]:
+        """Refuse a call that other middleware has changed since the guard judged it."""
+        task_argument = self._tools.task_argument
+        if run.board.config.shadow and record.state is CallState.QUEUED:
+            # As without the guard; for the ledger it is a call that others have answered.
+            answer: ToolMessage | Command[Any] = await handler(as_changed(request, task_argument))
+            return answer
+        refusal = _error(
+            request,
+            refusal_of_change(request),
+            additional_kwargs=mark("not_executed", state=CallState.CANCELLED.value),
+        )
+        restore_judged(request, record, task_argument)
+        return refusal
+
+    def _answer(
+        self, run: Run, handlers: PendingHandlers, record: CallRecord
+    ) -> ToolMessage | Command[Any]:
+        """Return what a call's wrapper returns: result or placeholder, and the tool's update."""
         message, command = run.teller.answer(record)
         if not record.open:
             handlers.drop(record.key)
@@ -531,3 +531,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         ending = {"report": run.end("direct_return"), "ledger": run.drain_events()}
         self._threads.leave(run)
         return ending
+
+
+def _record_of(run: Run, request: ToolCallRequest) -> CallRecord | None:
+    records, call_id = run.ledger.of_message(run.ledger.last_message), str(request.tool_call["id"])
+    return next((each for each in records if each.call.call_id == call_id), None)
+
+
+def _error(request: ToolCallRequest, text: str, **more: Any) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(
+        content=text, tool_call_id=str(call["id"]), name=call["name"], status="error", **more
+    )
