@@ -34,8 +34,6 @@ _LOOKS_FOR_FIRST_NODE = 1000
 """Polls, a millisecond apart, within which a run that has put its input reaches its first node."""
 _LOOKS_PER_READ = 10
 """Polls of this process for each listing of the thread's checkpoints."""
-_NOWHERE = "nowhere"
-"""Where a run began that has read an input which was undone."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -93,7 +91,7 @@ async def _in_the_way(
             # While the other run was under way, the run of an unread input waited here, too.
             began = await _began(config, journal, begins=begins)
         other = _taken(config, journal, began)
-    if other is None or began == _NOWHERE:
+    if other is None or began is None:
         return other
     saver, thread = saver_of(config), of_thread(config)
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
@@ -111,13 +109,13 @@ async def _in_the_way(
     return THREADS.take(config, journal, began)
 
 
-def _taken(config: RunnableConfig, journal: Journal | None, began: str) -> Other | None:
-    if began == _NOWHERE:
+def _taken(config: RunnableConfig, journal: Journal | None, began: str | None) -> Other | None:
+    if began is None:
         return Other(under_way=False, ending=False, checkpoint="", storing=None)
     return THREADS.take(config, journal, began)
 
 
-async def _began(config: RunnableConfig, journal: Journal | None, *, begins: bool) -> str:
+async def _began(config: RunnableConfig, journal: Journal | None, *, begins: bool) -> str | None:
     """Return the checkpoint that a run began at a copy of; let the run of an unread input go first.
 
     Args:
@@ -127,7 +125,7 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
 
     Returns:
         Empty if it began at no copy, or at one that is not older than the end of the last run;
-        `_NOWHERE` if it began at an input that was undone.
+        ``None`` if it began at an input that was undone.
     """
     base, ended = THREADS.began_at(config, journal)
     if base in ("", ended):
@@ -140,7 +138,7 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
         await _let_go_first(config, journal, line, found)
         await line.read()
         if _undone(line, found):
-            return _NOWHERE
+            return None
     last = line.at(ended) if await line.reach(ended) else None
     if COPY_OF not in found.metadata:
         return ""
