@@ -75,6 +75,7 @@ from asyncguard.adapters.middleware.reconcile import (
     with_answer,
     with_own_answers,
     withhold_end,
+    without_stand_ins,
     without_wrappers,
     written_by_reviewer,
 )
@@ -186,7 +187,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not self._placed:
             self._placed = True
             report_early_place(config, self._name)
-        given, restored, shown = await with_own_answers(state, config)
+        whole, removed = await without_stand_ins(state, config, keep=self.engine.config.shadow)
+        given, restored, shown = await with_own_answers(whole, config)
         outside = await stopped_outside(given, config)
         await check_input_of(given, config, asked=bool(outside), shown=shown)
         run, handlers = await self._threads.joined(
@@ -210,7 +212,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 run.decide(left_open, Why.RUN_BEGINS, hands=handlers)
                 update = await run.begin(overtaken=stopped)
         # Told to a model that gave no answer: they are stored together with their events.
-        update["messages"] = [*restored, *left, *update["messages"], *handlers.untold(run.messages)]
+        update["messages"] = [
+            *removed,
+            *restored,
+            *left,
+            *update["messages"],
+            *handlers.untold(run.messages),
+        ]
         return update | self._threads.take_updates(run)
 
     # -- the model's turn --------------------------------------------------

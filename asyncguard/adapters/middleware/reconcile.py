@@ -31,7 +31,7 @@ from asyncguard.adapters.langgraph_internals import (
     scratchpad_of,
     writes_in,
 )
-from asyncguard.adapters.messages.markers import is_withheld, withheld
+from asyncguard.adapters.messages.markers import is_ours, is_withheld, withheld
 from asyncguard.adapters.messages.run_messages import ANSWER_NOT_ALONE
 from asyncguard.adapters.refused_input import answers_in
 from asyncguard.adapters.run import Run
@@ -81,6 +81,55 @@ async def stopped_outside(state: Mapping[str, Any], config: RunnableConfig) -> f
         asked = (each for each in questions_in(found) if isinstance(each, Mapping))
         left &= {str(each.get("tool_call_id")) for each in asked}
     return frozenset(left)
+
+
+async def without_stand_ins(
+    state: Mapping[str, Any], config: RunnableConfig, *, keep: bool
+) -> tuple[Mapping[str, Any], list[RemoveMessage]]:
+    """Take out what a hook before the guard's answered in place of results that the guard has.
+
+    A new input stops a super-step, and the answers of its wrappers are dropped. Other middleware
+    (that of deepagents) tells the model of all calls without an answer that they did not complete:
+    a payment may have been made, and an external call goes on.
+
+    Args:
+        state: Of the first hook.
+        config: Of the first hook.
+        keep: True in shadow mode, which changes nothing that the model is told.
+
+    Returns:
+        The state without such answers, and the removals to store.
+    """
+    messages = state.get("messages") or []
+    said = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    ids = set() if said is None else {str(call["id"]) for call in said.tool_calls}
+    errors = [
+        each
+        for each in messages
+        if isinstance(each, ToolMessage)
+        and each.status == "error"
+        and each.tool_call_id in ids
+        and not is_ours(each)
+    ]
+    if keep or not errors or await _stopped_at(config) is None:
+        return state, []
+    known = {
+        event["call"]["call_id"]
+        for event in state.get("ledger") or []
+        if event["kind"] == ev.CallProposed.kind
+    }
+    wrote = await _answers_stored(config, {each.tool_call_id for each in errors})
+    given = answers_in(input_of(config), state)
+    of_caller = {(answer.tool_call_id, str(answer.content)) for answer, _, _ in given}
+    removed = [
+        str(each.id)
+        for each in errors
+        if each.tool_call_id in known
+        and str(each.id) not in wrote
+        and (each.tool_call_id, str(each.content)) not in of_caller
+    ]
+    left = [each for each in messages if str(each.id) not in removed]
+    return {**state, "messages": left}, [RemoveMessage(id=each) for each in removed]
 
 
 async def with_own_answers(

@@ -25,6 +25,8 @@ from asyncguard import (
     AsyncGuardMiddleware,
     CallerError,
     GuardConfig,
+    Inbox,
+    Ports,
     Timing,
     guard_middleware,
     guarded,
@@ -497,7 +499,10 @@ class Patching(AgentMiddleware[Any, Any, Any]):
         done = {each.tool_call_id for each in said if each.type == "tool"}
         made = [call for each in said for call in getattr(each, "tool_calls", ())]
         left = [call["id"] for call in made if call["id"] not in done]
-        patches = [ToolMessage("no result was recorded", tool_call_id=each) for each in left]
+        patches = [
+            ToolMessage("no result was recorded", tool_call_id=each, status="error")
+            for each in left
+        ]
         whole = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *said[:-1], *patches, *said[-1:]]
         return {"messages": whole} if left else None
 
@@ -542,3 +547,81 @@ def test_a_call_whose_message_is_removed_before_it_is_answered_leaves_no_turn_du
     assert [each.value["type"] for each in parked["__interrupt__"]] == ["parked"]
     assert len(model.requests) == 3
     assert tool.calls == []
+
+
+def patching(which: str) -> Any:
+    """The middleware of deepagents, or one that does the same."""
+    if which == "own":
+        return Patching()
+    patch = pytest.importorskip("deepagents.middleware.patch_tool_calls")
+    return patch.PatchToolCallsMiddleware()
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one process", "another process"])
+@pytest.mark.parametrize("cheap", [False, True], ids=["", "its state"])
+@pytest.mark.parametrize("which", ["own", "deepagents"])
+def test_what_others_say_of_calls_that_were_stopped_is_not_their_result(
+    which: str, *, cheap: bool, apart: bool
+) -> None:
+    """A payment was made, and a notary is asked, beside a question that the user never answers."""
+    paid = list[str]()
+    inbox, saver = Inbox(), InMemorySaver()
+
+    @guarded(effect="keyed", key_argument="key", takes_from=(), writes=["desk"])
+    def pay(q: str, key: str = "") -> str:
+        """Pay."""
+        paid.append(key)
+        return "paid 15"
+
+    @guarded(mode="external", token_argument="token", takes_from=(), writes=["office"])
+    def notary(q: str, token: str = "") -> str:
+        """Ask the notary."""
+        tokens.append(token)
+        return "asked"
+
+    @guarded(interrupts=True, takes_from=(), writes=["person"])
+    def user(q: str) -> Any:
+        """Ask the user."""
+        return interrupt(q)
+
+    tokens = list[str]()
+    tools, requests = [pay, notary, user], list[Any]()
+
+    def process() -> Any:
+        def policy(messages: Any, _: Any) -> Any:
+            requests.append(messages)
+            made = [
+                ("pay", {"q": "x", "task_id": "a"}),
+                ("notary", {"q": "x", "task_id": "b"}),
+                ("user", {"q": "y", "task_id": "c"}),
+            ]
+            return "I wait." if len(requests) > 1 else calls(*made)
+
+        guard = AsyncGuardMiddleware(config=CONFIG, tools=tools, ports=Ports(inbox=inbox))
+        more = {"state_schema": guard.state_schema} if cheap else {}
+        return create_agent(
+            ScriptedChatModel(policy, id_prefix=str(len(requests))),
+            tools,
+            middleware=[patching(which), guard],
+            checkpointer=saver,
+            **more,
+        )
+
+    agent = process()
+    tasks = [*TASKS, {"id": "c", "goal": "Ask."}]
+    asked = agent.invoke(AgentInput(messages=[], tasks=tasks), THREAD)
+    assert [each.value for each in asked["__interrupt__"]] == ["y"]
+    agent = process() if apart else agent
+    agent.invoke({"messages": [("user", "Something else.")]}, THREAD)
+    whole = str(requests[1])
+    assert not any(each in whole for each in ("did not complete", "no result was"))
+    if apart:  # without a journal
+        assert "not known whether notary" in whole
+        assert len(set(paid)) == 1
+        return
+    assert all(each in whole for each in ("paid 15", "is running", "was not run"))
+    inbox.deliver(tokens[0], "sealed")
+    ended = agent.invoke(Command(resume="go"), THREAD)
+    assert "sealed" in str(requests[-1])
+    assert ended["report"]["reason"] == "complete"
+    assert len(paid) == 1
