@@ -336,20 +336,22 @@ def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
     """Return True if a tool's function was not called.
 
     It does not accept the arguments, or there is none for a sync call. Then the last frame is that
-    of its caller, not of the function. Code that is not Python's has no frame, so it counts as
-    called.
+    of its caller, and none is the function's own: it may have called another tool that could not be
+    called. Code that is not Python's has no frame, so it counts as called.
     """
     if not isinstance(error, TypeError | NotImplementedError):
         return False
-    last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
-    if last.f_code not in _CALLERS:
+    frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if frames[-1] not in _CALLERS:
         return False
     if isinstance(tool, StructuredTool | Tool):
         code: list[Any] = [tool.func, tool.coroutine]
     else:
         code = [sync_body(tool), async_body(tool)]
     return all(
-        inspect.isfunction(item) or inspect.ismethod(item) for item in code if item is not None
+        (inspect.isfunction(item) or inspect.ismethod(item)) and item.__code__ not in frames
+        for item in code
+        if item is not None
     )
 
 

@@ -593,6 +593,40 @@ def test_a_function_that_does_not_take_the_arguments_has_not_begun(
     assert outcome.states("main") == {"failed": 1}
 
 
+@pytest.mark.parametrize("asynchronous", [True, False])
+@pytest.mark.parametrize("why", ["arguments", "no sync"])
+def test_a_function_whose_own_tool_could_not_be_called_has_begun(
+    agent_of: AgentOf, why: str, *, asynchronous: bool
+) -> None:
+    """It has paid, and then the call of another tool within it is refused."""
+    paid: list[str] = []
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+
+    async def note(q: str) -> str:
+        return q
+
+    given: dict[str, Any] = {"coroutine": note} if why == "no sync" else {"func": lambda: ""}
+    inner = StructuredTool.from_function(
+        name="note", description="Note.", args_schema=schema, **given
+    )
+
+    @tool
+    def pay(q: str) -> str:
+        """Pay."""
+        paid.append(q)
+        return str(inner.invoke({"q": q}))
+
+    @tool("pay")
+    async def apay(q: str) -> str:
+        """Pay."""
+        return str(pay.func(q))  # type: ignore[misc]
+
+    agent = agent_of(ScriptedChatModel(script(ONCE)), [apay if asynchronous else pay])
+    outcome = agent.run("Pay.") if asynchronous else agent.run_sync("Pay.")
+    assert paid == ["rent"]
+    assert outcome.report["in_doubt"] == ["main/pay#1"]
+
+
 def test_a_tool_whose_state_is_missing_has_not_begun(agent_of: AgentOf) -> None:
     """LangGraph could not fill it in, and called nothing."""
 
