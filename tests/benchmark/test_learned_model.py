@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -27,8 +28,19 @@ from asyncguard_benchmark.harness.registry import AgentSpec, player_of
 from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned import speech
-from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, LearnedAgent, model_folder
+from asyncguard_benchmark.learned.__main__ import main
+from asyncguard_benchmark.learned.agent import LearnedAgent
 from asyncguard_benchmark.learned.decoding import Reading
+from asyncguard_benchmark.learned.folder import (
+    EPISODES,
+    FOLDER_VARIABLE,
+    MODEL,
+    WEIGHTS,
+    NoModelError,
+    digest_of_model,
+    model_folder,
+)
+from asyncguard_benchmark.learned.kept import kept_run
 from asyncguard_benchmark.learned.network import Decoder, Shape
 from asyncguard_benchmark.learned.results import (
     ModelRun,
@@ -38,14 +50,8 @@ from asyncguard_benchmark.learned.results import (
 )
 from asyncguard_benchmark.learned.serialisation import Segment
 from asyncguard_benchmark.learned.speech import Speaker
-from asyncguard_benchmark.learned.store import (
-    MODEL,
-    WEIGHTS,
-    NoModelError,
-    Trained,
-    load_trained,
-)
-from asyncguard_benchmark.learned.study import digest_of_model, execute
+from asyncguard_benchmark.learned.store import Trained, load_trained
+from asyncguard_benchmark.learned.study import execute
 from asyncguard_benchmark.learned.training import CARD, CURVE, LOG, TINY, Training
 from asyncguard_benchmark.learned.vocabulary import Vocabulary
 
@@ -292,6 +298,7 @@ def test_the_study_goes_on_and_counts_what_is_missing(
         whole=False,
         jobs=1,
         minutes=0.0,
+        keep=False,
         out=tmp_path / "r.md",
     )
     execute(asked)
@@ -306,6 +313,34 @@ def test_the_study_goes_on_and_counts_what_is_missing(
     execute(asked)
     assert asked.out.read_text("utf-8") == first
     assert next(tmp_path.glob("*.jsonl")).stat().st_size == size
+
+
+@pytest.mark.usefixtures("_brief")
+def test_a_study_goes_on_with_kept_episodes(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later session plays what is not kept beside the model, and loses nothing that is."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(model))
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    words = ["study", "--model", str(folder), "--keep", "--single", "1"]
+    out = ["--out", str(tmp_path / "r.md")]
+    first = [*words, *out, "--work", str(tmp_path / "first")]
+    assert main([*first, "--compositions", "1", "--minutes", "0"]) == 0
+    assert len(kept_run(folder).episodes) == 1
+    later = [*words, *out, "--work", str(tmp_path / "later"), "--compositions", "1"]
+    assert main(later) == 0
+    assert "8 of 9 episodes to play" in capsys.readouterr().err
+    kept = kept_run(folder)
+    assert len(kept.episodes) == kept.asked == 9
+    assert (tmp_path / "r.md").read_text("utf-8") == written_results([kept])
+    written = (folder / EPISODES).read_bytes()
+    assert main([*first, "--compositions", "0"]) == 1
+    assert (
+        "holds 7 episodes that --compositions 0 --single 1 do not ask for"
+        in capsys.readouterr().err
+    )
+    assert (folder / EPISODES).read_bytes() == written
 
 
 def test_models_of_several_seeds_are_pooled_and_late_ones_apart() -> None:

@@ -1,4 +1,4 @@
-"""Command line: ``python -m asyncguard_benchmark.learned train | curve | splits | study``."""
+"""Command line: ``python -m asyncguard_benchmark.learned train | curve | splits | study | page``."""
 
 import argparse
 import json
@@ -12,6 +12,9 @@ from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard.errors import CallerError
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.learned import splits
+from asyncguard_benchmark.learned.folder import model_folder
+from asyncguard_benchmark.learned.kept import kept_run
+from asyncguard_benchmark.learned.results import write_page, written_results
 
 
 def main(words: list[str] | None = None) -> int:
@@ -78,12 +81,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.set_defaults(run=_splits)
     _add_study(commands)
+    _add_page(commands)
     return parser
 
 
 def _add_study(commands: Any) -> None:
     made = commands.add_parser(
-        "study", help="play a trained model late, unguarded and guarded; goes on where it stopped"
+        "study",
+        help="play a trained model late, unguarded and guarded; goes on where it stopped",
+        epilog="example: study --model runs/learned --single 40 --keep --out learned.md",
     )
     made.set_defaults(run=_study)
     made.add_argument(
@@ -108,6 +114,28 @@ def _add_study(commands: Any) -> None:
         "--minutes",
         type=float,
         help="stop with the first episode that ends later, and write what there is",
+    )
+    made.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the episodes in the model's folder, for `page`, and go on with those kept there",
+    )
+    made.add_argument("--out", type=Path, metavar="FILE.md", help="write the results there")
+
+
+def _add_page(commands: Any) -> None:
+    made = commands.add_parser(
+        "page",
+        help="write the results from the episodes kept beside models; needs no PyTorch",
+        epilog="example: page --model runs/learned --model runs/late --out learned.md",
+    )
+    made.set_defaults(run=_page)
+    made.add_argument(
+        "--model",
+        type=Path,
+        action="append",
+        metavar="DIR",
+        help="folder of a model that `study --keep` has played, once for each; that of the checkout unless given",
     )
     made.add_argument("--out", type=Path, metavar="FILE.md", help="write the results there")
 
@@ -151,6 +179,11 @@ def _study(options: Any) -> None:
     from asyncguard_benchmark.learned.study import execute  # noqa: PLC0415 - PyTorch
 
     execute(options)
+
+
+def _page(options: Any) -> None:
+    runs = [kept_run(folder) for folder in options.model or [model_folder()]]
+    write_page(written_results(runs), options.out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The learned agent: a chat model whose every word is the trained model's own."""
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -10,21 +9,12 @@ from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 from typing_extensions import override
 
-import asyncguard_benchmark
 from asyncguard_benchmark.harness.agents.simulated import Decision
 from asyncguard_benchmark.harness.agents.speaking import SpeakingAgent
+from asyncguard_benchmark.learned.folder import model_folder
 from asyncguard_benchmark.learned.serialisation import conversation, decision
 from asyncguard_benchmark.learned.speech import Speaker
 from asyncguard_benchmark.learned.store import Trained, load_trained
-
-FOLDER_VARIABLE = "ASYNCGUARD_LEARNED_MODEL"
-"""Environment variable with the folder of the model that plays, if not the one in the checkout."""
-
-
-def model_folder() -> Path:
-    """Return the folder of the model that plays."""
-    package = Path(asyncguard_benchmark.__file__).resolve().parent
-    return Path(os.environ.get(FOLDER_VARIABLE) or package.parent / "learned" / "model")
 
 
 @cache

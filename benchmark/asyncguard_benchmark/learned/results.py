@@ -1,12 +1,15 @@
 """Results of the study as a page: every figure comes from the episodes, with its count and its 95 % interval."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
+from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
@@ -180,6 +183,19 @@ def _of_model(run: ModelRun, played: _Played) -> list[str]:
         "### What guards refused or held",
         _interventions(played),
     ]
+
+
+def write_page(text: str, out: Path | None) -> None:
+    """Write the page to a file, or print it.
+
+    Args:
+        text: The page.
+        out: The file; None: print it.
+    """
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        replace_text(out, text)
 
 
 def _novelties(singles: Sequence[Episode], played: _Played) -> str:
@@ -376,4 +392,4 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-__all__ = ["ModelRun", "ValueOrigin", "origins", "written_results"]
+__all__ = ["ModelRun", "ValueOrigin", "origins", "write_page", "written_results"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.learned.absent import needed
+from asyncguard_benchmark.learned.folder import MODEL, VOCABULARY, WEIGHTS, no_model
 from asyncguard_benchmark.learned.network import Decoder, Shape
 from asyncguard_benchmark.learned.vocabulary import Vocabulary
 
@@ -19,12 +19,6 @@ with needed():
     import torch
     from safetensors import SafetensorError, safe_open
     from safetensors.torch import save_file
-
-VOCABULARY, MODEL, WEIGHTS = "vocabulary.json", "model.json", "model.safetensors"
-
-
-class NoModelError(BenchmarkError):
-    """There is no trained model where one was looked for; the message says how to get one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +44,7 @@ def load_trained(folder: Path) -> Trained:
         decoder.load_state_dict({name: each.float() for name, each in tensors.items()})
         vocabulary = Vocabulary.load(folder / VOCABULARY)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as problem:
-        raise NoModelError(
-            f"{folder} holds no trained model ({problem}); train one: "
-            f"python -m asyncguard_benchmark.learned train --out {folder}"
-        ) from problem
+        raise no_model(folder, problem) from problem
     return Trained(decoder=decoder.eval(), vocabulary=vocabulary, record=record)
 
 

@@ -6,26 +6,31 @@ there is at any time is paired. Nothing is tuned on what is played here.
 
 import hashlib
 import os
-import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from asyncguard.cli.output import replace_text
 from asyncguard_benchmark.commands.output import notice, with_progress
+from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM
 from asyncguard_benchmark.harness.campaign import Cell, Condition, key_of, play_all
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.harness.episode_key import key_of_episode
+from asyncguard_benchmark.harness.episode_key import EpisodeKey, key_of_episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
 from asyncguard_benchmark.learned import splits
-from asyncguard_benchmark.learned.agent import FOLDER_VARIABLE, model_folder
-from asyncguard_benchmark.learned.results import ModelRun, written_results
-from asyncguard_benchmark.learned.store import MODEL, VOCABULARY, WEIGHTS, load_trained
+from asyncguard_benchmark.learned.folder import (
+    EPISODES,
+    FOLDER_VARIABLE,
+    digest_of_model,
+    model_folder,
+)
+from asyncguard_benchmark.learned.kept import keep, kept_run
+from asyncguard_benchmark.learned.results import ModelRun, write_page, written_results
+from asyncguard_benchmark.learned.store import load_trained
 
 CONDITIONS = (
     (Regime.SYNC, NONE),
@@ -55,11 +60,7 @@ def execute(options: Namespace) -> None:
     """Play what is missing, model after model, and write the results of what there is."""
     ends = None if options.minutes is None else time.monotonic() + 60 * options.minutes
     runs = [_played_run(folder, options, ends) for folder in options.model or [model_folder()]]
-    text = written_results(runs)
-    if options.out is None:
-        sys.stdout.write(text)
-    else:
-        replace_text(options.out, text)
+    write_page(written_results(runs), options.out)
 
 
 def _played_run(folder: Path, options: Namespace, ends: float | None) -> ModelRun:
@@ -75,7 +76,13 @@ def _played_run(folder: Path, options: Namespace, ends: float | None) -> ModelRu
     digest = digest_of_model(folder)
     path = options.work / f"{digest[:12]}.jsonl"
     cells = asked(options)
+    names = {key_of(cell): place for place, cell in enumerate(cells)}
+    settings = f"--compositions {options.compositions} --single {options.single}"
+    taken = _taken(folder, names, settings) if options.keep else ()
     with Journal(path) as journal:
+        for episode in taken:
+            if key_of_episode(episode) not in journal.keys:
+                journal.add(episode)
         missing = [cell for cell in cells if key_of(cell) not in journal.keys]
         weight = sum(3 if cell.condition.arm == SHAM else 1 for cell in missing)
         notice(
@@ -87,9 +94,12 @@ def _played_run(folder: Path, options: Namespace, ends: float | None) -> ModelRu
             journal.add(each.episode)
             if ends is not None and time.monotonic() > ends:
                 break
-    names = {key_of(cell) for cell in cells}
     episodes = [episode for episode in played(path) if key_of_episode(episode) in names]
-    return ModelRun(episodes=episodes, record=trained.record, digest=digest, asked=len(cells))
+    episodes.sort(key=lambda each: names[key_of_episode(each)])
+    run = ModelRun(episodes=episodes, record=trained.record, digest=digest, asked=len(cells))
+    if options.keep:
+        keep(folder, run)
+    return run
 
 
 def asked(options: Namespace) -> list[Cell]:
@@ -132,9 +142,21 @@ def played(path: Path) -> Iterator[Episode]:
     return (line.episode for line in read_lines(path) if line.episode is not None)
 
 
-def digest_of_model(folder: Path) -> str:
-    """Return the digest of a model's files."""
-    found = hashlib.sha256()
-    for name in (VOCABULARY, MODEL, WEIGHTS):
-        found.update((folder / name).read_bytes())
-    return found.hexdigest()
+def _taken(folder: Path, names: Collection[EpisodeKey], asked_for: str) -> Sequence[Episode]:
+    """Return the episodes that are kept beside a model, to go on with.
+
+    Raises:
+        DataError: an episode is not asked for: it would be lost when the file is written again.
+    """
+    if not (folder / EPISODES).exists():
+        return ()
+    found = kept_run(folder).episodes
+    others = [key for key in map(key_of_episode, found) if key not in names]
+    if others:
+        first = f"the first is {others[0].composition}, {others[0].regime}, {others[0].arm}"
+        text = (
+            f"holds {len(others)} episodes that {asked_for} do not ask for ({first}); ask for as many as it holds, "
+            "or, if guards or tasks have changed since, move it away and play again"
+        )
+        raise DataError(str(folder / EPISODES), text)
+    return found

@@ -17,14 +17,10 @@ from asyncguard_benchmark.learned import splits
 from asyncguard_benchmark.learned.absent import needed
 from asyncguard_benchmark.learned.card import model_card
 from asyncguard_benchmark.learned.curve import drawn_curve
+from asyncguard_benchmark.learned.folder import VOCABULARY
 from asyncguard_benchmark.learned.network import Decoder, Shape
 from asyncguard_benchmark.learned.serialisation import Segment
-from asyncguard_benchmark.learned.store import (
-    VOCABULARY,
-    read_tensors,
-    save_trained,
-    write_tensors,
-)
+from asyncguard_benchmark.learned.store import read_tensors, save_trained, write_tensors
 from asyncguard_benchmark.learned.traces import Traces
 from asyncguard_benchmark.learned.vocabulary import PAD, Vocabulary
 

@@ -1,0 +1,65 @@
+"""Files of a model's folder, and which folder it is; read without PyTorch."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import asyncguard_benchmark
+from asyncguard_benchmark.errors import BenchmarkError
+
+VOCABULARY, MODEL, WEIGHTS = "vocabulary.json", "model.json", "model.safetensors"
+EPISODES = "episodes.jsonl.xz"
+"""Episodes of the study that the model played, see `kept`."""
+FOLDER_VARIABLE = "ASYNCGUARD_LEARNED_MODEL"
+"""Environment variable with the folder of the model that plays, if not the one in the checkout."""
+
+
+class NoModelError(BenchmarkError):
+    """There is no trained model where one was looked for; the message says how to get one."""
+
+
+def no_model(folder: Path, problem: Exception) -> NoModelError:
+    """Return the error of a folder whose files cannot be read."""
+    return NoModelError(
+        f"{folder} holds no trained model ({problem}); train one: "
+        f"python -m asyncguard_benchmark.learned train --out {folder}"
+    )
+
+
+def model_folder() -> Path:
+    """Return the folder of the model that plays."""
+    package = Path(asyncguard_benchmark.__file__).resolve().parent
+    return Path(os.environ.get(FOLDER_VARIABLE) or package.parent / "learned" / "model")
+
+
+def record_of_model(folder: Path) -> Mapping[str, Any]:
+    """Return how a model was trained, and its shape.
+
+    Raises:
+        NoModelError: the file is missing or is none of a model.
+    """
+    try:
+        found = json.loads((folder / MODEL).read_text("utf-8"))
+        found["training"]["seed"], found["step"], found["shape"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise no_model(folder, problem) from problem
+    record: Mapping[str, Any] = found
+    return record
+
+
+def digest_of_model(folder: Path) -> str:
+    """Return the digest of a model's files.
+
+    Raises:
+        NoModelError: one is missing.
+    """
+    found = hashlib.sha256()
+    try:
+        for name in (VOCABULARY, MODEL, WEIGHTS):
+            found.update((folder / name).read_bytes())
+    except OSError as problem:
+        raise no_model(folder, problem) from problem
+    return found.hexdigest()
