@@ -1,15 +1,17 @@
 """``build_agent``: the state machine as a compiled LangGraph graph."""
 
+import copy
 import operator
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, get_type_hints
+from functools import lru_cache
+from typing import Any, cast, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, RunnablePassthrough
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -140,43 +142,92 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     )
     made = _nodes(engine, binding, own, system=system, portal=portal, journal=journal)
     nodes = replace(made, stateless=checkpointer is False)
-    graph = _graph(nodes, portal, state_schema, context_schema)
-    compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
-    run_by_steps(compiled, several=not nodes.runner.reads_state)
-    # LangGraph's own stores any input.
-    compiled.channels[START] = InputChannel(graph.input_schema)
-    # compile() chooses the class itself; copies with other settings keep this one.
-    compiled.__class__ = GuardedGraph
+    schemas: tuple[Any, Any] = (state_schema, context_schema)
+    template = _template(*schemas)
+    own_nodes = _steps(nodes, portal)
+    graph = _with_nodes(template.builder, own_nodes)
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
     if checkpointer:
         # Store every super-step, unless the caller says otherwise: no effect may come before the
         # message that asks for it is stored.
         settings["configurable"] = {DURABILITY: "sync"}
+        # LangGraph looks through the saver, too.
+        compiled = _guarded(graph.compile(checkpointer=checkpointer, store=store, name=name))
+    else:
+        bound = {key: copy.copy(node) for key, node in template.nodes.items()}
+        for key, own_node in own_nodes.items():
+            bound[key].bound = own_node
+        compiled = template.copy(
+            {
+                "nodes": bound,
+                "builder": graph,
+                "checkpointer": checkpointer,
+                "store": store,
+                "name": name or template.name,
+            }
+        )
+    run_by_steps(compiled, several=not nodes.runner.reads_state)
     return compiled.with_config(settings)
 
 
-def _graph(
-    nodes: Nodes, portal: Portal, state_schema: type[Any], context_schema: type[Any] | None
-) -> StateGraph[Any, Any, Any, Any]:
-    """Return the state machine: its nodes, and the destinations that LangGraph draws."""
+def _guarded(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> GuardedGraph:
+    """Return the compiled graph with an input and methods of our own."""
+    # LangGraph's own stores any input.
+    compiled.channels[START] = InputChannel(compiled.builder.input_schema)
+    # compile() chooses the class itself; copies with other settings keep this one.
+    compiled.__class__ = GuardedGraph
+    return cast(GuardedGraph, compiled)
+
+
+def _steps(nodes: Nodes, portal: Portal) -> Mapping[str, Node]:
+    """Return the nodes of one agent's graph by name."""
+    made: dict[str, Node] = {}
+    for step in _DESTINATIONS:
+        act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
+        # A lost execution of "execute" may have issued calls. The thread continues there by a
+        # resume, or at "prepare" by a new input.
+        function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
+        made[step] = Node(step, function, portal)
+    for recovery, action in RECOVERIES.items():
+        made[recovery] = Node(recovery, nodes.node(nodes.recovering(action)), portal)
+    return made
+
+
+# LangGraph evaluates the annotations of the schemas and looks through the signatures of its own
+# writers: a twentieth of an episode of the benchmark, which builds an agent for each.
+@lru_cache(maxsize=64)
+def _template(state_schema: type[Any], context_schema: type[Any] | None) -> GuardedGraph:
+    """Return the state machine with nodes that do nothing, and the destinations that are drawn.
+
+    Agents share it. It is never run or changed: each agent has a copy with its own nodes.
+    """
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         state_schema,
         context_schema=context_schema,
         input_schema=_with_own(GuardedInput, state_schema),
         output_schema=_with_own(GuardedOutput, state_schema),
     )
-    for step, destinations in _DESTINATIONS.items():
-        act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
-        # A lost execution of "execute" may have issued calls. The thread continues there by a
-        # resume, or at "prepare" by a new input.
-        function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
+    for step, destinations in (
+        *_DESTINATIONS.items(),
+        *((name, ("execute",)) for name in RECOVERIES),
+    ):
         graph.add_node(
-            step, Node(step, function, portal), destinations=destinations, input_schema=state_schema
+            step, RunnablePassthrough(), destinations=destinations, input_schema=state_schema
         )
-    for recovery, action in RECOVERIES.items():
-        node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
-        graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
+    return _guarded(graph.compile())
+
+
+def _with_nodes(
+    template: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Node]
+) -> StateGraph[Any, Any, Any, Any]:
+    """Return a copy of a graph with these nodes; callers may add to it, and it shares nothing."""
+    graph = copy.copy(template)
+    own = {
+        key: copy.copy(each) for key, each in vars(graph).items() if isinstance(each, dict | set)
+    }
+    vars(graph).update(own)
+    graph.nodes = {key: replace(spec, runnable=nodes[key]) for key, spec in template.nodes.items()}
     return graph
 
 
