@@ -17,6 +17,9 @@ FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
 """Parameters that LangChain fills in by itself whenever a tool is called."""
 
 
+_PLAIN = frozenset({"__no_type_check__"})
+"""Attributes of a function that say nothing of its signature."""
+
 _UNTOLD = FROM_LANGCHAIN - {"config"}
 """Names that LangChain keeps from handlers among the arguments of any call."""
 
@@ -62,7 +65,7 @@ def parameters_of_code(tool: BaseTool) -> set[str]:
 
 
 def _parameters(code: Callable[..., Any]) -> Collection[str]:
-    if type(code) is FunctionType and not code.__dict__:  # it wraps none: no need to inspect it
+    if type(code) is FunctionType and code.__dict__.keys() <= _PLAIN:  # it wraps none
         own = code.__code__
         return own.co_varnames[: own.co_argcount + own.co_kwonlyargcount]
     return {
