@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -28,6 +28,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict, override
 
+from asyncguard import build_agent
 from asyncguard.adapters.langgraph_internals import (
     CHECKPOINTS,
     DURABILITY,
@@ -695,3 +696,24 @@ def test_a_failed_injection_shows_in_the_traceback() -> None:
     frames = [frame.f_code for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
     assert INJECTION in frames
     assert called == []
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()])
+@pytest.mark.filterwarnings("ignore:Adding")
+def test_what_is_added_to_one_agent_is_in_no_other_one(saver: InMemorySaver | None) -> None:
+    """The compiled graph that agents share is copied: each has its own nodes, edges and name."""
+    one, other = (
+        build_agent(ScriptedChatModel([name]), [], checkpointer=saver, name=name)
+        for name in ("one", "other")
+    )
+
+    one.builder.add_node("mine", lambda state: state).add_edge("mine", END)
+
+    assert (one.name, other.name) == ("one", "other")
+    assert "mine" in one.builder.nodes.keys() - other.builder.nodes.keys()
+    assert other.builder.edges == {(START, "prepare")}
+    for agent in (one, other):
+        said = agent.invoke(
+            {"messages": [HumanMessage("hi")]}, {"configurable": {"thread_id": agent.name}}
+        )
+        assert said["messages"][-1].text == agent.name
