@@ -11,6 +11,7 @@ the run, and in the protocol only "all completed" does.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
@@ -149,10 +150,12 @@ class Translation:
         self, said: AIMessage, heard: Sequence[BaseMessage], *, answered: bool
     ) -> Sequence[BaseMessage]:
         """Return a message of the agent and its answer; rendered again only if they, or outcomes of calls, changed."""
-        facts = [(answered, *self._facts(message)) for message in heard] or [(answered,)]
         known = self._rendered.get(id(said))
+        if known is not None and known.is_final(heard):
+            return known.messages
+        facts = [(answered, *self._facts(message)) for message in heard] or [(answered,)]
         if known is None or known.facts != facts:
-            own = AIMessage(**said.additional_kwargs["said"])
+            own = known.messages[0] if known else AIMessage(**said.additional_kwargs["said"])
             messages = [own, *(self._reply(said, heard) if answered else ())]
             known = self._rendered[id(said)] = _Turn(said=said, facts=facts, messages=messages)
         return known.messages
@@ -217,6 +220,19 @@ class _Turn:
     """Held, so that no other message gets its identity."""
     facts: Sequence[tuple[Any, ...]]
     messages: Sequence[BaseMessage]
+
+    def is_final(self, heard: Sequence[BaseMessage]) -> bool:
+        """Return True if the answers are these, and the outcomes of all calls in them are known."""
+        return (
+            len(heard) == len(self.facts)
+            and self._told
+            and all(now is fact[1] for now, fact in zip(heard, self.facts, strict=True))
+        )
+
+    @cached_property
+    def _told(self) -> bool:
+        """True if no fact can change any more: a call ends once."""
+        return all(known is not None for fact in self.facts for known in fact)
 
 
 @dataclass(frozen=True, kw_only=True)
