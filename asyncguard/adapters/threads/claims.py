@@ -17,7 +17,7 @@ from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, listed, of_thread, original_of
 from asyncguard.adapters.threads.lineage import Lineage
-from asyncguard.adapters.threads.runnable_config import thread_of
+from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff
@@ -64,11 +64,22 @@ async def claim_thread(
     if other.under_way:
         raise CallerError(
             f"Another run of thread {thread_of(config)!r} is under way in this process; "
-            "wait for it, or cancel it first."
+            f"wait for it, or cancel it first.{_if_sent(config)}"
         )
     raise ThreadBusyError(
         f"Another run has continued thread {thread_of(config)!r} since this one read its state; "
-        "run it again."
+        f"run it again.{_if_sent(config)}"
+    )
+
+
+def _if_sent(config: RunnableConfig) -> str:
+    """Return what to do if tasks of a graph run an agent with a thread of its own side by side."""
+    if not (agent := namespace_of(config)):
+        return ""
+    return (
+        f" If several tasks of a graph run the agent {agent!r} at once (Send), they share its "
+        "thread, and only the input of one is worked on, also when it is run again: build the "
+        "agent without checkpointer=True, or let one task run it at a time."
     )
 
 

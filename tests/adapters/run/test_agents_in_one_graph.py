@@ -12,7 +12,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send
 
-from asyncguard import guarded
+from asyncguard import AsyncguardError, guarded
 from asyncguard.testing import ScriptedChatModel, Step, calls, check_history_all
 from tests.adapters.harness import Frontend, build
 
@@ -149,6 +149,29 @@ def test_agents_side_by_side_go_on_in_another_process(frontend: Frontend, tmp_pa
     answers = Command(resume={each.id: True for each in asked})
     assert "__interrupt__" not in asyncio.run(life(answers))
     assert sorted(done) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("frontend", Frontend)
+def test_agents_side_by_side_on_one_thread_are_refused_with_the_way_out(frontend: Frontend) -> None:
+    """Run again, as the error says of other runs, each of them would answer the same request."""
+
+    def pay(n: int) -> str:
+        """Pay."""
+        return f"paid {n}"
+
+    def answer(messages: Sequence[BaseMessage], _: Sequence[str]) -> Step:
+        if messages[-1].type == "tool":
+            return "done"
+        return calls(("pay", {"n": int(messages[-1].text)}))
+
+    agent = build(frontend, ScriptedChatModel(answer), [pay], checkpointer=True).graph
+    graph = StateGraph(MessagesState)
+    graph.add_node("pay", agent)
+    sent = [Send("pay", said(str(n))) for n in range(3)]
+    graph.add_conditional_edges(START, lambda _: sent, ["pay"])
+    desk = graph.compile(checkpointer=InMemorySaver())
+    with pytest.raises(AsyncguardError, match=r"agent 'pay' at once .* without checkpointer=True"):
+        asyncio.run(desk.ainvoke(said("Pay all."), THREAD))
 
 
 @pytest.mark.parametrize("stored", ["memory", "sqlite"])
