@@ -157,7 +157,9 @@ class Translation:
         if known is None or known.facts != facts:
             own = known.messages[0] if known else AIMessage(**said.additional_kwargs["said"])
             messages = [own, *(self._reply(said, heard) if answered else ())]
-            known = self._rendered[id(said)] = _Turn(said=said, facts=facts, messages=messages)
+            known = self._rendered[id(said)] = _Turn(
+                said=said, heard=heard, facts=facts, messages=messages
+            )
         return known.messages
 
     def _facts(self, message: BaseMessage) -> tuple[Any, ...]:
@@ -218,15 +220,16 @@ class _Turn:
 
     said: AIMessage
     """Held, so that no other message gets its identity."""
+    heard: Sequence[BaseMessage]
     facts: Sequence[tuple[Any, ...]]
     messages: Sequence[BaseMessage]
 
     def is_final(self, heard: Sequence[BaseMessage]) -> bool:
         """Return True if the answers are these, and the outcomes of all calls in them are known."""
         return (
-            len(heard) == len(self.facts)
-            and self._told
-            and all(now is fact[1] for now, fact in zip(heard, self.facts, strict=True))
+            self._told
+            and len(heard) == len(self.heard) > 0  # a turn without any may be answered later
+            and all(now is then for now, then in zip(heard, self.heard, strict=True))
         )
 
     @cached_property
