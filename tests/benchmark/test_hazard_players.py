@@ -430,6 +430,7 @@ def test_a_turn_is_rendered_again_if_more_is_said_to_it(surface: Surface) -> Non
     translation, said = translation_of(surface, book_of(alone(TASK), job())), calling()
     history: list[BaseMessage] = [said]
     before = translation.to_agent(history)
+    assert len(translation.to_agent([said, calling()])) == len(before) + 2
     history.append(HumanMessage("Go on."))
     assert str(translation.to_agent(history)[-1].text) == "Go on."
     assert translation.to_agent([said, calling()])[-2] != before[-1]
