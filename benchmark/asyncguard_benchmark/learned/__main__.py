@@ -92,13 +92,7 @@ def _add_study(commands: Any) -> None:
         epilog="example: study --model runs/learned --single 40 --keep --out learned.md",
     )
     made.set_defaults(run=_study)
-    made.add_argument(
-        "--model",
-        type=Path,
-        action="append",
-        metavar="DIR",
-        help="folder of a model, once for each; that of the checkout unless given",
-    )
+    _add_models(made, "folder of a model")
     made.add_argument("--work", type=Path, default=Path("runs/learned-study"), metavar="DIR")
     made.add_argument("--compositions", type=int, default=300, metavar="N")
     made.add_argument(
@@ -120,7 +114,6 @@ def _add_study(commands: Any) -> None:
         action="store_true",
         help="keep the episodes in the model's folder, for `page`, and go on with those kept there",
     )
-    made.add_argument("--out", type=Path, metavar="FILE.md", help="write the results there")
 
 
 def _add_page(commands: Any) -> None:
@@ -130,12 +123,16 @@ def _add_page(commands: Any) -> None:
         epilog="example: page --model runs/learned --model runs/late --out learned.md",
     )
     made.set_defaults(run=_page)
+    _add_models(made, "folder of a model that `study --keep` has played")
+
+
+def _add_models(made: argparse.ArgumentParser, folder: str) -> None:
     made.add_argument(
         "--model",
         type=Path,
         action="append",
         metavar="DIR",
-        help="folder of a model that `study --keep` has played, once for each; that of the checkout unless given",
+        help=f"{folder}, once for each; that of the checkout unless given",
     )
     made.add_argument("--out", type=Path, metavar="FILE.md", help="write the results there")
 
