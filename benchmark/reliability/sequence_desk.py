@@ -120,7 +120,7 @@ class WatchedJournal:
 
 @dataclass(kw_only=True)
 class Desk:
-    """What the processes of one play share, as one of them has it."""
+    """State that the processes of one play share, as one of them has it."""
 
     case: Case
     place: Place

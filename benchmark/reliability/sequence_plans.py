@@ -35,7 +35,7 @@ _TELLING = ("effect", "effect", "begun", "intent", "answered", "answer stored", 
 
 
 class Fault(StrEnum):
-    """What a service does to one try of a call."""
+    """Act of a service on one try of a call."""
 
     NONE = "none"
     REFUSED = "refused"

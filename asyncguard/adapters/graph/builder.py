@@ -143,31 +143,46 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     made = _nodes(engine, binding, own, system=system, portal=portal, journal=journal)
     nodes = replace(made, stateless=checkpointer is False)
     schemas: tuple[Any, Any] = (state_schema, context_schema)
-    template = _template(*schemas)
-    own_nodes = _steps(nodes, portal)
-    graph = _with_nodes(template.builder, own_nodes)
+    compiled = _compiled(
+        _template(*schemas),
+        _steps(nodes, portal),
+        checkpointer=checkpointer,
+        store=store,
+        name=name,
+    )
+    run_by_steps(compiled, several=not nodes.runner.reads_state)
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
     if checkpointer:
         # Store every super-step, unless the caller says otherwise: no effect may come before the
         # message that asks for it is stored.
         settings["configurable"] = {DURABILITY: "sync"}
-        # LangGraph looks through the saver, too.
-        compiled = _guarded(graph.compile(checkpointer=checkpointer, store=store, name=name))
-    else:
-        bound = {key: copy.copy(node) for key, node in template.nodes.items()}
-        for key, own_node in own_nodes.items():
-            bound[key].bound = own_node
-        compiled = template.copy(
-            {
-                "nodes": bound,
-                "builder": graph,
-                "checkpointer": checkpointer,
-                "store": store,
-                "name": name or template.name,
-            }
-        )
-    run_by_steps(compiled, several=not nodes.runner.reads_state)
     return compiled.with_config(settings)
+
+
+def _compiled(
+    template: GuardedGraph,
+    nodes: Mapping[str, Node],
+    *,
+    checkpointer: Checkpointer,
+    store: BaseStore | None,
+    name: str,
+) -> GuardedGraph:
+    """Return a copy of the compiled state machine with these nodes."""
+    graph = _with_nodes(template.builder, nodes)
+    if checkpointer:  # LangGraph looks through the saver, too
+        return _guarded(graph.compile(checkpointer=checkpointer, store=store, name=name))
+    bound = {key: copy.copy(each) for key, each in template.nodes.items()}
+    for key, node in nodes.items():
+        bound[key].bound = node
+    own = {
+        "nodes": bound,
+        "channels": {**template.channels},
+        "builder": graph,
+        "checkpointer": checkpointer,
+        "store": store,
+        "name": name or template.name,
+    }
+    return template.copy(own)
 
 
 def _guarded(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> GuardedGraph:

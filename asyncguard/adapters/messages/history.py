@@ -86,6 +86,11 @@ def calls_of(message: AnyMessage) -> list[Any]:
     )
 
 
+def readable_calls_of(message: AnyMessage) -> list[Any]:
+    """Return the calls of a message, without unreadable ones."""
+    return [*message.tool_calls] if isinstance(message, AIMessage) else []
+
+
 def _turn_of(history: Sequence[AnyMessage]) -> int:
     """Return the index of the last model message with calls, 0 if there is none."""
     return next((place for place in range(len(history) - 1, -1, -1) if calls_of(history[place])), 0)

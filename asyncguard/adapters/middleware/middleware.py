@@ -68,18 +68,20 @@ from asyncguard.adapters.middleware.reconcile import (
     refusal_of_change,
     refuse_early_answer,
     restore_judged,
-    stopped_outside,
     take_answers,
     undone,
     unjudged,
     with_answer,
-    with_own_answers,
     withhold_end,
-    without_stand_ins,
     without_wrappers,
     written_by_reviewer,
 )
 from asyncguard.adapters.middleware.state_schema import GuardState
+from asyncguard.adapters.middleware.stopped_step import (
+    stopped_outside,
+    with_own_answers,
+    without_stand_ins,
+)
 from asyncguard.adapters.middleware.tool_calls import rest, run_until_due, slots_of
 from asyncguard.adapters.refused_input import check_input_of, with_input
 from asyncguard.adapters.run import Run

@@ -56,7 +56,7 @@ class ValueOrigin(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRun:
-    """What was played of the study with one model."""
+    """Episodes of the study that one model has played."""
 
     episodes: Sequence[Episode]
     record: Mapping[str, Any]

@@ -20,7 +20,7 @@ _KEPT = ("description", "default", "enum")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What an agent is told of a tool."""
+    """Description of a tool for an agent."""
 
     name: str
     description: str

@@ -63,7 +63,7 @@ class _Usage(_Form):
 
 
 class _Condition(_Form):
-    """What the names of both kinds of runs share."""
+    """Parts that the names of both kinds of runs share."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
     dialogue: str
@@ -90,7 +90,7 @@ class JointName(_Condition):
 
 
 class _Outcome(_Form):
-    """What rows of both kinds hold."""
+    """Fields that rows of both kinds hold."""
 
     settings: str
     truncated: bool

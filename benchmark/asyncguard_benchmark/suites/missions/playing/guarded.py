@@ -122,7 +122,7 @@ class _Stage:
 
 
 class Wiring(Protocol):
-    """What a front end of the runtime is made of."""
+    """Parts of which a front end of the runtime is made."""
 
     @property
     def model(self) -> PlainChatModel:
@@ -131,7 +131,7 @@ class Wiring(Protocol):
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
-        """What is told of the tools."""
+        """Declarations of the tools."""
         ...
 
     @property
