@@ -20,7 +20,7 @@ _KEPT = ("description", "default", "enum")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """Description of a tool for an agent."""
+    """What an agent is told of a tool."""
 
     name: str
     description: str

@@ -16,7 +16,7 @@ from asyncguard_benchmark.suites.bfcl.worlds import answered
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Fates of the calls of an agent, beside the ground truth."""
+    """What became of the calls of an agent, beside the ground truth."""
 
     truth: tuple[str, ...]
     """Results of the ground truth."""

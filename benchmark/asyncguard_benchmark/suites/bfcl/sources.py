@@ -27,7 +27,7 @@ _MOST_NUMBERS = 60
 
 
 class Place(StrEnum):
-    """Place at which a value stands."""
+    """Where a value stands."""
 
     QUERY = "query"
     RESULT = "result"
@@ -39,7 +39,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """Facts that are known when a call is made."""
+    """What is known when a call is made."""
 
     query: str
     results: Sequence[Any]

@@ -165,7 +165,7 @@ class BundledMission:
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """Answers of the user to questions."""
+        """What the user answers to questions."""
         return tuple(node.reply for node in self.nodes if node.reply is not None)
 
     def texts(self) -> Iterator[tuple[str, str]]:

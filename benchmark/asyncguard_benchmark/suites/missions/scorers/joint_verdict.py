@@ -23,7 +23,7 @@ from asyncguard_benchmark.suites.missions.scorers.verdict import StrictRules
 
 @dataclass(frozen=True, kw_only=True)
 class JointVerdict:
-    """Verdicts on the missions of a run."""
+    """What a run made of its missions."""
 
     passed: tuple[bool, ...]
     """By mission: True if all calls were right, in a legal order, and the answer came after the results."""
