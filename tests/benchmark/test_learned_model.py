@@ -302,12 +302,13 @@ def test_the_study_goes_on_and_counts_what_is_missing(
         out=tmp_path / "r.md",
     )
     execute(asked)
-    assert "8 episodes of this study are not played" in asked.out.read_text("utf-8")
+    assert "10 episodes of this study are not played" in asked.out.read_text("utf-8")
     asked.minutes = None
     execute(asked)
     first = asked.out.read_text("utf-8")
     assert "are not played." not in first.partition("## Not done")[2].splitlines()[2]
-    assert "all - sham, fixed1" in first
+    for compared in ("all - sham", "without-task_view - ledger+waiting+references"):
+        assert f"| {compared}, fixed1 | " in first
     assert "## Differences, all seeds" not in first
     size = next(tmp_path.glob("*.jsonl")).stat().st_size
     execute(asked)
@@ -330,14 +331,14 @@ def test_a_study_goes_on_with_kept_episodes(
     assert len(kept_run(folder).episodes) == 1
     later = [*words, *out, "--work", str(tmp_path / "later"), "--compositions", "1"]
     assert main(later) == 0
-    assert "8 of 9 episodes to play" in capsys.readouterr().err
+    assert "10 of 11 episodes to play" in capsys.readouterr().err
     kept = kept_run(folder)
-    assert len(kept.episodes) == kept.asked == 9
+    assert len(kept.episodes) == kept.asked == 11
     assert (tmp_path / "r.md").read_text("utf-8") == written_results([kept])
     written = (folder / EPISODES).read_bytes()
     assert main([*first, "--compositions", "0"]) == 1
     assert (
-        "holds 7 episodes that --compositions 0 --single 1 do not ask for"
+        "holds 9 episodes that --compositions 0 --single 1 do not ask for"
         in capsys.readouterr().err
     )
     assert (folder / EPISODES).read_bytes() == written

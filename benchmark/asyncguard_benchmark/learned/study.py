@@ -29,7 +29,13 @@ from asyncguard_benchmark.learned.folder import (
     model_folder,
 )
 from asyncguard_benchmark.learned.kept import keep, kept_run
-from asyncguard_benchmark.learned.results import ModelRun, write_page, written_results
+from asyncguard_benchmark.learned.results import (
+    WITHOUT_VIEW,
+    WITHOUT_VIEW_OR_GUARDS,
+    ModelRun,
+    write_page,
+    written_results,
+)
 from asyncguard_benchmark.learned.store import load_trained
 
 CONDITIONS = (
@@ -38,6 +44,8 @@ CONDITIONS = (
     (Regime.FIXED1, SHAM),
     (Regime.FIXED1, ALL),
     (Regime.FIXED1, FEATURES),
+    (Regime.FIXED1, WITHOUT_VIEW),
+    (Regime.FIXED1, WITHOUT_VIEW_OR_GUARDS),
     (Regime.FIXED2, NONE),
     (Regime.RANDOM12, NONE),
 )
@@ -48,7 +56,7 @@ WHOLE = (
         for regime in (Regime.FIXED2, Regime.RANDOM12)
         for arm in (SHAM, ALL, FEATURES)
     ),
-    *((Regime.FIXED1, arm) for arm in LEAVE_ONE_OUT),
+    *((Regime.FIXED1, arm) for arm in LEAVE_ONE_OUT if arm != WITHOUT_VIEW),
 )
 """Further conditions of the whole study."""
 _SECONDS = 2.0
