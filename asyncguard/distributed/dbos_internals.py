@@ -110,10 +110,16 @@ GIVE_BACK = """UPDATE {schema}workflow_status
     SET status = :waiting, owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = {now}
     WHERE status = :claimed AND name = :workflow
         AND queue_name IS NOT NULL AND executor_id IN :owners"""
-"""Return of a dead worker's orders to their queues.
+"""Return of a worker's orders to their queues: of a dead one's all, of a live one's those named.
 
 Why: ``resume_workflows`` would also take orders from a live worker, and it forgets how often they
 were claimed, which is what ends the retries of an order that kills each of its workers.
+"""
+
+GIVE_BACK_NAMED = f"{GIVE_BACK} AND workflow_uuid IN :names"
+"""The same for some of the orders.
+
+Why: see :data:`GIVE_BACK`.
 """
 
 ADOPT = """UPDATE {schema}workflow_status SET executor_id = :new

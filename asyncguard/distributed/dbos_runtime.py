@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from asyncguard.errors import CallerError
 
 _MOST_CLAIMS = 20
 """Number of claims after which an order is given up: it may be what kills its workers."""
+_QUIET = 10.0
+"""Seconds in which a text of DBOS's log is not written again."""
 _IDLE_TRANSACTION = 8.0
 """Seconds after which the server ends a transaction of a frozen worker, and with it its locks."""
 
@@ -103,19 +106,30 @@ class DbosRuntime:
 class ToStructlog(logging.Handler):
     """Logging handler that writes DBOS's log as structured records.
 
-    Values of its statements are hidden by the engine.
+    Values of its statements are hidden by the engine. While the database does not serve, DBOS says
+    the same thirty times a second; a text is written once in ten seconds.
     """
 
-    def __init__(self, log: Any) -> None:
+    def __init__(self, log: Any, now: Callable[[], float] = time.monotonic) -> None:
         """Create a handler.
 
         Args:
             log: A structlog logger.
+            now: Clock in seconds.
         """
         super().__init__(logging.WARNING)
-        self._log = log
+        self._log, self._now = log, now
+        self._said: dict[tuple[str, str | None], float] = {}
+        """Texts and errors of the last ten seconds, each with the time at which it was written."""
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
+        said, raised = record.getMessage().splitlines()[0][:300], record.exc_info
+        error = raised[0].__name__ if raised and raised[0] is not None else None
+        now = self._now()
+        self._said = {key: at for key, at in self._said.items() if now - at < _QUIET}
+        if (said, error) in self._said:
+            return
+        self._said[said, error] = now
         write = self._log.error if record.levelno >= logging.ERROR else self._log.warning
-        write("queue", said=record.getMessage().splitlines()[0][:300])
+        write("queue", said=said, **({"error": error} if error else {}))

@@ -198,6 +198,7 @@ class QueueClient:
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
+            self._tables.check_writable()
             # The database works, and one of the orders has made the transaction fail.
             for order in orders:
                 self._post_alone(*order)
@@ -221,6 +222,7 @@ class QueueClient:
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
+            self._tables.check_writable()
             message = (
                 f"The call could not be sent to a worker ({type(error).__name__}); "
                 "it was not begun."

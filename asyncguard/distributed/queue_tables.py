@@ -75,6 +75,10 @@ class Waiting:
     """Seconds since the oldest of them was posted."""
 
 
+class ReadOnlyDatabaseError(Exception):
+    """The database answers and refuses every change."""
+
+
 class JobTables:
     """Orders of one database. Every method blocks; all may be called from any OS thread.
 
@@ -128,6 +132,19 @@ class JobTables:
         """
         self._client = None
         self._engine.dispose()
+
+    def check_writable(self) -> None:
+        """Check that the server takes changes.
+
+        Raises:
+            ReadOnlyDatabaseError: It is a standby, or was made read-only.
+        """
+        if self._sqlite:
+            return
+        with self._engine.connect() as connection:
+            found = connection.exec_driver_sql("SHOW transaction_read_only").scalar_one()
+        if found != "off":
+            raise ReadOnlyDatabaseError
 
     def register_queue(self, name: str, *, concurrency: int, poll: float) -> None:
         """Register a queue, or change it for all its workers.
@@ -216,19 +233,26 @@ class JobTables:
             rows = connection.execute(self._sql(dbos_internals.OWNERS), values).fetchall()
         return {owner for (owner,) in rows if owner}
 
-    def give_back(self, owners: Collection[str]) -> int:
+    def give_back(self, owners: Collection[str], *, names: Collection[str] | None = None) -> int:
         """Put the orders that these processes had claimed back into their queues; return how many.
 
         One statement: an order that a live worker has claimed meanwhile names another owner and is
         left alone, however many reapers are at work.
+
+        Args:
+            owners: Ids of the processes.
+            names: Only these orders; ``None``: all.
         """
-        return self._change(
-            dbos_internals.GIVE_BACK,
-            waiting=WAITING,
-            claimed=CLAIMED,
-            workflow=WORKFLOW,
-            owners=tuple(owners),
-        )
+        values = {
+            "waiting": WAITING,
+            "claimed": CLAIMED,
+            "workflow": WORKFLOW,
+            "owners": tuple(owners),
+        }
+        if names is None:
+            return self._change(dbos_internals.GIVE_BACK, **values)
+        named = dbos_internals.GIVE_BACK_NAMED
+        return sum(self._change(named, **values, names=chunk) for chunk in _chunks(names))
 
     def adopt(self, names: Collection[str], *, old: str, new: str) -> int:
         """Transfer claimed orders from a process's lost id to its new one; return how many."""

@@ -3,6 +3,7 @@
 It claims orders, watches for lost workers and cancelled calls, reports its health, and drains.
 """
 
+import asyncio
 import json
 import logging
 import os
@@ -19,8 +20,9 @@ from dbos import error as dbos_error
 from asyncguard.distributed.dbos_runtime import DbosRuntime, ToStructlog
 from asyncguard.distributed.job_runner import JobRunner, Toolbox
 from asyncguard.distributed.protocol import RemoteJob
-from asyncguard.distributed.queue_tables import JobTables
+from asyncguard.distributed.queue_tables import JobTables, ReadOnlyDatabaseError
 from asyncguard.distributed.reaper import Reaper
+from asyncguard.distributed.unrecorded import Unrecorded
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import LoopClock
@@ -32,6 +34,7 @@ _REPORT = 5.0
 _PRUNE, _KEPT = 3600.0, 30 * 86400.0
 _MARGIN = 30.0
 _LOGGER = "dbos"
+_OK, _READ_ONLY, _AWAY = "ok", "read-only", "away"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,11 +86,12 @@ class Worker:
         self._serving = JobRunner(journal, tools, LoopClock(), log)
         self._tables = JobTables(settings.url)
         self._reaper = Reaper(self._tables, journal, log)
+        self._unrecorded = Unrecorded(self._tables, log)
         self._owner = journal.process_id
         """Id under which orders are claimed; follows the journal's, which may change."""
         self._state = "starting"
-        self._away = False
-        """True while the database does not answer."""
+        self._database = _OK
+        """What the database was at the last look: it takes writes, refuses them, or is away."""
         self._reported: dict[str, int] = {}
         """Number of orders for other versions at the last look, by version."""
         self._next: dict[str, float] = {}
@@ -118,7 +122,7 @@ class Worker:
                 queue=settings.queue,
                 version=settings.application_version,
                 owner=self._owner,
-                serve=self._serving.serve,
+                serve=self._serve,
             )
             carrier.launch()
             self._state = "serving"
@@ -130,6 +134,13 @@ class Worker:
             dbos_log.removeHandler(handler)
             dbos_log.propagate = propagated
             self._tables.close()
+
+    async def _serve(self, text: str) -> str:
+        answer = await self._serving.serve(text)
+        # DBOS writes the answer once: it repeats what a lost connection fails, not what is refused.
+        while self._database == _READ_ONLY:  # noqa: ASYNC110 - another OS thread changes it
+            await asyncio.sleep(_LOOK)
+        return answer
 
     def _prepare(self) -> None:
         settings = self._settings
@@ -169,30 +180,41 @@ class Worker:
         return left
 
     def _tend(self, carrier: DbosRuntime) -> None:
-        """Do once all duties besides the orders; a database that does not answer is waited for."""
+        """Do once all duties besides the orders; a database that does not serve is waited for."""
+        reason: dict[str, str] = {}
         try:
-            # The name first: to the reaper, orders under a lost id are those of a dead worker.
-            self._keep_name(carrier)
-            self._reaper.reap()
-            accepted = [order.id for order in self._serving.accepted()]
-            for name in self._tables.cancelled(accepted):
-                self._serving.cancel(name)
-            if self._due("report", _REPORT):
-                self._report_others()
-            if self._due("prune", _PRUNE):
-                self._tables.prune(_KEPT)
+            self._look_after(carrier)
+            found = _OK
+        except ReadOnlyDatabaseError:
+            found = _READ_ONLY
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException, JournalError) as error:
+            found, reason = _AWAY, {"error": type(error).__name__}
+        if found != _OK:
             # Other workers may seem dead only because they lost the same database.
             self._reaper.hold()
-            if not self._away:
-                self._log.warning("database away", error=type(error).__name__)
-            self._away = True
-        else:
-            if self._away:
+            self._unrecorded.hold()
+        if found != self._database:
+            if found == _OK:
                 self._log.info("database back", **self._names())
-            self._away = False
+            else:
+                self._log.warning(f"database {found}", **reason)
+            self._database = found
         if self._due("health", 1.0):
             self._write_health()
+
+    def _look_after(self, carrier: DbosRuntime) -> None:
+        self._tables.check_writable()
+        # The name first: to the reaper, orders under a lost id are those of a dead worker.
+        self._keep_name(carrier)
+        self._reaper.reap()
+        self._unrecorded.look(self._serving.take_answered(), self._owner)
+        accepted = [order.id for order in self._serving.accepted()]
+        for name in self._tables.cancelled(accepted):
+            self._serving.cancel(name)
+        if self._due("report", _REPORT):
+            self._report_others()
+        if self._due("prune", _PRUNE):
+            self._tables.prune(_KEPT)
 
     def _keep_name(self, carrier: DbosRuntime) -> None:
         """Continue under the journal's new id for this process.
@@ -229,7 +251,7 @@ class Worker:
             return
         state = {
             "state": self._state,
-            "database": "away" if self._away else "ok",
+            "database": self._database,
             "running": len(self._serving.accepted()),
             "orders_for_other_versions": self._reported,
             "pid": os.getpid(),

@@ -129,10 +129,23 @@ class Shop:
             database.close()
 
     async def worker(
-        self, *options: str, tools: str = "shop:TOOLS", wait: bool = True
+        self,
+        *options: str,
+        tools: str = "shop:TOOLS",
+        wait: bool = True,
+        main: Callable[..., object] = cli.main,
     ) -> "Process":
-        """Start a worker, and wait until it takes calls."""
-        started = Process(self, [*options, "--tools", tools], number=len(self.workers))
+        """Start a worker, and wait until it takes calls.
+
+        Args:
+            options: Of the command.
+            tools: The tools, as ``module:attribute``.
+            wait: False to return at once.
+            main: The command.
+        """
+        words = ["worker", "--database-url", self.database, "--journal", self.journal]
+        words += [*options, "--tools", tools]
+        started = Process(self, main, words, number=len(self.workers))
         self.workers.append(started)
         if wait:
             await started.said("worker ready")
@@ -163,12 +176,12 @@ class Shop:
 class Process:
     """A worker process, a copy of one that has imported the library."""
 
-    def __init__(self, place: Shop, options: list[str], number: int) -> None:
+    def __init__(
+        self, place: Shop, main: Callable[..., object], words: list[str], number: int
+    ) -> None:
         self.log_file = place.folder / f"worker{number}.log"
-        where = ["--database-url", place.database, "--journal", place.journal]
         self.log_file.touch()
-        command = ["worker", *where, *options]
-        self.process = forked(cli.main, command, output=self.log_file, folder=HERE)
+        self.process = forked(main, words, output=self.log_file, folder=HERE)
 
     def log(self) -> list[dict[str, Any]]:
         """The lines that it has logged so far."""

@@ -2,16 +2,21 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from asyncguard import cli
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
+from asyncguard.distributed import worker as worker_module
 from asyncguard.distributed.executor import DbosExecutor
+from asyncguard.distributed.unrecorded import Unrecorded
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
 from tests.distributed.bench import (
@@ -140,6 +145,88 @@ async def test_calls_end_although_the_server_is_restarted(
             "each was made once"
         )
         executor.close()
+
+
+async def test_calls_end_although_the_database_is_read_only_for_a_while(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    """As after a failover to a standby, or on a full disk: the health file says so, and nothing is made twice."""
+    health = tmp_path / "health.json"
+
+    def database() -> str:
+        return str(json.loads(health.read_text("utf-8"))["database"])
+
+    async with shop_at(postgres_server.url(), tmp_path) as (shop, journal):
+        executor = shop.executor(journal)
+        worker = await shop.worker("--health-file", str(health))
+        await eventually(lambda: health.exists() and database() == "ok")
+        jobs = [
+            job_of("pay_slowly", {"amount": number, "seconds": 2.0}, effect=ONCE)
+            for number in range(4)
+        ]
+        futures = [begin(executor, job) for job in jobs]
+        await shop.worker_of(jobs[0], "pay 0")
+        _make_read_only(postgres_server.url(), "on")
+        await worker.said("database read-only")
+        await eventually(lambda: database() == "read-only", within=3.0)
+        jobs += [job_of("pay", {"amount": number}, effect=ONCE) for number in range(4, 8)]
+        futures += [begin(executor, job) for job in jobs[4:]]
+        await asyncio.sleep(3.0)  # the payments end meanwhile, and their results cannot be stored
+        assert database() == "read-only"
+        _make_read_only(postgres_server.url(), "off")
+        await worker.said("database back")
+        async with asyncio.timeout(60):
+            results = await asyncio.gather(*futures)
+        await eventually(lambda: database() == "ok", within=3.0)
+        assert [result for result in results if not isinstance(result, Success)] == []
+        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(8)), (
+            "each was made once"
+        )
+        executor.close()
+
+
+async def test_calls_whose_answer_is_refused_are_told_by_the_journal(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """An answer that the server cancels is not written again by itself; the payment is not made again, either."""
+    async with shop_at(postgres_url, tmp_path) as (shop, journal):
+        executor = shop.executor(journal)
+        worker = await shop.worker(main=_impatient)
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(_REFUSE)
+            job = job_of("pay", {"amount": 1}, effect=ONCE)
+            told = begin(executor, job)
+            await worker.said("call ended", key=job.key)
+            await worker.said("queue", level="error")  # the answer was refused
+            connection.execute("DROP TRIGGER refuse ON dbos.workflow_status")
+        assert not told.done()
+        async with asyncio.timeout(30):
+            assert await told == Success(content="paid 1")
+        await worker.said("answers not written, orders put back", orders=1)
+        assert shop.effects == ["pay 1"]
+        executor.close()
+
+
+_REFUSE = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = 'query_canceled'; END $$;
+CREATE TRIGGER refuse BEFORE UPDATE ON dbos.workflow_status
+FOR EACH ROW WHEN (NEW.status IN ('SUCCESS', 'ERROR')) EXECUTE FUNCTION refuse();
+"""
+
+
+def _impatient(words: list[str]) -> int:
+    """Run a worker that gives the answers one second to be written."""
+    worker_module.Unrecorded = partial(Unrecorded, patience=1.0)  # type: ignore[misc,assignment]
+    return cli.main(words)
+
+
+def _make_read_only(url: str, state: str) -> None:
+    """Let every session of a server refuse changes, also those that are open, or take them again."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {state}")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 async def test_an_executor_waits_for_a_server_that_is_away(tmp_path: Path) -> None:
