@@ -98,6 +98,13 @@ Why: ``list_workflows(workflow_id_prefix=...)`` compares by LIKE, which no index
 the orders of thirty days each time that a thread is resumed.
 """
 
+CLAIMED = """SELECT workflow_uuid FROM {schema}workflow_status
+    WHERE status = :claimed AND name = :workflow AND executor_id = :owner"""
+"""Orders that a worker has claimed and not ended.
+
+Why: see :data:`OWNERS`.
+"""
+
 OWNERS = """SELECT DISTINCT executor_id FROM {schema}workflow_status
     WHERE status = :claimed AND name = :workflow"""
 """Executor ids under which orders are claimed.

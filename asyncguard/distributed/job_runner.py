@@ -7,7 +7,6 @@ lost.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -71,8 +70,6 @@ class JobRunner:
         self._patience = patience
         self._accepted: dict[str, RemoteJob] = {}
         """Orders that were accepted and not answered, by name."""
-        self._answered: deque[str] = deque()
-        """Names of the orders that were answered since :meth:`take_answered` was last called."""
         self._running: dict[str, _Running] = {}
         """Tools that run, by name of their order; a subset of the accepted orders."""
         self._cancelled: set[str] = set()
@@ -86,13 +83,6 @@ class JobRunner:
     def accepted(self) -> Collection[RemoteJob]:
         """Return the orders that were accepted and not answered."""
         return tuple(self._accepted.values())
-
-    def take_answered(self) -> list[str]:
-        """Return the orders that were answered since the last call.
-
-        It may be called from any OS thread.
-        """
-        return [self._answered.popleft() for _ in range(len(self._answered))]
 
     def cancel(self, name: str) -> None:
         """Ask a running tool to stop, and keep a waiting order from beginning.
@@ -128,7 +118,6 @@ class JobRunner:
             # Also if it was cancelled: a drain waits for the accepted orders.
             self._accepted.pop(order.id, None)
             self._cancelled.discard(order.id)
-            self._answered.append(order.id)
         seconds = round(self._clock.now() - began, 3)
         write = self._log.info if isinstance(result, Success) else self._log.warning
         outcome = result.symptom.error if isinstance(result, Failure) else "done"

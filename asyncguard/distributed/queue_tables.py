@@ -233,6 +233,12 @@ class JobTables:
             rows = connection.execute(self._sql(dbos_internals.OWNERS), values).fetchall()
         return {owner for (owner,) in rows if owner}
 
+    def claimed(self, owner: str) -> set[str]:
+        """Return the orders that a process has claimed and not ended."""
+        values = {"claimed": CLAIMED, "workflow": WORKFLOW, "owner": owner}
+        with self._engine.connect() as connection:
+            return set(connection.execute(self._sql(dbos_internals.CLAIMED), values).scalars())
+
     def give_back(self, owners: Collection[str], *, names: Collection[str] | None = None) -> int:
         """Put the orders that these processes had claimed back into their queues; return how many.
 

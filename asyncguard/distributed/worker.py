@@ -22,7 +22,7 @@ from asyncguard.distributed.job_runner import JobRunner, Toolbox
 from asyncguard.distributed.protocol import RemoteJob
 from asyncguard.distributed.queue_tables import JobTables, ReadOnlyDatabaseError
 from asyncguard.distributed.reaper import Reaper
-from asyncguard.distributed.unrecorded import Unrecorded
+from asyncguard.distributed.unserved import Unserved
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import LoopClock
@@ -30,7 +30,7 @@ from asyncguard.runtime.clock import LoopClock
 _LOOK = 0.25
 """Seconds between two looks for lost workers and cancelled calls."""
 _REPORT = 5.0
-"""Seconds between two looks for orders that no worker of this version will claim."""
+"""Seconds between two looks for orders that no worker of this version claims or serves."""
 _PRUNE, _KEPT = 3600.0, 30 * 86400.0
 _MARGIN = 30.0
 _LOGGER = "dbos"
@@ -86,7 +86,7 @@ class Worker:
         self._serving = JobRunner(journal, tools, LoopClock(), log)
         self._tables = JobTables(settings.url)
         self._reaper = Reaper(self._tables, journal, log)
-        self._unrecorded = Unrecorded(self._tables, log)
+        self._unserved = Unserved(self._tables, log)
         self._owner = journal.process_id
         """Id under which orders are claimed; follows the journal's, which may change."""
         self._state = "starting"
@@ -192,7 +192,7 @@ class Worker:
         if found != _OK:
             # Other workers may seem dead only because they lost the same database.
             self._reaper.hold()
-            self._unrecorded.hold()
+            self._unserved.hold()
         if found != self._database:
             if found == _OK:
                 self._log.info("database back", **self._names())
@@ -207,12 +207,11 @@ class Worker:
         # The name first: to the reaper, orders under a lost id are those of a dead worker.
         self._keep_name(carrier)
         self._reaper.reap()
-        self._unrecorded.look(self._serving.take_answered(), self._owner)
-        accepted = [order.id for order in self._serving.accepted()]
-        for name in self._tables.cancelled(accepted):
+        for name in self._tables.cancelled(self._accepted()):
             self._serving.cancel(name)
         if self._due("report", _REPORT):
             self._report_others()
+            self._unserved.look(self._owner, self._accepted)
         if self._due("prune", _PRUNE):
             self._tables.prune(_KEPT)
 
@@ -228,10 +227,13 @@ class Worker:
         self._reaper.hold()
         # Before the transfer: at most a look that is under way claims under the old id after it.
         carrier.rename(process_id)
-        names = [order.id for order in self._serving.accepted()]
+        names = self._accepted()
         kept = self._tables.adopt(names, old=self._owner, new=process_id) if names else 0
         self._log.warning("worker renamed", before=self._owner, after=process_id, orders=kept)
         self._owner = process_id
+
+    def _accepted(self) -> list[str]:
+        return [order.id for order in self._serving.accepted()]
 
     def _report_others(self) -> None:
         """Log which orders wait for another version than this one, whenever that changes."""

@@ -16,7 +16,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
 from asyncguard.distributed import worker as worker_module
 from asyncguard.distributed.executor import DbosExecutor
-from asyncguard.distributed.unrecorded import Unrecorded
+from asyncguard.distributed.unserved import Unserved
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
 from tests.distributed.bench import (
@@ -202,7 +202,7 @@ async def test_calls_whose_answer_is_refused_are_told_by_the_journal(
         assert not told.done()
         async with asyncio.timeout(30):
             assert await told == Success(content="paid 1")
-        await worker.said("answers not written, orders put back", orders=1)
+        await worker.said("orders not served, put back", orders=1)
         assert shop.effects == ["pay 1"]
         executor.close()
 
@@ -216,8 +216,8 @@ FOR EACH ROW WHEN (NEW.status IN ('SUCCESS', 'ERROR')) EXECUTE FUNCTION refuse()
 
 
 def _impatient(words: list[str]) -> int:
-    """Run a worker that gives the answers one second to be written."""
-    worker_module.Unrecorded = partial(Unrecorded, patience=1.0)  # type: ignore[misc,assignment]
+    """Run a worker that lets an order be claimed and not served for one second."""
+    worker_module.Unserved = partial(Unserved, patience=1.0)  # type: ignore[misc,assignment]
     return cli.main(words)
 
 

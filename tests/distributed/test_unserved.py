@@ -1,8 +1,8 @@
-"""What a worker does about answers that the database refused, and about DBOS's log meanwhile."""
+"""Orders that a worker has claimed and does not serve, and DBOS's log while its database fails."""
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 
 import pytest
@@ -13,7 +13,7 @@ from structlog.testing import LogCapture
 from asyncguard.distributed.database_url import database_url
 from asyncguard.distributed.dbos_runtime import ToStructlog
 from asyncguard.distributed.queue_tables import JobTables
-from asyncguard.distributed.unrecorded import Unrecorded
+from asyncguard.distributed.unserved import Unserved
 from tests.distributed.bench import Shop
 
 
@@ -40,32 +40,36 @@ def written() -> LogCapture:
 
 
 @pytest.fixture
-def unrecorded(place: Shop, time: Time, written: LogCapture) -> Iterator[Unrecorded]:
+def unserved(place: Shop, time: Time, written: LogCapture) -> Iterator[Unserved]:
     """Of the worker `me`, which has claimed `a.1` and `b.1`, while `other` has `c.1` and none has `d.1`."""
     tables = JobTables(database_url(place.database))
     tables.prepare()
     tables.post([(name, "{}") for name in ("a.1", "b.1", "c.1", "d.1")], queue="q", version="v")
     _change(
         place,
-        "UPDATE workflow_status SET status = 'PENDING', name = 'asyncguard.call', "
+        "UPDATE workflow_status SET status = 'PENDING', "
         "executor_id = CASE workflow_uuid WHEN 'c.1' THEN 'other' ELSE 'me' END "
         "WHERE workflow_uuid <> 'd.1'",
     )
     log = structlog.wrap_logger(structlog.PrintLogger(), processors=[written])
-    yield Unrecorded(tables, log, patience=10.0, now=time)
+    yield Unserved(tables, log, patience=10.0, now=time)
     tables.close()
 
 
-def test_an_answer_that_was_not_written_in_time_brings_its_order_back(
-    place: Shop, time: Time, unrecorded: Unrecorded, written: LogCapture
+def _serving(*names: str) -> Callable[[], Collection[str]]:
+    return lambda: names
+
+
+def test_an_order_that_is_not_served_for_too_long_goes_back(
+    place: Shop, time: Time, unserved: Unserved, written: LogCapture
 ) -> None:
     """Once, when its time is over; orders of others and those that still run stay where they are."""
-    assert unrecorded.look(["a.1", "c.1", "d.1"], "me") == 0
+    assert unserved.look("me", _serving("b.1")) == 0
     time.now += 9.9
-    assert unrecorded.look([], "me") == 0
+    assert unserved.look("me", _serving("b.1")) == 0
     assert dict(place.rows())["a.1"] == "PENDING"
     time.now += 0.1
-    assert unrecorded.look(["b.1"], "me") == 1
+    assert unserved.look("me", _serving("b.1")) == 1
     assert dict(place.rows()) == {
         "a.1": "ENQUEUED",
         "b.1": "PENDING",
@@ -73,47 +77,50 @@ def test_an_answer_that_was_not_written_in_time_brings_its_order_back(
         "d.1": "ENQUEUED",
     }
     assert [line["orders"] for line in written.entries] == [1]
-    assert unrecorded.look([], "me") == 0
+    time.now += 9.9
+    assert unserved.look("me", _serving()) == 0, "the time of b.1 begins when it is not served"
+    assert len(written.entries) == 1
 
 
-def test_an_answer_that_was_written_is_left_alone(
-    place: Shop, time: Time, unrecorded: Unrecorded, written: LogCapture
+def test_an_order_that_ended_or_is_served_meanwhile_stays(
+    place: Shop, time: Time, unserved: Unserved, written: LogCapture
 ) -> None:
-    """The usual end: nothing is put back and nothing logged."""
-    unrecorded.look(["a.1"], "me")
-    with closing(sqlite3.connect(place.database)) as database, database:
-        database.execute(
-            "UPDATE workflow_status SET status = 'SUCCESS' WHERE workflow_uuid = 'a.1'"
-        )
-    time.now += 11
-    assert unrecorded.look([], "me") == 0
+    """The usual ends of the moment between claiming and serving, and of that before the answer is written."""
+    unserved.look("me", _serving())
+    _change(place, "UPDATE workflow_status SET status = 'SUCCESS' WHERE workflow_uuid = 'a.1'")
+    time.now += 5
+    unserved.look("me", _serving("b.1"))
+    time.now += 6
+    assert unserved.look("me", _serving()) == 0
     assert dict(place.rows())["a.1"] == "SUCCESS"
+    assert dict(place.rows())["b.1"] == "PENDING"
     assert not written.entries
 
 
 def test_the_time_begins_again_when_the_database_is_back(
-    place: Shop, time: Time, unrecorded: Unrecorded
+    place: Shop, time: Time, unserved: Unserved
 ) -> None:
     """DBOS repeats what failed while it was away; its next try may come a while after."""
-    unrecorded.look(["a.1"], "me")
+    unserved.look("me", _serving())
     time.now += 30
-    unrecorded.hold()
+    unserved.hold()
+    assert unserved.look("me", _serving()) == 0
     time.now += 9
-    assert unrecorded.look([], "me") == 0
+    assert unserved.look("me", _serving()) == 0
     time.now += 2
-    assert unrecorded.look([], "me") == 1
-    assert dict(place.rows())["a.1"] == "ENQUEUED"
+    assert unserved.look("me", _serving()) == 2
+    assert {dict(place.rows())[name] for name in ("a.1", "b.1")} == {"ENQUEUED"}
 
 
-def test_a_look_that_fails_is_made_again(place: Shop, time: Time, unrecorded: Unrecorded) -> None:
+def test_a_look_that_fails_is_made_again(place: Shop, time: Time, unserved: Unserved) -> None:
     """Which orders are due is not forgotten when the database does not answer."""
-    unrecorded.look(["a.1"], "me")
+    unserved.look("me", _serving("b.1"))
     time.now += 11
     _change(place, "ALTER TABLE workflow_status RENAME TO elsewhere")
     with pytest.raises(SQLAlchemyError):
-        unrecorded.look([], "me")
+        unserved.look("me", _serving("b.1"))
     _change(place, "ALTER TABLE elsewhere RENAME TO workflow_status")
-    assert unrecorded.look([], "me") == 1
+    assert unserved.look("me", _serving("b.1")) == 1
     assert dict(place.rows())["a.1"] == "ENQUEUED"
 
 
