@@ -1,10 +1,10 @@
 """Orders that a live worker has claimed and does not serve.
 
-DBOS claims an order, has it served, and writes the answer. It repeats what fails with the connection
-and nothing else: if a claimed order cannot be read, or its answer cannot be written, because the
-database is read-only, a statement took too long, or the disk of SQLite is full, the order stays
-claimed by a worker that lives, and its agent would wait for it without end. Such orders go back into
-the queue; whoever claims one that was served answers it with what the journal knows.
+DBOS claims an order, has it served, and writes the answer. It repeats what fails with the
+connection and nothing else. If a claimed order cannot be read, or its answer cannot be written (the
+database is read-only, a statement took too long, the disk of SQLite is full), the order stays
+claimed by a worker that lives, and its agent would wait for it without end. Such orders go back
+into the queue. A worker that claims one that was served answers it with what the journal knows.
 """
 
 import time
@@ -39,7 +39,7 @@ class Unserved:
         self._tables, self._log = tables, log
         self._patience, self._now = patience, now
         self._since: dict[str, float] = {}
-        """Orders that were not served at the last look, each with the time of the first such look."""
+        """Orders that were not served at the last look, each with the time since when."""
 
     def hold(self) -> None:
         """Give all orders their whole time again: the database did not serve."""

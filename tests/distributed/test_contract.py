@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from dbos import _serialization
 
 from asyncguard.core.results import Result
 from asyncguard.distributed.database_url import database_url
@@ -67,8 +68,13 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 @pytest.mark.slow
-async def test_the_executor_of_workers_keeps_the_contract(tmp_path: Path, journal: Journal) -> None:
+async def test_the_executor_of_workers_keeps_the_contract(
+    tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All rules hold through queue and worker."""
+    # The worker forbids pickle in this process, for the tests after this one, too.
+    unpickles = _serialization.DBOSDefaultSerializer
+    monkeypatch.setattr(_serialization, "DBOSDefaultSerializer", unpickles)
     codes: Codes = {}
     place, stop = tmp_path / "calls.db", threading.Event()
     settings = WorkerSettings(
