@@ -198,7 +198,6 @@ class QueueClient:
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
-            self._tables.check_writable()
             # The database works, and one of the orders has made the transaction fail.
             for order in orders:
                 self._post_alone(*order)
@@ -222,7 +221,7 @@ class QueueClient:
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
-            self._tables.check_writable()
+            self._tables.check_writable()  # all are refused alike, and kept until it takes them
             message = (
                 f"The call could not be sent to a worker ({type(error).__name__}); "
                 "it was not begun."
