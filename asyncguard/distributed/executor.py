@@ -27,6 +27,8 @@ DEFAULT_QUEUE = "asyncguard"
 _NOT_OURS = "The conversation is run by another process now; this one begins nothing more."
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CLOSED = "The executor was closed; nothing begins any more."
+_WITHOUT_ANSWER = (ErrorCode.UNREADABLE_ANSWER, ErrorCode.WORKERS_GAVE_UP)
+"""Errors of orders that ended and whose answer is not in the queue."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -260,7 +262,20 @@ class DbosExecutor:
         carried = self._carried.get(name)
         if carried is not None:
             result = end if isinstance(end, Failure) else _result(end, carried.order)
+            if isinstance(result, Failure) and result.symptom.error in _WITHOUT_ANSWER:
+                result = self._recorded(carried.order) or result
             self._complete(name, result)
+
+    def _recorded(self, order: RemoteJob) -> Result | None:
+        """Return what the journal has of an attempt whose answer is not in the queue; blocks."""
+        if order.effect is None:
+            return None
+        try:
+            entries = self._journal.entries(key=order.key)
+        except JournalError:
+            return None
+        attempts = (each for entry in entries if entry.key == order.key for each in entry.attempts)
+        return next((each.result for each in attempts if each.number == order.attempt), None)
 
     def _complete(self, name: str, result: Result) -> None:
         # A job may end twice, withdrawn here and cancelled there; the first end is reported.
