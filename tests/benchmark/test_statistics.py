@@ -44,12 +44,11 @@ sources = st.lists(
 @given(sources, st.randoms(use_true_random=False))
 def test_shared_sum_is_the_sum_over_pairs(own: list[frozenset[str]], random: Random) -> None:
     """Inclusion and exclusion give what the sum over all pairs gives."""
-    left = [random.uniform(-1, 1) for _ in own]
-    right = [random.uniform(-1, 1) for _ in own]
+    values = [random.uniform(-1, 1) for _ in own]
     plain = sum(
-        left[i] * right[j] for i, j in product(range(len(own)), repeat=2) if own[i] & own[j]
+        values[i] * values[j] for i, j in product(range(len(own)), repeat=2) if own[i] & own[j]
     )
-    assert shared_sum(left, right, own) == pytest.approx(plain, abs=1e-9)
+    assert shared_sum(values, own) == pytest.approx(plain, abs=1e-9)
 
 
 def test_without_shared_sources_the_error_is_the_usual_one() -> None:

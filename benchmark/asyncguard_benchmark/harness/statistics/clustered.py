@@ -27,17 +27,31 @@ Sources = frozenset[str]
 """Ids of the source tasks that an observation is made of; never empty."""
 
 
-def shared_sum(left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]) -> float:
-    """Return the sum of left_i * right_j over all ordered pairs that share at least one source, i = j included."""
-    totals: dict[tuple[str, ...], list[float]] = {}
-    for one, other, own in zip(left, right, sources, strict=True):
-        for subset in _subsets(own):
-            total = totals.setdefault(subset, [0.0, 0.0])
-            total[0] += one
-            total[1] += other
+def shared_sum(values: Sequence[float], sources: Sequence[Sources]) -> float:
+    """Return the sum of value_i * value_j over all ordered pairs that share at least one source, i = j included."""
     return sum(
-        (1 if len(subset) % 2 else -1) * one * other for subset, (one, other) in totals.items()
+        sign * sum(map(values.__getitem__, places)) ** 2
+        for sign, places in _sharing(tuple(sources))
     )
+
+
+@lru_cache(maxsize=2**8)
+def _shared_pairs(sources: tuple[Sources, ...]) -> float:
+    """Return the number of ordered pairs of observations that share at least one source."""
+    return shared_sum([1.0] * len(sources), sources)
+
+
+@lru_cache(maxsize=2**8)
+def _sharing(sources: tuple[Sources, ...]) -> Sequence[tuple[int, Sequence[int]]]:
+    """Return the observations that share each set of sources, with its sign in inclusion and exclusion.
+
+    Kept, as the figures of a condition are of the same observations.
+    """
+    found: dict[tuple[str, ...], list[int]] = {}
+    for place, own in enumerate(sources):
+        for subset in _subsets(own):
+            found.setdefault(subset, []).append(place)
+    return [(1 if len(subset) % 2 else -1, places) for subset, places in found.items()]
 
 
 @lru_cache(maxsize=2**14)
@@ -73,8 +87,8 @@ def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float
     nodes = len(frozenset().union(*sources))
     # Residuals add up to 0, which makes them too small by the share of pairs that count (with separate clusters of one
     # size this is the usual G / (G - 1)).
-    alike = shared_sum([1.0] * count, [1.0] * count, sources) / count**2
-    variance = shared_sum(residuals, residuals, sources) / count**2 / max(1 - alike, 1 / nodes)
+    alike = _shared_pairs(tuple(sources)) / count**2
+    variance = shared_sum(residuals, sources) / count**2 / max(1 - alike, 1 / nodes)
     # Compositions that share nothing have more sources than there are independent observations.
     freedom = max(1, min(nodes, len(set(sources))) - 1)
     return Estimate(value=mean, error=sqrt(max(variance, naive**2)), naive=naive, freedom=freedom)
