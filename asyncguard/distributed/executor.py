@@ -17,7 +17,7 @@ from asyncguard.distributed.database_url import database_url
 from asyncguard.distributed.protocol import RemoteJob, answer_from_json, order_of, order_to_json
 from asyncguard.distributed.queue_client import QueueClient, Told
 from asyncguard.distributed.queue_tables import CANCELLED, SUCCESS, Ended, JobTables
-from asyncguard.errors import CallerError, JournalError
+from asyncguard.errors import AsyncguardError, CallerError, JournalError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff, LoopClock
 from asyncguard.runtime.executors.local import LocalExecutor
@@ -272,7 +272,7 @@ class DbosExecutor:
             return None
         try:
             entries = self._journal.entries(key=order.key)
-        except JournalError:
+        except AsyncguardError:  # away, or closed meanwhile
             return None
         attempts = (each for entry in entries if entry.key == order.key for each in entry.attempts)
         return next((each.result for each in attempts if each.number == order.attempt), None)
