@@ -15,6 +15,7 @@ from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.runner import run_episode
 from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned.__main__ import main
+from asyncguard_benchmark.learned.comparisons import ModelRun
 from asyncguard_benchmark.learned.folder import (
     EPISODES,
     MODEL,
@@ -22,9 +23,10 @@ from asyncguard_benchmark.learned.folder import (
     WEIGHTS,
     digest_of_model,
     record_of_model,
+    shipped_models,
 )
 from asyncguard_benchmark.learned.kept import keep, kept_run
-from asyncguard_benchmark.learned.results import ModelRun, written_results
+from asyncguard_benchmark.learned.results import drawn_results, written_results
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,9 @@ def test_the_page_of_several_models_is_written_without_pytorch(
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert page.read_text("utf-8") == written_results([kept_run(model), kept_run(other)])
+    runs = [kept_run(model), kept_run(other)]
+    assert page.read_text("utf-8") == written_results(runs, "page.svg")
+    assert page.with_suffix(".svg").read_text("utf-8") == drawn_results(runs)
     assert "4 of 10 episodes were played" in page.read_text("utf-8")
 
 
@@ -149,6 +153,16 @@ def test_what_cannot_be_used_is_refused_by_file_and_line(
         kept_run(model)
     assert main(["page", "--model", str(model)]) == 1
     assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.slow
+def test_the_published_page_is_that_of_the_models_in_the_checkout(tmp_path: Path) -> None:
+    """The command without arguments writes it again, to the letter, from the episodes that are kept."""
+    page = tmp_path / "RESULTS-learned.md"
+    assert main(["page", "--out", str(page)]) == 0
+    for written in (page, page.with_suffix(".svg")):
+        published = shipped_models()[0].parents[1] / written.name
+        assert written.read_text("utf-8") == published.read_text("utf-8")
 
 
 def test_a_folder_without_a_model_is_no_page(

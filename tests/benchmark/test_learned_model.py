@@ -30,6 +30,7 @@ from asyncguard_benchmark.harness.scenario import Regime, Suite, Surface
 from asyncguard_benchmark.learned import speech
 from asyncguard_benchmark.learned.__main__ import main
 from asyncguard_benchmark.learned.agent import LearnedAgent
+from asyncguard_benchmark.learned.comparisons import ModelRun
 from asyncguard_benchmark.learned.decoding import Reading
 from asyncguard_benchmark.learned.folder import (
     EPISODES,
@@ -37,17 +38,13 @@ from asyncguard_benchmark.learned.folder import (
     MODEL,
     WEIGHTS,
     NoModelError,
-    digest_of_model,
     model_folder,
+    shipped_models,
 )
 from asyncguard_benchmark.learned.kept import kept_run
 from asyncguard_benchmark.learned.network import Decoder, Shape
-from asyncguard_benchmark.learned.results import (
-    ModelRun,
-    ValueOrigin,
-    origins,
-    written_results,
-)
+from asyncguard_benchmark.learned.origins import ValueOrigin, origins
+from asyncguard_benchmark.learned.results import drawn_results, written_results
 from asyncguard_benchmark.learned.serialisation import Segment
 from asyncguard_benchmark.learned.speech import Speaker
 from asyncguard_benchmark.learned.store import Trained, load_trained
@@ -334,7 +331,8 @@ def test_a_study_goes_on_with_kept_episodes(
     assert "10 of 11 episodes to play" in capsys.readouterr().err
     kept = kept_run(folder)
     assert len(kept.episodes) == kept.asked == 11
-    assert (tmp_path / "r.md").read_text("utf-8") == written_results([kept])
+    assert (tmp_path / "r.md").read_text("utf-8") == written_results([kept], "r.svg")
+    assert (tmp_path / "r.svg").read_text("utf-8") == drawn_results([kept])
     written = (folder / EPISODES).read_bytes()
     assert main([*first, "--compositions", "0"]) == 1
     assert (
@@ -359,7 +357,14 @@ def test_models_of_several_seeds_are_pooled_and_late_ones_apart() -> None:
         record = {"step": 6, "training": {"seed": seed, "late": share}}
         return ModelRun(episodes=episodes, record=record, digest=f"{seed}{share}", asked=2)
 
-    text = written_results([run(0, 0.0), run(1, 0.0), run(0, 0.1)])
+    runs = [run(0, 0.0), run(1, 0.0), run(0, 0.1)]
+    text = written_results(runs)
+    picture = drawn_results(runs)
+    assert picture == drawn_results(runs[:2])
+    assert picture.count("<circle") == 2, "the one difference, and its legend"
+    summary = text.partition("## Summary")[2].partition("## Models")[0]
+    assert "What late results cost: -" in summary
+    assert summary.count("n 2)") == summary.count("\n- ") == 3
     pooled = text.partition("## Differences, all seeds")[2].partition("## Model")[0]
     assert "fixed1 - sync, unguarded" in pooled
     assert "n 2)" in pooled
@@ -404,11 +409,13 @@ def test_a_trained_model_comes_with_its_card_and_curve(model: Path) -> None:
     assert (model / CURVE).read_text("utf-8").startswith("<svg")
 
 
-def test_the_results_are_those_of_the_model_in_the_checkout() -> None:
-    """It can be loaded, is small enough, and the page of results names its digest."""
-    folder = model_folder()
-    trained = load_trained(folder)
-    results = (folder.parents[1] / "RESULTS-learned.md").read_text("utf-8")
-    assert f"`{digest_of_model(folder)[:12]}`" in results
-    assert (folder / WEIGHTS).stat().st_size < 14e6
-    assert f"{trained.record['pieces']:,}" in (folder / CARD).read_text("utf-8")
+def test_the_models_of_the_checkout_can_be_loaded_and_are_small() -> None:
+    """Each is what its card says, and all weights together have less than 14 MB."""
+    folders = shipped_models()
+    assert folders[0] == model_folder()
+    for folder in folders:
+        record = load_trained(folder).record
+        card = (folder / CARD).read_text("utf-8")
+        assert f"{record['pieces']:,}" in card
+        assert f"| seed | {record['training']['seed']} |" in card
+    assert sum((folder / WEIGHTS).stat().st_size for folder in folders) < 14e6

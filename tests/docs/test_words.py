@@ -2,6 +2,7 @@
 
 import pytest
 
+from asyncguard_benchmark.learned.folder import shipped_models
 from tests.docs.markdown import ROOT, read
 from tests.docs.words import DOCUMENTS, MOST_WORDS, count_words, results, words_by_document
 
@@ -36,7 +37,7 @@ def test_every_document_of_the_site_is_counted() -> None:
         "benchmark/RESULTS-missions.md",
         "benchmark/RESULTS-foreign.md",
         "benchmark/RESULTS-learned.md",
-        "benchmark/learned/model/README.md",
+        *(f"benchmark/learned/{each.name}/README.md" for each in shipped_models()),
     }
 
 

@@ -19,7 +19,10 @@ WRITTEN_BY_A_COMMAND = (
     "benchmark/RESULTS-missions.md",
     "benchmark/RESULTS-foreign.md",
     "benchmark/RESULTS-learned.md",
-    "benchmark/learned/model/README.md",
+    *(
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(ROOT.glob("benchmark/learned/*/README.md"))
+    ),
 )
 DOCUMENTS = tuple(
     name

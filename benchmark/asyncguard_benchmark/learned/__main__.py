@@ -12,9 +12,9 @@ from asyncguard.cli.output import refuse_input, replace_text
 from asyncguard.errors import CallerError
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.learned import splits
-from asyncguard_benchmark.learned.folder import model_folder
+from asyncguard_benchmark.learned.folder import shipped_models
 from asyncguard_benchmark.learned.kept import kept_run
-from asyncguard_benchmark.learned.results import write_page, written_results
+from asyncguard_benchmark.learned.results import write_page
 
 
 def main(words: list[str] | None = None) -> int:
@@ -92,7 +92,7 @@ def _add_study(commands: Any) -> None:
         epilog="example: study --model runs/learned --single 40 --keep --out learned.md",
     )
     made.set_defaults(run=_study)
-    _add_models(made, "folder of a model")
+    _add_models(made, "folder of a model, once for each; that of the checkout unless given")
     made.add_argument("--work", type=Path, default=Path("runs/learned-study"), metavar="DIR")
     made.add_argument("--compositions", type=int, default=300, metavar="N")
     made.add_argument(
@@ -123,17 +123,14 @@ def _add_page(commands: Any) -> None:
         epilog="example: page --model runs/learned --model runs/late --out learned.md",
     )
     made.set_defaults(run=_page)
-    _add_models(made, "folder of a model that `study --keep` has played")
-
-
-def _add_models(made: argparse.ArgumentParser, folder: str) -> None:
-    made.add_argument(
-        "--model",
-        type=Path,
-        action="append",
-        metavar="DIR",
-        help=f"{folder}, once for each; that of the checkout unless given",
+    _add_models(
+        made,
+        "folder of a model that `study --keep` has played, once for each; all of the checkout unless given",
     )
+
+
+def _add_models(made: argparse.ArgumentParser, folders: str) -> None:
+    made.add_argument("--model", type=Path, action="append", metavar="DIR", help=folders)
     made.add_argument("--out", type=Path, metavar="FILE.md", help="write the results there")
 
 
@@ -179,8 +176,8 @@ def _study(options: Any) -> None:
 
 
 def _page(options: Any) -> None:
-    runs = [kept_run(folder) for folder in options.model or [model_folder()]]
-    write_page(written_results(runs), options.out)
+    runs = [kept_run(folder) for folder in options.model or shipped_models()]
+    write_page(runs, options.out)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ EPISODES = "episodes.jsonl.xz"
 FOLDER_VARIABLE = "ASYNCGUARD_LEARNED_MODEL"
 """Environment variable with the folder of the model that plays, if not the one in the checkout."""
 
+_PLAYS = "model"
+"""Name of the checkout's folder with the model that plays."""
+
 
 class NoModelError(BenchmarkError):
     """There is no trained model where one was looked for; the message says how to get one."""
@@ -31,8 +34,17 @@ def no_model(folder: Path, problem: Exception) -> NoModelError:
 
 def model_folder() -> Path:
     """Return the folder of the model that plays."""
-    package = Path(asyncguard_benchmark.__file__).resolve().parent
-    return Path(os.environ.get(FOLDER_VARIABLE) or package.parent / "learned" / "model")
+    return Path(os.environ.get(FOLDER_VARIABLE) or _shipped() / _PLAYS)
+
+
+def shipped_models() -> list[Path]:
+    """Return the folders of the checkout's models: the one that plays first, then other training runs by name."""
+    found = [each.parent for each in _shipped().glob(f"*/{MODEL}")]
+    return sorted(found, key=lambda folder: (folder.name != _PLAYS, folder.name))
+
+
+def _shipped() -> Path:
+    return Path(asyncguard_benchmark.__file__).resolve().parents[1] / "learned"
 
 
 def record_of_model(folder: Path) -> Mapping[str, Any]:

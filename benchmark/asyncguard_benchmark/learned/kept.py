@@ -18,8 +18,8 @@ from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.harness.episode import Episode
 from asyncguard_benchmark.harness.journal import Journal, read_lines
 from asyncguard_benchmark.harness.saved_form import Count, Text, json_value, parse, saved_form
+from asyncguard_benchmark.learned.comparisons import ModelRun
 from asyncguard_benchmark.learned.folder import EPISODES, digest_of_model, record_of_model
-from asyncguard_benchmark.learned.results import ModelRun
 
 
 @saved_form()

@@ -1,39 +1,36 @@
 """Results of the study as a page: every figure comes from the episodes, with its count and its 95 % interval."""
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from asyncguard.cli.output import replace_text
-from asyncguard.config import FEATURE_NAMES
-from asyncguard_benchmark.harness.arms import (
-    ALL,
-    FEATURES,
-    LEAVE_ONE_OUT,
-    NONE,
-    SHAM,
-    coalition_name,
-)
+from asyncguard_benchmark.harness.arms import ALL, FEATURES, LEAVE_ONE_OUT, SHAM
 from asyncguard_benchmark.harness.environment import CallRecord
 from asyncguard_benchmark.harness.episode import Episode
-from asyncguard_benchmark.harness.pointers import leaves
-from asyncguard_benchmark.harness.scenario import Regime, SubTask
+from asyncguard_benchmark.harness.report.forest import ForestRow, forest
+from asyncguard_benchmark.harness.scenario import Regime
 from asyncguard_benchmark.harness.scoring.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.harness.scoring.summary import Rate, summarise
 from asyncguard_benchmark.harness.scoring.verdict import Score, score
-from asyncguard_benchmark.harness.statistics.paired import Pair, difference_interval
+from asyncguard_benchmark.learned.comparisons import (
+    AT_ONCE,
+    LATE,
+    WITHOUT_VIEW,
+    WITHOUT_VIEW_OR_GUARDS,
+    Difference,
+    ModelRun,
+    Played,
+    closed,
+    difference,
+    differences,
+)
+from asyncguard_benchmark.learned.origins import ValueOrigin, as_text, origins
+from asyncguard_benchmark.learned.reactions import Reaction, reactions
+from asyncguard_benchmark.learned.scripted import scripted_episodes
 from asyncguard_benchmark.learned.splits import is_held_out
-from asyncguard_benchmark.services.catalogue import tools_of
 
-WITHOUT_VIEW = "without-task_view"
-"""The arm with all guards that does not list the states of tasks to the agent."""
-WITHOUT_VIEW_OR_GUARDS = coalition_name(frozenset(FEATURE_NAMES) - {"task_view"})
-"""The arm with the features of `WITHOUT_VIEW` and none of its guards."""
 _NOTHING = "-"
 _SEEDS = 3
 """Training seeds of the whole study."""
@@ -54,135 +51,126 @@ _MEANING = "\n".join(
         "Guards, prompts and training were not tuned on the parts that are held out.",
     )
 )
-_Condition = tuple[str, str]
-"""Regime and arm."""
 
 
-class ValueOrigin(StrEnum):
-    """Origin of the values of a wrong call that was made before a result of its task was there."""
+def written_results(runs: Sequence[ModelRun], picture: str = "") -> str:
+    """Return the page: all models beside each other, then each by itself.
 
-    INVENTED = "invented"
-    """A value stands nowhere in the conversation so far."""
-    OTHER_TASK = "of another task"
-    """A value stands in what concerns another task only."""
-    PLAUSIBLE = "plausible"
-    """Every value stands in the question, the results or the schemas of the task, and one is the wrong one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelRun:
-    """Episodes of the study that one model has played."""
-
-    episodes: Sequence[Episode]
-    record: Mapping[str, Any]
-    """How the model was trained."""
-    digest: str
-    """Of the model's files."""
-    asked: int
-    """Episodes that the study asks for."""
-
-    @property
-    def seed(self) -> int:
-        """Return the seed of the training run."""
-        return int(self.record["training"]["seed"])
-
-    @property
-    def late(self) -> float:
-        """Return the share of late traces in training."""
-        return float(self.record["training"].get("late", 0.0))
-
-    @property
-    def title(self) -> str:
-        """Return the name of the model in the page."""
-        seen = f"{self.late:.0%} late traces" if self.late else "synchronous traces only"
-        return f"seed {self.seed}, {seen}"
-
-
-class _Played:
-    """Episodes of the compositions, by condition."""
-
-    def __init__(self, run: ModelRun) -> None:
-        self.seed = run.seed
-        self.scores: dict[_Condition, dict[str, Score]] = {}
-        self.episodes: dict[_Condition, dict[str, Episode]] = {}
-        for each in run.episodes:
-            if len(each.composition.sub_tasks) > 1:
-                condition = (each.run.regime.value, str(each.settings["arm"]))
-                self.scores.setdefault(condition, {})[each.composition.id] = score(each)
-                self.episodes.setdefault(condition, {})[each.composition.id] = each
-
-    def pairs(self, one: _Condition, other: _Condition) -> list[Pair]:
-        """Return the compositions played under both conditions."""
-        left, right = self.scores.get(one, {}), self.scores.get(other, {})
-        return [
-            Pair(
-                composition=name,
-                seed=self.seed,
-                sources=frozenset(self.episodes[one][name].composition.task_ids),
-                arm=left[name].overall,
-                against=right[name].overall,
-            )
-            for name in sorted(left.keys() & right.keys())
-        ]
-
-
-def _difference(
-    played: Sequence[_Played], one: _Condition, other: _Condition
-) -> tuple[float, str] | None:
-    """Return the paired difference in overall, in points, and it in words; None without pairs."""
-    pairs = [pair for each in played for pair in each.pairs(one, other)]
-    if not pairs:
-        return None
-    scaled = difference_interval(pairs).scaled(100)
-    words = f"{scaled.value:+.1f} ({scaled.low:+.1f} to {scaled.high:+.1f}; n {len(pairs)})"
-    return scaled.value, words
-
-
-def written_results(runs: Sequence[ModelRun]) -> str:
-    """Return the page: all models beside each other, then each by itself."""
-    played = [_Played(run) for run in runs]
-    alike = [each for run, each in zip(runs, played, strict=True) if not run.late]
+    Args:
+        runs: The models.
+        picture: File of what `drawn_results` draws, as the page names it; empty for none.
+    """
+    played = [Played(run) for run in runs]
+    alike = _of_synchronous_traces(runs, played)
+    found = differences(alike)
     missing = sum(run.asked - len(run.episodes) for run in runs)
     parts = [
         "# Results of the learned agent",
-        "Written by `python -m asyncguard_benchmark.learned study --out benchmark/RESULTS-learned.md`, "
-        f"with one `--model` for each. {sum(len(run.episodes) for run in runs)} of "
-        f"{sum(run.asked for run in runs)} episodes were played, and the same command plays the others. "
+        "Written by `python -m asyncguard_benchmark.learned page --out benchmark/RESULTS-learned.md` from the episodes "
+        "beside the models (`benchmark/learned/`), or by `study`, which plays them. "
+        f"{sum(len(run.episodes) for run in runs)} of {sum(run.asked for run in runs)} episodes were played. "
         "Overall is in per cent, differences are in points of overall, intervals are 95 %.",
+        "## Summary",
+        _summary(alike, found),
+        *([f"![differences in overall, with intervals]({picture})"] if picture and found else []),
         "## Models",
         _models(runs, played),
     ]
     if len(alike) > 1:
-        parts += ["## Differences, all seeds of synchronous traces", _differences(alike)]
+        parts += ["## Differences, all seeds of synchronous traces", _differences(found)]
+    parts += [
+        "## Mistakes beside those of scripted agents, fixed1 unguarded",
+        _beside_scripted(alike),
+    ]
     for run, each in zip(runs, played, strict=True):
         parts += [f"## Model: {run.title}", *_of_model(run, each)]
     parts += ["## What this shows about real models, and what it cannot", _MEANING]
     return "\n\n".join([*parts, "## Not done", _not_done(runs, missing)]) + "\n"
 
 
-def _models(runs: Sequence[ModelRun], played: Sequence[_Played]) -> str:
+def drawn_results(runs: Sequence[ModelRun]) -> str:
+    """Return the differences over all models of synchronous traces as SVG; empty if there are none."""
+    found = differences(_of_synchronous_traces(runs, [Played(run) for run in runs]))
+    rows = [ForestRow(name=each.name, strong=each.points, weak=None) for each in found.values()]
+    title = "differences in overall, in points"
+    return forest(title, title, "", rows) if rows else ""
+
+
+def _of_synchronous_traces(runs: Sequence[ModelRun], played: Sequence[Played]) -> list[Played]:
+    return [each for run, each in zip(runs, played, strict=True) if not run.late]
+
+
+def _summary(played: Sequence[Played], found: Mapping[str, Difference]) -> str:
+    """Return the main differences over all models of synchronous traces, in words."""
+    lines = []
+    for condition, when in ((AT_ONCE, "at once"), (LATE, "one turn late")):
+        scores = [one for each in played for one in each.scores.get(condition, {}).values()]
+        if scores:
+            lines.append(
+                f"- Results {when}, unguarded: {_shares(scores)[0]} per cent of the compositions solved."
+            )
+    asked = (
+        ("fixed1 - sync, unguarded", "What late results cost"),
+        (f"{ALL} - {SHAM}, fixed1", "All guards against the sham"),
+        (f"{FEATURES} - {WITHOUT_VIEW_OR_GUARDS}, fixed1", "The list of task states alone"),
+        (
+            f"{WITHOUT_VIEW} - {WITHOUT_VIEW_OR_GUARDS}, fixed1",
+            "All guards, where that list is not shown",
+        ),
+    )
+    for name, words in asked:
+        if (each := found.get(name)) is not None:
+            shown = each.points.low > 0 or each.points.high < 0
+            lines.append(f"- {words}: {each}{'' if shown else ', no difference is shown'}.")
+    unguarded, guarded = (
+        _early_calls(played, arm) for arm in (WITHOUT_VIEW_OR_GUARDS, WITHOUT_VIEW)
+    )
+    if guarded:
+        lines.append(
+            f"- Without guards, the list not shown: {unguarded}; with all guards: {guarded}."
+        )
+    return "\n".join(lines) or "Nothing was played."
+
+
+def _early_calls(played: Sequence[Played], arm: str) -> str:
+    """Return in words how many early calls were made under an arm at fixed1; empty if it was not played."""
+    condition = (Regime.FIXED1.value, arm)
+    scores = [found for each in played for found in each.scores.get(condition, {}).values()]
+    if not scores:
+        return ""
+    needed = sum(task.premature_needed for each in scores for task in each.sub_tasks)
+    episodes = (found for each in played for found in each.episodes[condition].values())
+    wrong = Counter(origin for each in episodes for origin in origins(each))
+    parts = ", ".join(f"{wrong[each]} {each.value}" for each in ValueOrigin)
+    return (
+        f"{needed} calls that needed a pending value, and {wrong.total()} early calls with wrong values ({parts}), "
+        f"in {len(scores)} episodes"
+    )
+
+
+def _models(runs: Sequence[ModelRun], played: Sequence[Played]) -> str:
     late = Regime.FIXED1.value
     rows = []
     for run, each in zip(runs, played, strict=True):
         shown = [
             _shares(list(each.scores.get(condition, {}).values()))[0]
-            for condition in ((Regime.SYNC.value, NONE), (late, NONE), (late, ALL))
+            for condition in (AT_ONCE, LATE, (late, ALL))
         ]
-        found = _difference([each], (late, ALL), (late, SHAM))
+        found = difference([each], (late, ALL), (late, SHAM))
         rows.append(
             (
                 f"`{run.digest[:12]}`",
                 run.title,
                 str(run.record.get("step")),
                 *shown,
-                _NOTHING if found is None else found[1],
+                _NOTHING if found is None else str(found),
             )
         )
     heads = ("model", "trained on", "steps", "sync", "fixed1", "fixed1, all", "all - sham, fixed1")
     return _table(heads, rows)
 
 
-def _of_model(run: ModelRun, played: _Played) -> list[str]:
+def _of_model(run: ModelRun, played: Played) -> list[str]:
     singles = [each for each in run.episodes if len(each.composition.sub_tasks) == 1]
     return [
         "### Results at once",
@@ -190,33 +178,38 @@ def _of_model(run: ModelRun, played: _Played) -> list[str]:
         "### Late results",
         _conditions(played),
         "### Differences",
-        _differences([played]),
+        _differences(differences([played])),
         "### Mistakes of failed sub-tasks",
         _mistakes(played),
         "### Wrong calls before a result of their task, by the origin of their values",
         _origins(played),
         "### What guards refused or held",
         _interventions(played),
+        "### What it said after a refusal",
+        _reactions(played),
     ]
 
 
-def write_page(text: str, out: Path | None) -> None:
-    """Write the page to a file, or print it.
+def write_page(runs: Sequence[ModelRun], out: Path | None) -> None:
+    """Write the page to a file and its picture beside it, or print the page.
 
     Args:
-        text: The page.
-        out: The file; None: print it.
+        runs: The models.
+        out: The file; None: print.
     """
     if out is None:
-        sys.stdout.write(text)
-    else:
-        replace_text(out, text)
+        sys.stdout.write(written_results(runs))
+        return
+    picture = out.with_suffix(".svg")
+    if drawn := drawn_results(runs):
+        replace_text(picture, drawn)
+    replace_text(out, written_results(runs, picture.name))
 
 
-def _novelties(singles: Sequence[Episode], played: _Played) -> str:
+def _novelties(singles: Sequence[Episode], played: Played) -> str:
     seen = [score(each) for each in singles if not is_held_out(each.composition.id)]
     unseen = [score(each) for each in singles if is_held_out(each.composition.id)]
-    together = list(played.scores.get((Regime.SYNC.value, NONE), {}).values())
+    together = list(played.scores.get(AT_ONCE, {}).values())
     rows = [
         ("values never seen, single tasks", seen),
         ("values and compositions never seen", together),
@@ -233,7 +226,7 @@ def _shares(scores: Sequence[Score]) -> tuple[str, str, str]:
     return _share(found.overall), _share(found.accuracy), _share(found.trajectory)
 
 
-def _conditions(played: _Played) -> str:
+def _conditions(played: Played) -> str:
     rows = []
     for (regime, arm), scores in sorted(played.scores.items()):
         found = list(scores.values())
@@ -270,37 +263,17 @@ def _repeats(episode: Episode) -> int:
     return sum(count - 1 for count in made.values())
 
 
-def _differences(played: Sequence[_Played]) -> str:
-    late = Regime.FIXED1.value
-    compared: list[tuple[str, _Condition, _Condition]] = [
-        (f"{regime.value} - sync, unguarded", (regime.value, NONE), (Regime.SYNC.value, NONE))
-        for regime in (Regime.FIXED1, Regime.FIXED2, Regime.RANDOM12)
+def _differences(found: Mapping[str, Difference]) -> str:
+    rows = [(each.name, str(each)) for each in found.values()]
+    rows += [
+        (f"share of the drop at fixed1 that `{arm}` closes", f"{share:.0%}")
+        for arm in (ALL, WITHOUT_VIEW)
+        if (share := closed(found, arm)) is not None
     ]
-    compared += [
-        (f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in (SHAM, NONE, FEATURES)
-    ]
-    compared += [
-        (f"{one} - {other}, fixed1", (late, one), (late, other))
-        for one, other in (
-            (FEATURES, NONE),
-            (WITHOUT_VIEW, WITHOUT_VIEW_OR_GUARDS),
-            (WITHOUT_VIEW, NONE),
-            (WITHOUT_VIEW_OR_GUARDS, NONE),
-        )
-    ]
-    compared += [(f"all - {arm}, fixed1", (late, ALL), (late, arm)) for arm in LEAVE_ONE_OUT]
-    found = {name: _difference(played, one, other) for name, one, other in compared}
-    rows = [(name, each[1]) for name, each in found.items() if each is not None]
-    drop = found["fixed1 - sync, unguarded"]
-    for arm in (ALL, WITHOUT_VIEW):
-        gain = found[f"{arm} - none, fixed1"]
-        if drop is not None and gain is not None and drop[0] < 0:
-            closed = f"{gain[0] / -drop[0]:.0%}"
-            rows.append((f"share of the drop at fixed1 that `{arm}` closes", closed))
     return _table(("compared", "difference"), rows)
 
 
-def _mistakes(played: _Played) -> str:
+def _mistakes(played: Played) -> str:
     rows = []
     for condition, episodes in sorted(played.episodes.items()):
         found: Counter[Mistake | None] = Counter()
@@ -312,7 +285,7 @@ def _mistakes(played: _Played) -> str:
     return _table(("regime", "arm", "failed", *(each.value for each in Mistake)), rows)
 
 
-def _origins(played: _Played) -> str:
+def _origins(played: Played) -> str:
     rows = []
     for condition, episodes in sorted(played.episodes.items()):
         found = Counter(each for episode in episodes.values() for each in origins(episode))
@@ -320,44 +293,55 @@ def _origins(played: _Played) -> str:
     return _table(("regime", "arm", *(each.value for each in ValueOrigin)), rows)
 
 
-def origins(episode: Episode) -> Iterator[ValueOrigin]:
-    """Yield the origin of the values of each early call that is none of the gold calls of its task."""
-    for record in episode.trajectory:
-        task = episode.composition.sub_task(record.task_id)
-        if task is None or not record.premature:
-            continue
-        if (record.tool, _text(record.arguments)) in {
-            (call.tool, _text(call.arguments)) for call in task.gold
-        }:
-            continue
-        yield _origin(record, task, episode)
-
-
-def _origin(record: CallRecord, task: SubTask, episode: Episode) -> ValueOrigin:
-    own = _told(task, record, episode)
-    others = "\n".join(
-        _told(each, record, episode) for each in episode.composition.sub_tasks if each is not task
+def _beside_scripted(played: Sequence[Played]) -> str:
+    """Return the shares of mistakes and of origins, of the models together and of agents whose faults were chosen."""
+    own = [episode for each in played for episode in each.episodes.get(LATE, {}).values()]
+    compositions = {each.composition.id: each.composition for each in own}
+    lines = {"learned": own, **scripted_episodes(list(compositions.values()))}
+    rows = []
+    for name, episodes in lines.items():
+        found = Counter(
+            mistake
+            for each in episodes
+            for mistake in mistakes_of(each, score(each))
+            if mistake is not None
+        )
+        early = Counter(origin for each in episodes for origin in origins(each))
+        rows.append(
+            (
+                name,
+                str(found.total()),
+                *(_part(found[each], found.total()) for each in Mistake),
+                str(early.total()),
+                *(_part(early[each], early.total()) for each in ValueOrigin),
+            )
+        )
+    heads = (
+        "agent",
+        "failed sub-tasks",
+        *(f"{each.value}, %" for each in Mistake),
+        "wrong early calls",
+        *(f"{each.value}, %" for each in ValueOrigin),
     )
-    values = [str(leaf) for _, leaf in leaves(record.arguments) if leaf not in ({}, [], "")]
-    if any(value not in own and value not in others for value in values):
-        return ValueOrigin.INVENTED
-    if any(value not in own for value in values):
-        return ValueOrigin.OTHER_TASK
-    return ValueOrigin.PLAUSIBLE
+    return _table(heads, rows if own else [])
 
 
-def _told(task: SubTask, record: CallRecord, episode: Episode) -> str:
-    """Return what the conversation had said of a task when a call was made."""
-    results = [
-        each.response
-        for each in episode.calls_of(task.id)
-        if each.delivered is not None and each.delivered < record.issued
-    ]
-    schemas = [_text(tool.parameters) for tool in tools_of(task).values()]
-    return "\n".join((task.query, *results, *schemas))
+def _part(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f}" if of else _NOTHING
 
 
-def _interventions(played: _Played) -> str:
+def _reactions(played: Played) -> str:
+    rows = []
+    for condition, episodes in sorted(played.episodes.items()):
+        found = Counter(each for episode in episodes.values() for each in reactions(episode))
+        if total := found.total() - found[Reaction.SAME]:
+            rows.append((*condition, str(total), *(str(found[each]) for each in Reaction)))
+    return _table(
+        ("regime", "arm", "turns with a refusal", *(each.value for each in Reaction)), rows
+    )
+
+
+def _interventions(played: Played) -> str:
     rows = []
     for condition, episodes in sorted(played.episodes.items()):
         found: Counter[tuple[str, str]] = Counter()
@@ -411,11 +395,4 @@ def _mean(values: Iterable[float]) -> str:
 
 
 def _key(record: CallRecord) -> tuple[str, str, str]:
-    return record.task_id, record.tool, _text(record.arguments)
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-__all__ = ["ModelRun", "ValueOrigin", "origins", "write_page", "written_results"]
+    return record.task_id, record.tool, as_text(record.arguments)

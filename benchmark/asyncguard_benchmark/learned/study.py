@@ -22,6 +22,11 @@ from asyncguard_benchmark.harness.loading import shipped_compositions
 from asyncguard_benchmark.harness.registry import AgentSpec
 from asyncguard_benchmark.harness.scenario import Composition, Kind, Regime, SubTask, Surface
 from asyncguard_benchmark.learned import splits
+from asyncguard_benchmark.learned.comparisons import (
+    WITHOUT_VIEW,
+    WITHOUT_VIEW_OR_GUARDS,
+    ModelRun,
+)
 from asyncguard_benchmark.learned.folder import (
     EPISODES,
     FOLDER_VARIABLE,
@@ -29,13 +34,7 @@ from asyncguard_benchmark.learned.folder import (
     model_folder,
 )
 from asyncguard_benchmark.learned.kept import keep, kept_run
-from asyncguard_benchmark.learned.results import (
-    WITHOUT_VIEW,
-    WITHOUT_VIEW_OR_GUARDS,
-    ModelRun,
-    write_page,
-    written_results,
-)
+from asyncguard_benchmark.learned.results import write_page
 from asyncguard_benchmark.learned.store import load_trained
 
 CONDITIONS = (
@@ -68,7 +67,7 @@ def execute(options: Namespace) -> None:
     """Play what is missing, model after model, and write the results of what there is."""
     ends = None if options.minutes is None else time.monotonic() + 60 * options.minutes
     runs = [_played_run(folder, options, ends) for folder in options.model or [model_folder()]]
-    write_page(written_results(runs), options.out)
+    write_page(runs, options.out)
 
 
 def _played_run(folder: Path, options: Namespace, ends: float | None) -> ModelRun:

@@ -8,7 +8,10 @@ from asyncguard_benchmark.harness.report.blocks import Mark, Tone, axis_for
 from asyncguard_benchmark.harness.statistics.estimates import Interval
 
 _WIDTH, _LABELS, _RIGHT, _ROW, _TOP = 860, 230, 40, 34, 64
-"""Sizes in pixels: of the picture, of the names to the left, of the margin to the right, of a row, above the rows."""
+"""Sizes in pixels: of the picture, of the names to the left at least, of the margin to the right, of a row, above the
+rows."""
+_LETTER = 7.2
+"""Width of a letter in pixels, about."""
 _INK, _GREY = "#1a5fb4", "#9a9996"
 
 
@@ -27,7 +30,7 @@ def forest(title: str, strong: str, weak: str, rows: Sequence[ForestRow]) -> str
     Args:
         title: What it shows, for readers that see no pictures.
         strong: Legend of the intervals that count.
-        weak: Legend of those that stand beside them.
+        weak: Legend of those that stand beside them; empty if there are none.
         rows: From top to bottom; one without an interval is a name alone.
     """
     marks = [
@@ -35,17 +38,18 @@ def forest(title: str, strong: str, weak: str, rows: Sequence[ForestRow]) -> str
         for row in rows
     ]
     axis = axis_for(marks)
-    width, height = _WIDTH - _LABELS - _RIGHT, _TOP + _ROW * len(rows) + 30
+    labels = max([_LABELS, *(16 + round(_LETTER * len(row.name)) for row in rows)])
+    width, height = _WIDTH - labels - _RIGHT, _TOP + _ROW * len(rows) + 30
 
     def x(value: float) -> float:
-        return round(_LABELS + width * axis.at(value) / 100, 1)
+        return round(labels + width * axis.at(value) / 100, 1)
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '
         f'font-family="sans-serif" font-size="14" role="img" aria-label="{escape(title)}">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        _legend(_LABELS, strong, _INK),
-        _legend(_LABELS + width // 2, weak, _GREY),
+        _legend(labels, strong, _INK),
+        *([_legend(labels + width // 2, weak, _GREY)] if weak else []),
     ]
     for tick in axis.ticks:
         line, told = ("#5e5c64", "0") if tick == 0 else ("#deddda", f"{tick:+g}")
