@@ -192,36 +192,55 @@ class QueueClient:
         self._operations.clear()
 
     def _send(self, batch: list[_QueueOperation]) -> None:
-        orders = [(each.name, each.text) for each in batch if each.text is not None]
+        """Post and cancel; what is done leaves the batch, of which the rest is tried again."""
+        posts = [each for each in batch if each.text is not None]
         try:
-            self._post(orders)
+            self._post(posts)
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
             # The database works, and one of the orders has made the transaction fail.
-            for order in orders:
-                self._post_alone(*order)
-        for operation in batch:
-            if operation.text is None:
-                self._tables.cancel(operation.name, begun=operation.begun)
+            for each in posts:
+                self._post_alone(each)
+                batch.remove(each)
+        batch[:] = [each for each in batch if each.text is None]
+        while batch:
+            self._tables.cancel(batch[0].name, begun=batch[0].begun)
+            del batch[0]
 
-    def _post(self, orders: list[tuple[str, str]]) -> None:
-        if orders:
-            names = {name for name, _ in orders}
-            # Before the transaction: if the answer to its commit is lost, the orders may be there.
-            self._tried |= names
+    def _post(self, posts: list[_QueueOperation]) -> None:
+        if not posts:
+            return
+        names = {each.name for each in posts}
+        # Before the transaction: if the answer to its commit is lost, the orders may be there.
+        new = names - self._tried
+        self._tried |= names
+        orders = [(each.name, each.text) for each in posts if each.text is not None]
+        try:
             self._tables.post(orders, queue=self._queue, version=self._version)
-            self._tried -= names
-            self._awaited |= names
+        except _AWAY:
+            raise
+        except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
+            self._tried -= new  # refused as a whole: nothing of this transaction was committed
+            raise
+        self._tried -= names
+        self._awaited |= names
 
-    def _post_alone(self, name: str, text: str) -> None:
+    def _post_alone(self, order: _QueueOperation) -> None:
         """Post one order of a refused batch: one bad order must not keep the others back."""
         try:
-            self._post([(name, text)])
+            self._post([order])
         except _AWAY:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
+            if getattr(error, "connection_invalidated", False):
+                raise  # the server ended the session, which says nothing about the order
             self._tables.check_writable()  # all are refused alike, and kept until it takes them
+            if order.name in self._tried:
+                # An earlier transaction may have been committed: it is waited for, or found lost.
+                self._tried.discard(order.name)
+                self._awaited.add(order.name)
+                return
             message = (
                 f"The call could not be sent to a worker ({type(error).__name__}); "
                 "it was not begun."
@@ -229,7 +248,7 @@ class QueueClient:
             symptom = Symptom(
                 error=ErrorCode.ORDER_REFUSED, message=message, transient=False, started=False
             )
-            self._tell(name, Failure(symptom=symptom))
+            self._tell(order.name, Failure(symptom=symptom))
 
     def _look(self) -> None:
         for ended in self._tables.ended(self._awaited):

@@ -3,15 +3,19 @@
 import asyncio
 import sqlite3
 import stat
+import threading
+from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from asyncguard.core.faults import Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Success
 from asyncguard.distributed import queue_client
 from asyncguard.distributed.database_url import database_url
+from asyncguard.distributed.queue_client import QueueClient
 from asyncguard.distributed.queue_tables import APPLICATION, JobTables
 from asyncguard.errors import CallerError
 from asyncguard.journal.open import open_journal
@@ -217,6 +221,110 @@ async def test_an_order_that_the_database_refuses_does_not_hold_up_others(
     executor.close()
     await sent
     assert ("taken.1", "PENDING") in place.rows(), "what belongs to others is left alone"
+
+
+async def test_an_order_that_was_sent_is_not_told_as_refused_when_the_answers_cannot_be_asked(
+    place: Shop, journal: Journal
+) -> None:
+    """What was sent is not sent again because the look for answers failed, so it cannot be refused then."""
+    executor = place.executor(journal)
+    first = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()))
+    _change(place, "ALTER TABLE workflow_output RENAME TO elsewhere")
+    second = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: len(place.rows()) == 2)
+    _change(
+        place,
+        "CREATE TRIGGER refuse BEFORE INSERT ON workflow_status BEGIN SELECT RAISE(ABORT, 'no'); END",
+    )
+    await eventually(lambda: not executor.health().alive)
+    await asyncio.sleep(1.0)
+    _change(place, "ALTER TABLE elsewhere RENAME TO workflow_output")
+    await eventually(lambda: executor.health().alive)
+    assert not second.done()
+    assert [state for _, state in place.rows()] == ["ENQUEUED", "ENQUEUED"]
+    executor.close()
+    await asyncio.gather(first, second)
+
+
+async def test_an_order_that_was_told_as_refused_is_not_sent_with_those_that_are_kept(
+    place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database goes away after it has refused one order of a batch: that one never begins."""
+    post, together = JobTables.post, threading.Event()
+    tried: list[list[str]] = []
+
+    def flaky(self: JobTables, orders: Sequence[tuple[str, str]], **options: str) -> None:
+        assert together.wait(10)
+        names = [name for name, _ in orders]
+        if names == ["first.1"]:
+            return post(self, orders, **options)
+        tried.append(names)
+        if "bad.1" in names and len(tried) <= 2:
+            raise IntegrityError("INSERT", {}, ValueError())
+        if len(tried) == 3:
+            raise OperationalError("INSERT", {}, ValueError())
+        return post(self, orders, **options)
+
+    monkeypatch.setattr(JobTables, "post", flaky)
+    client, told = _client(place)
+    for name in ("first.1", "bad.1", "good.1"):
+        client.post(name, "{}")
+        await asyncio.sleep(0.2)
+    together.set()
+    await eventually(lambda: ("good.1", "ENQUEUED") in place.rows())
+    await eventually(lambda: not client.trouble)
+    assert tried == [["bad.1", "good.1"], ["bad.1"], ["good.1"], ["good.1"]]
+    assert [name for name, _ in told] == ["bad.1"]
+    client.close()
+
+
+async def test_an_order_whose_commit_was_not_confirmed_is_not_told_as_refused(
+    place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be in the queue: it is waited for, and found lost if it is not there."""
+    monkeypatch.setattr(queue_client, "_CHECK_EVERY", 0.1)
+    post = JobTables.post
+    sent: set[str] = set()
+
+    def flaky(self: JobTables, orders: Sequence[tuple[str, str]], **options: str) -> None:
+        [(name, _)] = orders
+        if name in sent:
+            raise IntegrityError("INSERT", {}, ValueError())
+        sent.add(name)
+        if name == "there.1":
+            post(self, orders, **options)
+        raise OperationalError("COMMIT", {}, ValueError())
+
+    monkeypatch.setattr(JobTables, "post", flaky)
+    client, told = _client(place)
+    client.post("there.1", "{}")
+    await eventually(lambda: bool(place.rows()) and not client.trouble)
+    client.post("away.1", "{}")
+    await eventually(lambda: bool(told))
+    await asyncio.sleep(0.3)
+    [(name, end)] = told
+    assert isinstance(end, Failure)
+    assert (name, end.symptom.error, end.symptom.started) == ("away.1", "order_lost", True)
+    client.close()
+
+
+def _client(place: Shop) -> tuple[QueueClient, list[tuple[str, object]]]:
+    """A client whose first batch is sent when the test awaits, and what it has told."""
+    told: list[tuple[str, object]] = []
+    client = QueueClient(
+        JobTables(database_url(place.database)),
+        queue="q",
+        version="v",
+        poll=0.02,
+        tell=lambda name, end: told.append((name, end)),
+    )
+    return client, told
+
+
+def _change(place: Shop, sql: str) -> None:
+    with closing(sqlite3.connect(place.database)) as database, database:
+        database.execute(sql)
 
 
 def test_orders_go_back_only_from_the_dead_and_only_ours(place: Shop) -> None:
