@@ -7,6 +7,7 @@ lost.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -75,7 +76,7 @@ class JobRunner:
         self._cancelled: set[str] = set()
         """Names of accepted orders that were cancelled, perhaps before their tool began."""
         self._late: set[asyncio.Task[None]] = set()
-        """Tasks that wait for tools past their time limit.
+        """Tasks that wait for tools past their time limit, or for a journal that refuses outcomes.
 
         Without a reference, asyncio would let them be collected.
         """
@@ -217,12 +218,23 @@ class JobRunner:
                 return
             except JournalError as error:
                 if backoff.over:
-                    # The outcome is not lost: the answer carries it to the thread. Only the journal
-                    # does not have it.
+                    # The outcome is not lost: the answer carries it to the thread. The journal gets
+                    # it later: a second claim of the order would wait for it without end.
                     self._log.error("outcome not written", **_names(order), error=str(error))
+                    late = asyncio.ensure_future(self._end_later(order, result))
+                    self._late.add(late)
+                    late.add_done_callback(self._late.discard)
                     return
                 self._log.warning("journal unavailable", **_names(order))
             await backoff.pause()
+
+    async def _end_later(self, order: RemoteJob, result: Result) -> None:
+        while True:
+            await self._clock.sleep(_LONGEST_PAUSE)
+            with contextlib.suppress(JournalError):
+                await self._journal.end(order.key, order.attempt, result)
+                self._log.info("outcome written late", **_names(order))
+                return
 
     def _backoff(self) -> Backoff:
         """Return a new back-off for waiting for the journal."""

@@ -181,6 +181,21 @@ def test_an_outcome_that_cannot_be_written_still_goes_back() -> None:
     assert "outcome not written" in [line["event"] for line in bench.logged]
 
 
+def test_an_outcome_that_could_not_be_written_is_written_when_the_journal_takes_it() -> None:
+    """Else a second claim of the order would wait without end for an attempt of a living process."""
+    journal = Scripted(Fresh(), ends=(JournalError(), JournalError()))
+    bench = Bench(journal, patience=0.0)
+
+    async def play() -> None:
+        await bench.serve()
+        assert not journal.ended
+        await asyncio.sleep(10)
+
+    run_virtual(play())
+    assert journal.ended == [Success(content="paid 5 secrets")]
+    assert bench.logged[-1]["event"] == "outcome written late"
+
+
 async def test_refused_orders_reach_neither_journal_nor_tool() -> None:
     """Orders with an unknown tool, another journal or an unreadable text are refused."""
     journal = Scripted()
