@@ -25,6 +25,9 @@ from asyncguard.runtime.executors.port import Completion, Health, Job
 
 DEFAULT_QUEUE = "asyncguard"
 _NOT_OURS = "The conversation is run by another process now; this one begins nothing more."
+_UNASKED = (ErrorCode.JOURNAL_UNAVAILABLE, ErrorCode.REFUSED_BY_WORKER)
+"""Answers of a worker that did not learn from the journal what was begun."""
+_UNKNOWN = "A worker that had taken the call may have begun it; the next one could not find out."
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CLOSED = "The executor was closed; nothing begins any more."
 _WITHOUT_ANSWER = (ErrorCode.UNREADABLE_ANSWER, ErrorCode.WORKERS_GAVE_UP)
@@ -293,9 +296,13 @@ class DbosExecutor:
 def _result(ended: Ended, order: RemoteJob) -> Result:
     if ended.state == SUCCESS and ended.answer is not None:
         try:
-            return answer_from_json(ended.answer, order.fingerprint)
+            result = answer_from_json(ended.answer, order.fingerprint)
         except CallerError as error:
             return _failure(ErrorCode.UNREADABLE_ANSWER, str(error), started=True)
+        if isinstance(result, Failure) and result.symptom.error in _UNASKED and ended.claims > 1:
+            # An earlier worker may have begun it; this one could not ask the journal for that.
+            return _failure(result.symptom.error, _UNKNOWN, started=True)
+        return result
     if ended.state == SUCCESS:
         return _failure(
             ErrorCode.UNREADABLE_ANSWER, "The worker's answer cannot be read.", started=True

@@ -1,6 +1,7 @@
 """The executor and its queue, before a worker accepts an order."""
 
 import asyncio
+import json
 import sqlite3
 import stat
 import threading
@@ -15,6 +16,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Success
 from asyncguard.distributed import queue_client
 from asyncguard.distributed.database_url import database_url
+from asyncguard.distributed.protocol import answer_to_json, order_of
 from asyncguard.distributed.queue_client import QueueClient
 from asyncguard.distributed.queue_tables import APPLICATION, JobTables
 from asyncguard.errors import CallerError
@@ -307,6 +309,32 @@ async def test_an_order_whose_commit_was_not_confirmed_is_not_told_as_refused(
     assert isinstance(end, Failure)
     assert (name, end.symptom.error, end.symptom.started) == ("away.1", "order_lost", True)
     client.close()
+
+
+@pytest.mark.parametrize("claims", [1, 2])
+async def test_a_worker_that_could_not_ask_the_journal_says_nothing_of_earlier_workers(
+    place: Shop, journal: Journal, claims: int
+) -> None:
+    """The first claim alone shows that nothing began."""
+    executor = place.executor(journal)
+    job = job_of("pay", {}, effect=ONCE, key="call")
+    future = begin(executor, job)
+    await eventually(lambda: bool(place.rows()))
+    order = order_of(job, journal.id)
+    refused = Symptom(error="journal_unavailable", message="it was not begun", started=False)
+    answer = json.dumps(answer_to_json(order.fingerprint, Failure(symptom=refused)))
+    with closing(sqlite3.connect(place.database)) as database, database:
+        database.execute(
+            "INSERT INTO workflow_output (workflow_uuid, output) VALUES ('call.1', ?)", (answer,)
+        )
+        database.execute(
+            "UPDATE workflow_status SET status = 'SUCCESS', recovery_attempts = ?", (claims,)
+        )
+    result = await future
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("journal_unavailable", claims > 1)
+    assert ("not begun" in result.symptom.message) is (claims == 1)
+    executor.close()
 
 
 def _client(place: Shop) -> tuple[QueueClient, list[tuple[str, object]]]:
