@@ -261,6 +261,37 @@ async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
         assert other.gone([journal.process_id]) == frozenset()
 
 
+async def test_a_process_whose_registration_was_refused_comes_back_with_its_lock(
+    postgres_url: str,
+) -> None:
+    """It would go on under its old id, whose lock it has lost: others would take it for dead."""
+    change = "ALTER TABLE asyncguard.processes {} CONSTRAINT refused {}"
+    with opened(postgres_url, 2) as (journal, other):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        before = journal.process_id
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(change.format("ADD", "CHECK (false) NOT VALID"))
+        cut(postgres_url)
+        with pytest.raises(JournalError, match="refused"):
+            await journal.begin(intent("meanwhile"))
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(change.format("DROP", ""))
+        assert isinstance(await journal.begin(intent("next")), Fresh)
+        assert journal.process_id != before
+        assert other.gone([journal.process_id]) == frozenset()
+        assert await other.begin(intent("k", remote=True)) == Running(process_id=journal.process_id)
+
+
+async def test_a_standby_that_was_promoted_is_used(postgres_server: Server) -> None:
+    """It refuses LISTEN, and with it all settings of the session."""
+    with opened(postgres_server.url()) as (journal,):
+        await entered(journal)
+        with postgres_server.standing_by(), pytest.raises(JournalError, match="during recovery"):
+            await journal.begin(intent("k"))
+        assert isinstance(await journal.begin(intent("k")), Fresh)
+
+
 async def test_a_killed_worker_is_dead_at_once(postgres_url: str) -> None:
     """Its session ends with it; what it had begun is judged by effect class."""
     with Actor(postgres_url) as actor, opened(postgres_url) as (journal,):

@@ -132,6 +132,19 @@ class Server:
         self.stop()
         self.start()
 
+    @contextlib.contextmanager
+    def standing_by(self) -> Iterator[None]:
+        """Restart as a standby, which serves reads alone; it is promoted at the end."""
+        self.stop()
+        standby = self._data / "standby.signal"
+        standby.touch(mode=0o600)
+        if self._user:
+            shutil.chown(standby, self._user)
+        self.start()
+        yield
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
+
     def remove(self) -> None:
         """End, and remove the folder."""
         self.stop()

@@ -142,16 +142,22 @@ class PostgresStore:
 
     def open(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
+        self._connect()
+
+    def _connect(self) -> None:
+        """Connect under a new process id, and move threads and intents of the old one to it.
+
+        If a step is refused, as by a standby, nothing stays open: a session without its settings,
+        or with the lock of an id that is not registered, must not be used.
+        """
         try:
-            self._connect()
+            self._connect_as(secrets.token_hex(8))
         except BaseException:
             self.close()
             raise
 
-    def _connect(self) -> None:
-        """Connect under a new process id, and move threads and intents of the old one to it."""
+    def _connect_as(self, new: str) -> None:
         self.close()
-        new = secrets.token_hex(8)
         with self._translated_errors():
             self._connection = psycopg.connect(
                 self._url, autocommit=True, application_name="asyncguard", **_CONNECT
