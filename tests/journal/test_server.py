@@ -18,7 +18,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
-from asyncguard.errors import CallerError, JournalError, ThreadBusyError
+from asyncguard.errors import CallerError, JournalError, JournalLockedError, ThreadBusyError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, SignalKind, Verdict
 from asyncguard.journal.sql import postgres, schema
@@ -283,11 +283,30 @@ async def test_a_process_whose_registration_was_refused_comes_back_with_its_lock
         assert await other.begin(intent("k", remote=True)) == Running(process_id=journal.process_id)
 
 
+async def test_tables_that_are_locked_hold_each_caller_up_once(postgres_url: str) -> None:
+    """The requests that wait do not each wait for the lock after the other."""
+    with opened(postgres_url) as (journal,), psycopg.connect(postgres_url) as connection:
+        await entered(journal)
+        journal._writer.submit(lambda store: store.execute("SET lock_timeout = '1s'")).result(10.0)
+        connection.execute("LOCK TABLE asyncguard.attempts")
+        start = time.monotonic()
+        begun = (journal.begin(intent(f"k{number}")) for number in range(6))
+        answers = await asyncio.gather(*begun, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [JournalLockedError] * 6
+        assert "run the thread again" in str(answers[-1])
+        assert time.monotonic() - start < 3.5
+        connection.rollback()
+        assert isinstance(await journal.begin(intent("k0")), Fresh)
+
+
 async def test_a_standby_that_was_promoted_is_used(postgres_server: Server) -> None:
     """It refuses LISTEN, and with it all settings of the session."""
     with opened(postgres_server.url()) as (journal,):
         await entered(journal)
-        with postgres_server.standing_by(), pytest.raises(JournalError, match="during recovery"):
+        with (
+            postgres_server.standing_by(),
+            pytest.raises(JournalError, match=r"during recovery.*takes writes"),
+        ):
             await journal.begin(intent("k"))
         assert isinstance(await journal.begin(intent("k")), Fresh)
 

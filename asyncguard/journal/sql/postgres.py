@@ -26,7 +26,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from asyncguard.errors import CallerError, JournalError
+from asyncguard.errors import CallerError, JournalError, JournalLockedError
 from asyncguard.journal.sql.processes import ProcessKind, register, succeed
 from asyncguard.journal.sql.schema import prepare
 from asyncguard.journal.sql.store import ConnectionLostError, IdleTransactionError, Row
@@ -74,8 +74,15 @@ _ADVICE = {
     "42501": f" The role of this URL lacks rights: {_RIGHTS}.",
     "42P01": f" The role of this URL lacks rights: {_RIGHTS}. Or the table was removed: restore it "
     "from a backup.",
+    "25006": " It is a standby or was made read-only: name the server that takes writes, or make "
+    "it writable.",
+    "53100": " The disk of the server is full: free some space.",
 }
 """What to do about an error, by PostgreSQL's code."""
+_LOCKED = (
+    "another session keeps tables of the journal locked for more than 15 s, and nothing was begun; "
+    "let that session go on, or end it, and run the thread again"
+)
 
 
 # A forked child inherits the sockets, and would keep its dead parent's session open, with its lock.
@@ -265,6 +272,10 @@ class PostgresStore:
                 # The server looks at this limit between statements only, never within a COMMIT.
                 idle = isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout)
                 raise (IdleTransactionError if idle else ConnectionLostError)(text) from error
+            if isinstance(error, psycopg.errors.LockNotAvailable):
+                raise JournalLockedError(
+                    f"{self._place} is locked ({said}): {_LOCKED}.", reason=_LOCKED
+                ) from error
             advice = _ADVICE.get(error.sqlstate or "", "")
             raise JournalError(
                 f"{self._place} failed ({said}); nothing was written.{advice}"
