@@ -69,6 +69,11 @@ def claim_as(owner: str) -> None:
 #
 # {schema} stands for the prefix of the tables, {now} for the milliseconds of the database's clock.
 
+TAKES_CHANGES = """SELECT current_setting('transaction_read_only') = 'off'
+    AND has_table_privilege('{schema}workflow_status', 'INSERT')
+    AND has_table_privilege('{schema}workflow_status', 'UPDATE')"""
+"""Whether PostgreSQL would take changes of orders; no public call says so without a change."""
+
 ENDED = """SELECT s.workflow_uuid, s.status, s.recovery_attempts, s.serialization, o.output
     FROM {schema}workflow_status s
     LEFT JOIN {schema}workflow_output o ON o.workflow_uuid = s.workflow_uuid

@@ -137,13 +137,13 @@ class JobTables:
         """Check that the server takes changes.
 
         Raises:
-            ReadOnlyDatabaseError: It is a standby, or was made read-only.
+            ReadOnlyDatabaseError: It is a standby, was made read-only, or this role lacks rights.
         """
         if self._sqlite:
             return
         with self._engine.connect() as connection:
-            found = connection.exec_driver_sql("SHOW transaction_read_only").scalar_one()
-        if found != "off":
+            takes = connection.execute(self._sql(dbos_internals.TAKES_CHANGES)).scalar_one()
+        if not takes:
             raise ReadOnlyDatabaseError
 
     def register_queue(self, name: str, *, concurrency: int, poll: float) -> None:

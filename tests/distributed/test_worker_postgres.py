@@ -10,12 +10,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy.exc import SQLAlchemyError
 
 from asyncguard import cli
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
 from asyncguard.distributed import worker as worker_module
 from asyncguard.distributed.executor import DbosExecutor
+from asyncguard.distributed.queue_tables import JobTables, ReadOnlyDatabaseError
 from asyncguard.distributed.unserved import Unserved
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
@@ -224,6 +226,29 @@ def _impatient(words: list[str]) -> int:
     """Run a worker that lets an order be claimed and not served for one second."""
     worker_module.Unserved = partial(Unserved, patience=1.0)  # type: ignore[misc,assignment]
     return cli.main(words)
+
+
+def test_a_role_without_rights_takes_no_changes(postgres_server: Server) -> None:
+    """As a read-only database: a worker that may only read, or not even that, serves no calls."""
+    tables = JobTables(postgres_server.url())
+    tables.prepare()
+    tables.close()
+    with psycopg.connect(postgres_server.url(), autocommit=True) as connection:
+        connection.execute("CREATE ROLE app LOGIN")
+        connection.execute("GRANT USAGE ON SCHEMA dbos TO app")
+        connection.execute("GRANT SELECT, INSERT, UPDATE ON dbos.workflow_status TO app")
+        of_app = JobTables(postgres_server.url().replace("postgres@", "app@"))
+        of_app.check_writable()
+        for right in ("INSERT", "UPDATE"):
+            connection.execute(f"REVOKE {right} ON dbos.workflow_status FROM app")
+            with pytest.raises(ReadOnlyDatabaseError):
+                of_app.check_writable()
+            connection.execute(f"GRANT {right} ON dbos.workflow_status TO app")
+            of_app.check_writable()
+        connection.execute("REVOKE USAGE ON SCHEMA dbos FROM app")
+        with pytest.raises(SQLAlchemyError):
+            of_app.check_writable()
+        of_app.close()
 
 
 def _make_read_only(url: str, state: str) -> None:
