@@ -1,6 +1,7 @@
 """The subcommand ``asyncguard worker``: runs calls for agents in other processes."""
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from asyncguard.cli.ledger.journal import files_of
 from asyncguard.cli.output import refuse_input
@@ -108,7 +109,7 @@ def _work(options: argparse.Namespace, url: str, target: str, tools: list[Any]) 
         left = Worker(settings, journal, toolbox, log).run(_stopped_by_signals())
         if left:
             # Their OS threads end only with the process, and its end lets other workers take over.
-            sys.stderr.flush()
+            _Lossy(sys.stderr).flush()
             os._exit(1)
     finally:
         # After the worker: it writes the outcomes that are still queued.
@@ -167,19 +168,41 @@ def _logger() -> Any:
 
     from asyncguard.observability.log import console_logger  # noqa: PLC0415
 
+    out: Any = _Lossy(sys.stderr)
     if sys.stderr.isatty():
-        return console_logger()
+        return console_logger(out)
     processors: list[Any] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.JSONRenderer(),
     ]
     return structlog.wrap_logger(
-        structlog.WriteLogger(sys.stderr),
+        structlog.WriteLogger(out),
         processors=processors,
         wrapper_class=structlog.BoundLogger,
         context_class=dict,
     )
+
+
+class _Lossy:
+    """Stream that loses what cannot be written: the disk is full, or the log's reader is gone.
+
+    Else the line would fail the call that it is about, and the worker.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from asyncguard import cli
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
 from asyncguard.journal.open import open_journal
@@ -308,3 +309,28 @@ async def test_the_calls_of_a_killed_worker_are_taken_over(place: Shop, journal:
     executor = place.executor(journal)
     await check_takeover(place, executor, kills=2)
     executor.close()
+
+
+@pytest.mark.slow
+async def test_a_log_that_cannot_be_written_costs_no_call(
+    place: Shop, journal: Journal, tmp_path: Path
+) -> None:
+    """Lines are lost, not the calls that they are about, nor the worker, which also ends when it is told to."""
+    executor = place.executor(journal)
+    health = tmp_path / "nowhere" / "health.json"  # an error to log each second
+    worker = await place.worker("--health-file", str(health), main=_without_a_log, wait=False)
+    assert await result_of(executor, job_of("pay", {"amount": 1}, effect=ONCE)) == Success(
+        content="paid 1"
+    )
+    await asyncio.sleep(1.5)
+    assert isinstance(await result_of(executor, job_of("look", {"name": "it"})), Success)
+    worker.tell(signal.SIGTERM)
+    await worker.ended()
+    assert place.effects == ["pay 1"]
+    executor.close()
+
+
+def _without_a_log(words: list[str]) -> int:
+    """Run a worker whose log lies on a full disk."""
+    os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+    return cli.main(words)
