@@ -73,6 +73,8 @@ class QueueClient:
         self._changed = threading.Condition()
         """Guards operations, OS thread and closing; all else belongs to the OS thread alone."""
         self._operations: deque[_QueueOperation] = deque()
+        self._sending: frozenset[str] = frozenset()
+        """Names of the orders of the last batch; guarded, too."""
         # An order is in one of the two: in an operation until it is posted, awaited afterwards.
         self._awaited: set[str] = set()
         """Names of the orders that were posted and whose end was not reported."""
@@ -117,8 +119,10 @@ class QueueClient:
             posted = {
                 operation.name for operation in self._operations if operation.text is not None
             }
+            # Those that are being sent right now are cancelled once that has ended.
+            names = self._awaited | self._sending | posted
             self._operations.extend(
-                _QueueOperation(name=name, begun=False) for name in sorted(self._awaited | posted)
+                _QueueOperation(name=name, begun=False) for name in sorted(names)
             )
             self._start()
             self._changed.notify()
@@ -144,6 +148,7 @@ class QueueClient:
             with self._changed:
                 batch = list(self._operations)
                 self._operations.clear()
+                self._sending = frozenset(each.name for each in batch if each.text is not None)
             began = time.monotonic()
             try:
                 self._tables.prepare()

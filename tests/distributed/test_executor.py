@@ -281,6 +281,30 @@ async def test_an_order_that_was_told_as_refused_is_not_sent_with_those_that_are
     client.close()
 
 
+async def test_an_order_that_is_being_sent_when_the_executor_is_closed_is_cancelled(
+    place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database takes its time; nothing begins after the end, and the call is told."""
+    post, sending, closed = JobTables.post, threading.Event(), threading.Event()
+
+    def slow(self: JobTables, orders: Sequence[tuple[str, str]], **options: str) -> None:
+        sending.set()
+        assert closed.wait(10)
+        return post(self, orders, **options)
+
+    monkeypatch.setattr(JobTables, "post", slow)
+    executor = place.executor(journal)
+    future = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(sending.is_set)
+    executor.close()
+    closed.set()
+    async with asyncio.timeout(10):
+        result = await future
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("cancelled", False)
+    assert [state for _, state in place.rows()] == ["CANCELLED"]
+
+
 async def test_an_order_whose_commit_was_not_confirmed_is_not_told_as_refused(
     place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
