@@ -80,10 +80,22 @@ class JobRunner:
 
         Without a reference, asyncio would let them be collected.
         """
+        self._unwritten: dict[str, tuple[RemoteJob, Result]] = {}
+        """Outcomes that the journal refused for too long, by name of their order."""
 
     def accepted(self) -> Collection[RemoteJob]:
         """Return the orders that were accepted and not answered."""
         return tuple(self._accepted.values())
+
+    def unwritten(self) -> int:
+        """Return how many outcomes the journal has refused and not taken since."""
+        return len(self._unwritten)
+
+    async def write_rest(self) -> None:
+        """Try once more to write those outcomes; on any event loop, as theirs ends in a drain."""
+        with contextlib.suppress(JournalError):
+            for name in tuple(self._unwritten):
+                await self._write_late(name)
 
     def cancel(self, name: str) -> None:
         """Ask a running tool to stop, and keep a waiting order from beginning.
@@ -221,20 +233,32 @@ class JobRunner:
                     # The outcome is not lost: the answer carries it to the thread. The journal gets
                     # it later: a second claim of the order would wait for it without end.
                     self._log.error("outcome not written", **_names(order), error=str(error))
-                    late = asyncio.ensure_future(self._end_later(order, result))
+                    self._unwritten[order.id] = order, result
+                    late = asyncio.ensure_future(self._end_later(order.id))
                     self._late.add(late)
                     late.add_done_callback(self._late.discard)
                     return
                 self._log.warning("journal unavailable", **_names(order))
             await backoff.pause()
 
-    async def _end_later(self, order: RemoteJob, result: Result) -> None:
-        while True:
+    async def _end_later(self, name: str) -> None:
+        while name in self._unwritten:
             await self._clock.sleep(_LONGEST_PAUSE)
             with contextlib.suppress(JournalError):
-                await self._journal.end(order.key, order.attempt, result)
-                self._log.info("outcome written late", **_names(order))
-                return
+                await self._write_late(name)
+
+    async def _write_late(self, name: str) -> None:
+        kept = self._unwritten.get(name)
+        if kept is None:
+            return
+        order, result = kept
+        try:
+            await self._journal.end(order.key, order.attempt, result)
+            self._log.info("outcome written late", **_names(order))
+        except CallerError:  # the attempt was pruned
+            self._log.error("outcome not written", **_names(order))
+        if self._unwritten.get(name) is kept:  # not the end of a tool past its time limit
+            del self._unwritten[name]
 
     def _backoff(self) -> Backoff:
         """Return a new back-off for waiting for the journal."""

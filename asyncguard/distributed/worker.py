@@ -169,6 +169,11 @@ class Worker:
         while ending.is_alive() and (time.monotonic() < until or not self._serving.accepted()):
             ending.join(_LOOK)
             self._tend(carrier)
+        # DBOS's event loop has ended, and with it what would have written them.
+        while self._serving.unwritten() and time.monotonic() < until:
+            asyncio.run(self._serving.write_rest())
+            self._tend(carrier)
+            time.sleep(_LOOK)
         left = self._serving.accepted()
         for order in left:
             self._log.warning(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ import pytest
 from asyncguard import cli
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Success
+from asyncguard.distributed import worker as worker_module
+from asyncguard.distributed.job_runner import JobRunner
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
 from tests.distributed.bench import (
@@ -200,6 +203,47 @@ async def test_a_drain_lets_calls_end_and_says_what_it_left(
     assert result.symptom.started
     assert sorted(place.effects) == ["pay 1", "pay 2", "pay 3"]
     executor.close()
+
+
+@pytest.mark.slow
+async def test_a_drain_writes_outcomes_that_were_refused(place: Shop, journal: Journal) -> None:
+    """Journal and queue take them again in the time to drain: the call is told as paid, not in doubt."""
+    executor = place.executor(journal)
+    worker = await place.worker("--drain-timeout", "15", main=_impatient)
+    job = job_of("pay_slowly", {"amount": 1, "seconds": 0.5}, effect=ONCE)
+    future = begin(executor, job)
+    await worker.said("call begun", key=job.key)
+    tables = {place.journal: "attempts", place.database: "workflow_status"}
+    for file, table in tables.items():
+        _change(
+            file,
+            f"CREATE TRIGGER refuse BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+    await worker.said("outcome not written")
+    await worker.said("call ended")
+    await asyncio.sleep(0.5)
+    worker.tell(signal.SIGTERM)
+    await worker.said("worker drains")
+    await asyncio.sleep(2.0)
+    for file in tables:
+        _change(file, "DROP TRIGGER refuse")
+    assert await worker.ended() == 0
+    await place.worker()
+    async with asyncio.timeout(20):
+        assert await future == Success(content="paid 1")
+    assert place.effects == ["pay 1"]
+    executor.close()
+
+
+def _impatient(words: list[str]) -> int:
+    """Run a worker that hardly waits for a journal that refuses an outcome."""
+    worker_module.JobRunner = partial(JobRunner, patience=0.1)  # type: ignore[assignment,attr-defined]
+    return cli.main(words)
+
+
+def _change(file: str, sql: str) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(sql)
 
 
 @pytest.mark.slow
