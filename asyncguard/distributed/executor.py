@@ -265,7 +265,7 @@ class DbosExecutor:
         carried = self._carried.get(name)
         if carried is not None:
             result = end if isinstance(end, Failure) else _result(end, carried.order)
-            if isinstance(result, Failure) and result.symptom.error in _WITHOUT_ANSWER:
+            if isinstance(result, Failure) and _tells_nothing(result.symptom):
                 result = self._recorded(carried.order) or result
             self._complete(name, result)
 
@@ -291,6 +291,11 @@ class DbosExecutor:
             carried.done(
                 Completion(key=carried.job.key, attempt=carried.job.attempt, result=result)
             )
+
+
+def _tells_nothing(symptom: Symptom) -> bool:
+    """Return whether the journal may know more than the worker that answered, or did not."""
+    return symptom.error in _WITHOUT_ANSWER or (symptom.error in _UNASKED and symptom.started)
 
 
 def _result(ended: Ended, order: RemoteJob) -> Result:

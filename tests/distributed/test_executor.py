@@ -22,6 +22,7 @@ from asyncguard.distributed.queue_tables import APPLICATION, JobTables
 from asyncguard.errors import CallerError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
+from asyncguard.runtime.executors.port import Job
 from tests.distributed.bench import VERSION, Shop, begin, eventually, job_of, result_of
 
 ONCE = EffectClass.AT_MOST_ONCE
@@ -335,6 +336,22 @@ async def test_an_order_whose_commit_was_not_confirmed_is_not_told_as_refused(
     client.close()
 
 
+async def test_what_an_earlier_worker_recorded_is_told_although_the_last_could_not_ask(
+    place: Shop, journal: Journal
+) -> None:
+    """The agent asks the journal itself before it tells of a doubt."""
+    executor = place.executor(journal)
+    job = job_of("pay", {}, effect=ONCE, key="call")
+    future = begin(executor, job)
+    await eventually(lambda: bool(place.rows()))
+    assert job.intent is not None
+    await journal.begin(job.intent)
+    await journal.end("call", 1, Success(content="paid"))
+    _answer_unasked(place, job, journal, claims=2)
+    assert await future == Success(content="paid")
+    executor.close()
+
+
 @pytest.mark.parametrize("claims", [1, 2])
 async def test_a_worker_that_could_not_ask_the_journal_says_nothing_of_earlier_workers(
     place: Shop, journal: Journal, claims: int
@@ -344,6 +361,16 @@ async def test_a_worker_that_could_not_ask_the_journal_says_nothing_of_earlier_w
     job = job_of("pay", {}, effect=ONCE, key="call")
     future = begin(executor, job)
     await eventually(lambda: bool(place.rows()))
+    _answer_unasked(place, job, journal, claims=claims)
+    result = await future
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("journal_unavailable", claims > 1)
+    assert ("not begun" in result.symptom.message) is (claims == 1)
+    executor.close()
+
+
+def _answer_unasked(place: Shop, job: Job, journal: Journal, *, claims: int) -> None:
+    """Answer as a worker does that could not ask the journal."""
     order = order_of(job, journal.id)
     refused = Symptom(error="journal_unavailable", message="it was not begun", started=False)
     answer = json.dumps(answer_to_json(order.fingerprint, Failure(symptom=refused)))
@@ -354,11 +381,6 @@ async def test_a_worker_that_could_not_ask_the_journal_says_nothing_of_earlier_w
         database.execute(
             "UPDATE workflow_status SET status = 'SUCCESS', recovery_attempts = ?", (claims,)
         )
-    result = await future
-    assert isinstance(result, Failure)
-    assert (result.symptom.error, result.symptom.started) == ("journal_unavailable", claims > 1)
-    assert ("not begun" in result.symptom.message) is (claims == 1)
-    executor.close()
 
 
 def _client(place: Shop) -> tuple[QueueClient, list[tuple[str, object]]]:
