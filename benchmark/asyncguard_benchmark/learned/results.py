@@ -48,6 +48,8 @@ _MEANING = "\n".join(
         f"`{WITHOUT_VIEW}` and `{WITHOUT_VIEW_OR_GUARDS}` do not list the states of tasks. They became part of the "
         "study after the first results of seed 0, tried on ten sets of tasks that are not held out, and before "
         "another seed was played: to see guards with a model that the list alone had made speechless.",
+        "To stop a wrong call is half of the way. The other half, another call after a refusal, this model has never "
+        "seen; the tables of early calls, of refusals and of what followed them tell the two apart.",
         "Guards, prompts and training were not tuned on the parts that are held out.",
     )
 )
