@@ -1,4 +1,4 @@
-"""What an agent says in the turn after a guard refused its call."""
+"""Reactions: the statement of an agent in the turn after a guard refused its call."""
 
 from collections import defaultdict
 from collections.abc import Iterator
