@@ -49,7 +49,8 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
     for record in chosen:
         if resolve(session, record, Why.ISSUED) is not Fate.KEEP:
             continue  # another branch made the call already; its attempt gives the result
-        delay = record.delay  # read first: the start clears it
+        # Read first, as the start clears it. What the gate will refuse does not wait for its turn.
+        delay = 0.0 if session.live.makes_no_further(record.key) else record.delay
         session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
         _start(session, record, runner, delay=delay)
     return len(chosen)

@@ -488,7 +488,7 @@ def _squash(case: Case) -> None:
 def _cancel(case: Case) -> None:
     session, record, reason = case.session, case.record, case.reason
     answer, facts = case.given.answers.get(record.key), case.facts
-    if answer is None and facts.begun and not facts.asked and facts.effect is Effect.IDEMPOTENT:
+    if answer is None and facts.begun and not facts.asked and facts.effect is not Effect.PURE:
         # It does no harm to make the call again, but it would be wrong to say that it was not run.
         session.record.assumed_started(record.key)
         text = f"{reason[:1].upper()}{reason[1:]} before it was tried again."

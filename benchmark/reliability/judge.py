@@ -259,8 +259,6 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
             call.end in _NOT_RUN
             and call.item in begun
             and not _begun_by_a_lost_message(evidence, call)
-            # A middleware cannot make a call again whose wrapper died with its process.
-            and not (evidence.case.get("build") != "build_agent" and _denied(evidence, call))
         ):
             yield f"{where} was begun, and told as not run"
         elif call.end == "rejected" and not (
@@ -285,12 +283,11 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
 
 
 def _given_up(evidence: Evidence, call: ThreadCall) -> bool:
-    """Return True if a probed call was tried more than once, each time in vain, and is rightly told as failed."""
-    return len(evidence.of(What.BEGUN, item=call.item)) > 1 and _denied(evidence, call)
+    """Return True if a probed call had no effect and is rightly told as failed.
 
-
-def _denied(evidence: Evidence, call: ThreadCall) -> bool:
-    """Return True if the last process that began a call died, and a probe said after that that it had no effect."""
+    The last process that began it died, and a probe said after that that it had no effect. It was tried before, or a
+    middleware cannot make it again, as its wrapper died with its process.
+    """
     begun = evidence.of(What.BEGUN, item=call.item)
     if evidence.classes.get(call.tool) != "probed" or effects(evidence)[call.item]:
         return False
@@ -298,7 +295,8 @@ def _denied(evidence: Evidence, call: ThreadCall) -> bool:
         line.note == "no" and line.n > begun[-1].n
         for line in evidence.of(What.PROBED, item=call.item)
     )
-    return said_no and begun[-1].pid in evidence.died
+    again = len(begun) > 1 or evidence.case.get("build") == "middleware"
+    return said_no and again and begun[-1].pid in evidence.died
 
 
 def _answered(evidence: Evidence, call: ThreadCall, note: str) -> bool:

@@ -426,13 +426,14 @@ def fails(evidence: Evidence) -> bool:
     ],
     ids=["denied", "can be made again", "not probed", "begun later", "a yes", "effect", "lives"],
 )
-def test_a_denied_call_whose_wrapper_is_lost_may_be_told_as_not_run(
+def test_a_denied_call_whose_wrapper_is_lost_may_be_told_as_failed_and_not_as_not_run(
     lines: tuple[Any, ...], build: str, excused: bool
 ) -> None:
-    """The middleware has nothing to make it again with."""
-    evidence = replace(book(*lines, end="call_cancelled"), case={"build": build})
-    found = [violation.text for violation in judge(evidence) if "told as not run" in violation.text]
-    assert (found == []) is excused
+    """The middleware has nothing to make it again with; that it was begun is told."""
+    case = {"build": build}
+    assert fails(replace(book(*lines), case=case)) is not excused
+    cancelled = judge(replace(book(*lines, end="call_cancelled"), case=case))
+    assert [v.promise for v in cancelled if "told as not run" in v.text] == ["P4"]
 
 
 def test_a_probed_call_may_be_given_up_after_attempts_that_a_probe_denied() -> None:

@@ -167,6 +167,10 @@ class LiveCalls:
         """Calls of which no attempt begins at all, with the text for the model."""
         return self._barred
 
+    def makes_no_further(self, key: str) -> bool:
+        """Return True if no further attempt of a call begins, for either reason."""
+        return key in self._no_further_attempts or key in self._barred
+
     def stop(self, key: str) -> None:
         """Let no further attempt of a call begin, except one that a lost process has begun."""
         self._no_further_attempts.add(key)

@@ -23,6 +23,8 @@ ONCE = EffectClass.AT_MOST_ONCE
 CHARGE = calls(("charge", {"item": "x"}))
 BOTH = calls(("charge", {"item": "x", "task_id": "a"}), ("look", {"item": "y", "task_id": "b"}))
 TASKS = [{"id": "a", "goal": "Charge x."}, {"id": "b", "goal": "Look up y."}]
+RESET = ConnectionError("reset by peer")
+NOT_BEGUN = ToolFault("closed", started=False)
 BRISK = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=1.0, retry_jitter=0.0))
 
 
@@ -249,6 +251,31 @@ async def test_a_result_that_the_thread_has_is_the_calls(
     assert bank.effects == 1
 
 
+@pytest.mark.parametrize("effect", [KEYED, ONCE], ids=lambda each: each.value)
+async def test_a_call_that_was_begun_without_effect_is_not_told_as_not_run(
+    machine: Machine, effect: EffectClass
+) -> None:
+    """Its process ends before the second attempt, which is not made after a new message: the call has failed."""
+    bank = Bank(ToolFault("closed", transient=True, started=False))
+    bank.hangs = False
+    config = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=10 * HANG))
+    tools, specs = [bank.tool(effect), LOOK], declared(effect)
+    first = machine.process(tools, specs, BOTH, "I wait.", config=config)
+    payload = first.agent.input("Do both.", TASKS)
+    first.run = asyncio.create_task(first._go(payload, {"durability": "sync"}))
+    thread = {"configurable": {"thread_id": first.thread}}
+    async with asyncio.timeout(HANG):
+        while "I wait." not in str((await first.agent.graph.aget_state(thread)).values):
+            await asyncio.sleep(0.01)
+    await first.die()
+    heir = machine.process(tools, specs, "I stop.", "I stop.")
+    outcome = await heir.say("Stop.")
+    assert len(bank.keys) == 1
+    assert outcome.report["in_doubt"] == []
+    assert outcome.states("a") == {"failed": 1}
+    assert "before it was tried again" in outcome.text
+
+
 # -- without a journal ---------------------------------------------------------------------------------------------
 
 
@@ -312,8 +339,6 @@ def test_a_keyed_call_that_the_user_stops_between_two_attempts_is_in_doubt(
     assert "It is not known whether charge#1 took effect" in outcome.text
 
 
-RESET = ConnectionError("reset by peer")
-NOT_BEGUN = ToolFault("closed", started=False)
 UNKNOWN: dict[str, list[Exception | None]] = {
     "all attempts broke off": [RESET] * 5,
     "the last attempt began nothing": [RESET, NOT_BEGUN],
