@@ -289,7 +289,7 @@ def _given_up(evidence: Evidence, call: ThreadCall) -> bool:
     middleware cannot make it again, as its wrapper died with its process.
     """
     begun = evidence.of(What.BEGUN, item=call.item)
-    if evidence.classes.get(call.tool) != "probed" or effects(evidence)[call.item]:
+    if not begun or evidence.classes.get(call.tool) != "probed" or effects(evidence)[call.item]:
         return False
     said_no = any(
         line.note == "no" and line.n > begun[-1].n

@@ -436,6 +436,11 @@ def test_a_denied_call_whose_wrapper_is_lost_may_be_told_as_failed_and_not_as_no
     assert [v.promise for v in cancelled if "told as not run" in v.text] == ["P4"]
 
 
+def test_a_probed_call_may_fail_before_it_was_begun() -> None:
+    """Its process failed to begin it: nothing was asked, and nothing is held against the runtime."""
+    assert not fails(book())
+
+
 def test_a_probed_call_may_be_given_up_after_attempts_that_a_probe_denied() -> None:
     """Its processes died each time, and the probe said no: it is failed, and not in doubt."""
     assert not fails(book(BEGUN, NO, BEGUN, NO))
