@@ -63,6 +63,8 @@ class Unserved:
         if not due:
             return 0
         count = self._tables.give_back([owner], names=due)
+        for name in due:  # this worker may claim it again, and has the whole time then
+            del self._since[name]
         if count:
             self._log.warning("orders not served, put back", orders=count)
         return count

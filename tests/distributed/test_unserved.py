@@ -82,6 +82,23 @@ def test_an_order_that_is_not_served_for_too_long_goes_back(
     assert len(written.entries) == 1
 
 
+def test_an_order_that_its_worker_claims_again_has_the_whole_time(
+    place: Shop, time: Time, unserved: Unserved
+) -> None:
+    """It may not be served yet when the worker looks, or its answer may just be written."""
+    unserved.look("me", _serving("b.1"))
+    time.now += 10.0
+    assert unserved.look("me", _serving("b.1")) == 1
+    _change(
+        place,
+        "UPDATE workflow_status SET status = 'PENDING', executor_id = 'me' WHERE workflow_uuid = 'a.1'",
+    )
+    time.now += 1.0
+    assert unserved.look("me", _serving("b.1")) == 0
+    time.now += 10.0
+    assert unserved.look("me", _serving("b.1")) == 1
+
+
 def test_an_order_that_ended_or_is_served_meanwhile_stays(
     place: Shop, time: Time, unserved: Unserved, written: LogCapture
 ) -> None:
