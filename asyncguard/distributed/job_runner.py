@@ -239,6 +239,9 @@ class JobRunner:
                     late.add_done_callback(self._late.discard)
                     return
                 self._log.warning("journal unavailable", **_names(order))
+            except CallerError as error:  # the attempt was pruned, or the journal is another file
+                self._log.error("outcome not written", **_names(order), error=str(error))
+                return
             await backoff.pause()
 
     async def _end_later(self, name: str) -> None:

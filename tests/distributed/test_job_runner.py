@@ -14,7 +14,7 @@ from asyncguard.core.results import Failure, Result, Success
 from asyncguard.distributed.job_runner import JobRunner
 from asyncguard.distributed.protocol import answer_from_json, order_of, order_to_json
 from asyncguard.distributed.reaper import Reaper
-from asyncguard.errors import JournalError
+from asyncguard.errors import AsyncguardError, CallerError, JournalError
 from asyncguard.journal.intent import Intent
 from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, Verdict
 from asyncguard.runtime.clock import LoopClock
@@ -30,7 +30,7 @@ class Scripted:
     id, process_id = "journal", "me"
 
     def __init__(
-        self, *verdicts: Verdict | JournalError, ends: tuple[JournalError, ...] = ()
+        self, *verdicts: Verdict | JournalError, ends: tuple[AsyncguardError, ...] = ()
     ) -> None:
         self.verdicts, self.failing = list(verdicts), list(ends)
         self.asked: list[Intent] = []
@@ -174,9 +174,12 @@ def test_a_journal_that_is_away_is_waited_for_before_and_after_the_tool() -> Non
     assert bench.tools.runs == 0
 
 
-def test_an_outcome_that_cannot_be_written_still_goes_back() -> None:
+@pytest.mark.parametrize(
+    "error", [JournalError(), CallerError("never begun")], ids=["refused", "the attempt is gone"]
+)
+def test_an_outcome_that_cannot_be_written_still_goes_back(error: AsyncguardError) -> None:
     """The thread gets it; the log says that the journal did not."""
-    bench = Bench(Scripted(Fresh(), ends=(JournalError(), JournalError())), patience=0.0)
+    bench = Bench(Scripted(Fresh(), ends=(error, error)), patience=0.0)
     assert run_virtual(bench.serve()).result == Success(content="paid 5 secrets")
     assert "outcome not written" in [line["event"] for line in bench.logged]
 
