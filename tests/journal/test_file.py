@@ -454,6 +454,39 @@ async def test_a_locked_file_is_a_named_error_within_one_wait(
     journal.close()
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "then"),
+    [
+        ("SELECT 1", CallState.DONE),
+        ("UPDATE threads SET epoch = 'heir'", CallState.PENDING),
+        ("UPDATE calls SET state = 'failed'", CallState.FAILED),
+    ],
+)
+async def test_a_final_state_that_could_not_be_written_follows(
+    meanwhile: str, then: CallState, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written when the file serves again, unless another process has the thread or ended the call."""
+    monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 0.05)
+    journal = open_journal(file)
+    await entered(journal)
+    assert isinstance(await journal.begin(intent()), Fresh)
+    await journal.end("k", 1, Success(content="paid"))
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    journal.record_final_state("k", CallState.DONE)
+    journal.release("s")
+    await journal.flush()
+    holder.execute(meanwhile)
+    holder.execute("COMMIT")
+    holder.close()
+    until = time.monotonic() + 2
+    while journal._maintenance._states and time.monotonic() < until:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    assert journal.entries()[0].state is then
+    assert journal._maintenance._states == {}
+    journal.close()
+
+
 async def test_looking_for_equals_costs_the_same_in_a_long_thread(file: Path) -> None:
     """The question asks the indexes of what is open, and no table for all that ended."""
     journal = open_journal(file)

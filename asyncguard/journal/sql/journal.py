@@ -147,8 +147,12 @@ class SqlJournal:
             verdicts[:] = [attempts.begin(store, intent, arguments)]  # a request may run twice
             return verdicts[0]
 
+        def began(verdict: Verdict) -> None:
+            if isinstance(verdict, Fresh):
+                self._maintenance.state_overtaken(intent.key)
+
         try:
-            return await self._writer.ask(work)
+            return await self._writer.ask(work, began)
         except asyncio.CancelledError:
             not_begun = attempts.outcome_of(intent.key, intent.attempt, _NOT_BEGUN)
 
@@ -201,12 +205,18 @@ class SqlJournal:
     ) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.record_final_state`."""
         named = f"the state {state.value} of call {key}"
+        work = partial(
+            attempts.record_final_state, key=key, state=state, error=error, stored=stored
+        )
+
+        def written(sent: bool) -> None:
+            self._maintenance.state_overtaken(key)
+            self._look_if(sent)
+
         # Not worth a transaction of its own: a state that is lost with the process is recorded when
         # the thread is acquired next (see unfinished).
         self._writer.post_later(
-            named,
-            partial(attempts.record_final_state, key=key, state=state, error=error, stored=stored),
-            self._look_if,
+            named, work, written, failed=lambda _: self._maintenance.state_unwritten(key, work)
         )
 
     # -- from outside ------------------------------------------------------------------------------

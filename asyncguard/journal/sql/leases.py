@@ -146,6 +146,16 @@ def holder(store: Store, session: str) -> str:
     return str(rows[0][0]) if rows else ""
 
 
+def holds_call(store: Store, key: str) -> bool:
+    """Return True if a call is pending, and no other process has acquired its thread since."""
+    rows = store.execute(
+        "SELECT 1 FROM calls c JOIN threads t ON t.session = c.session "
+        "WHERE c.key = ? AND c.state = 'pending' AND t.epoch = ?",
+        (key, store.process_id),
+    )
+    return bool(rows)
+
+
 def standing(store: Store, session: str) -> tuple[bool, str]:
     """Return if this process was declared dead, and the process that acquired a thread last."""
     rows = store.execute(

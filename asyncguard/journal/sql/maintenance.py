@@ -1,7 +1,7 @@
 """Maintenance on the writer thread between requests, for the threads that this process holds.
 
 It passes signals on, renews leases, withdraws intents whose commit is uncertain, and retries
-outcomes that could not be written.
+outcomes and final states that could not be written.
 """
 
 import contextlib
@@ -9,13 +9,14 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError
 from asyncguard.journal.port import Signal
 from asyncguard.journal.sql.attempts import Outcome, end, withdraw
-from asyncguard.journal.sql.leases import RENEWAL, renew
+from asyncguard.journal.sql.leases import RENEWAL, holds_call, renew
 from asyncguard.journal.sql.signals import signals_after
 from asyncguard.journal.sql.store import Store
 
@@ -64,6 +65,8 @@ class Maintenance:
         self._unsure: list[tuple[str, int]] = []
         # In the order in which they were to be written; the first one stays until it is on disk.
         self._unwritten: list[Outcome] = []
+        # The last final state of each call that could not be written, by key.
+        self._states: dict[str, Callable[[Store], bool]] = {}
         # True if this process wrote signals since the last poll; they are passed on at once.
         self._own_signals = False
         # Time of the last poll; so early that the first round polls, also on a clock that begins
@@ -72,7 +75,8 @@ class Maintenance:
 
     def pause(self) -> float | None:
         """Return seconds until the next round, ``None`` if none is needed."""
-        return LOOK if self._threads or self._unsure or self._unwritten else self._poll_interval
+        waiting = self._threads or self._unsure or self._unwritten or self._states
+        return LOOK if waiting else self._poll_interval
 
     def work(self, store: Store) -> None:
         """Run one round."""
@@ -87,6 +91,11 @@ class Maintenance:
             with_transaction(store, lambda: renew(store, due))
             for session in due:
                 self._threads[session].renewed_at = now
+        self._poll(store, now)
+        self._retry_states(store)  # last: nothing waits for them
+
+    def _poll(self, store: Store, now: float) -> None:
+        """Pass on the signals that were written since the last poll."""
         if not self._threads and self._poll_interval is None:
             return
         if not self._own_signals and now - self._polled_at < LOOK:
@@ -149,6 +158,14 @@ class Maintenance:
         """Schedule another write of an outcome, after a full disk or a lost server."""
         self._unwritten.append(outcome)
 
+    def state_unwritten(self, key: str, write: Callable[[Store], bool]) -> None:
+        """Schedule another write of a call's final state; it returns True if it sent a signal."""
+        self._states[key] = write
+
+    def state_overtaken(self, key: str) -> None:
+        """Drop such a state: a later one was written, or the call began again."""
+        self._states.pop(key, None)
+
     def _retry_writes(self, store: Store) -> None:
         """Withdraw the uncertain intents, then write the outcomes, one transaction each."""
         if self._unsure:
@@ -160,6 +177,17 @@ class Maintenance:
                 sent = with_transaction(store, lambda: end(store, self._unwritten[0]))
                 self._own_signals = sent or self._own_signals
             del self._unwritten[0]
+
+    def _retry_states(self, store: Store) -> None:
+        """Write the final states that failed, of calls that no other process has taken over."""
+        for key, write in tuple(self._states.items()):
+            sent = with_transaction(store, partial(_write_held, store, key, write))
+            self._own_signals = sent or self._own_signals
+            del self._states[key]
+
+
+def _write_held(store: Store, key: str, write: Callable[[Store], bool]) -> bool:
+    return holds_call(store, key) and write(store)
 
 
 def with_transaction(store: Store, work: Callable[[], _T]) -> _T:

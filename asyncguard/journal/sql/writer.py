@@ -228,16 +228,21 @@ class WriterThread:
         self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._queue_posted)
 
     def post_later(
-        self, what: str, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
+        self,
+        what: str,
+        work: Callable[[Store], _T],
+        then: Callable[[_T], None] = nothing,
+        *,
+        failed: Callable[[AsyncguardError], None] = nothing,
     ) -> None:
         """Add a request to the next transaction or round, without one of its own.
 
         The parameters are those of :meth:`post`.
         """
         if self._rounds.pause() is None:
-            self.post(what, work, then)  # no round would come
+            self.post(what, work, then, failed=failed)  # no round would come
             return
-        self._post(_Request(work=work, then=then, reply=_ToLog(what, nothing)), self._later.append)
+        self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._later.append)
         if self._rounds.pause() is None:  # what there was to look after ended in between
             self.post("a wake-up", nothing)
 
