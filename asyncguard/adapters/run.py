@@ -98,6 +98,7 @@ from asyncguard.guards import asked_tasks
 from asyncguard.runtime import dispatcher, proposals
 from asyncguard.runtime.attempt_outcomes import restore_updates
 from asyncguard.runtime.engine import Engine
+from asyncguard.runtime.kept_jobs import take_back
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
@@ -282,6 +283,8 @@ class Run:
         )
         release_when_over(session.lease, self.config, calls_run=session.runs_calls)
         if refolded:
+            with self.leaving_on_error():
+                await take_back(session, thread_of(self.config))
             restore_updates(session)
             folded()
         if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger

@@ -11,6 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import sqlalchemy.exc
+from dbos import error as dbos_error
+
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.distributed.database_url import database_url
@@ -29,6 +32,8 @@ _UNASKED = (ErrorCode.JOURNAL_UNAVAILABLE, ErrorCode.REFUSED_BY_WORKER)
 """Answers of a worker that did not learn from the journal what was begun."""
 _UNKNOWN = "A worker that had taken the call may have begun it; the next one could not find out."
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+_PATIENCE = 30.0
+"""Seconds that a run waits for a queue in which calls of its thread may lie."""
 _CLOSED = "The executor was closed; nothing begins any more."
 _WITHOUT_ANSWER = (ErrorCode.UNREADABLE_ANSWER, ErrorCode.WORKERS_GAVE_UP)
 """Errors of orders that ended and whose answer is not in the queue."""
@@ -170,6 +175,30 @@ class DbosExecutor:
             return self._tables.latest(keys)
 
         return await asyncio.to_thread(look)
+
+    async def take_back(self, keys: Collection[str]) -> Mapping[str, int]:
+        """See :class:`~asyncguard.runtime.executors.port.KeepingExecutor`.
+
+        A queue that does not answer is waited for, as when an order is sent.
+        """
+
+        def take() -> Mapping[str, int]:
+            self._tables.prepare()
+            return self._tables.take_back(keys)
+
+        backoff = Backoff(
+            first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=_PATIENCE, clock=self._clock
+        )
+        while True:
+            try:
+                return await asyncio.to_thread(take)
+            except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
+                if backoff.over:
+                    raise JournalError(
+                        f"The workers' queue does not answer ({type(error).__name__}), and calls "
+                        "of the thread may wait there; check it, and run the thread again."
+                    ) from error
+            await backoff.pause()
 
     def health(self) -> Health:
         """Return the health: alive while it is open and the database answers.

@@ -213,18 +213,49 @@ class JobTables:
     def latest(self, keys: Collection[str]) -> dict[str, int]:
         """Return the latest attempt of those calls that have an order, by key."""
         found: dict[str, int] = {}
+        for key, number, _ in self._of_calls(keys):
+            found[key] = max(found.get(key, 0), number)
+        return found
+
+    def take_back(self, keys: Collection[str]) -> dict[str, int]:
+        """Remove the orders of calls that no worker has claimed.
+
+        Args:
+            keys: Keys of the calls.
+
+        Returns:
+            The latest attempt of each call with an order that a worker has claimed and not ended.
+        """
+        waiting = [
+            f"{key}.{number}"
+            for key, number, state in self._of_calls(keys)
+            if state in dbos_internals.UNCLAIMED
+        ]
+        for chunk in _chunks(waiting):
+            self._change(
+                dbos_internals.TAKE_BACK,
+                names=chunk,
+                workflow=WORKFLOW,
+                unclaimed=dbos_internals.UNCLAIMED,
+            )
+        # After the removal: one may have been claimed meanwhile.
+        found: dict[str, int] = {}
+        for key, number, state in self._of_calls(keys):
+            if state in dbos_internals.OPEN:
+                found[key] = max(found.get(key, 0), number)
+        return found
+
+    def _of_calls(self, keys: Collection[str]) -> Iterator[tuple[str, int, str]]:
+        """Yield key, attempt and state of all orders of some calls."""
         with self._engine.connect() as connection:
             # A prefix as a range ("/" follows "." in ASCII): the primary key serves it, and no
             # character of a key is a wildcard in it.
             sql = self._sql(dbos_internals.LATEST)
             for key in keys:
                 rows = connection.execute(sql, {"low": f"{key}.", "high": f"{key}/"}).fetchall()
-                numbers = [
-                    int(tail) for (name,) in rows if (tail := name[len(key) + 1 :]).isdecimal()
-                ]
-                if numbers:
-                    found[key] = max(numbers)
-        return found
+                for name, state in rows:
+                    if (tail := name[len(key) + 1 :]).isdecimal():
+                        yield key, int(tail), state
 
     def owners(self) -> set[str]:
         """Return the ids of the processes that have claimed orders and not ended them."""
@@ -316,7 +347,7 @@ class JobTables:
         if not self._sqlite:
             now = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
         clause = sa.text(text.format(schema=self._schema, now=now))
-        lists = [name for name in ("names", "open", "owners") if f":{name}" in text]
+        lists = [name for name in ("names", "open", "owners", "unclaimed") if f":{name}" in text]
         return clause.bindparams(*(sa.bindparam(name, expanding=True) for name in lists))
 
     def _open_client(self) -> DBOSClient:

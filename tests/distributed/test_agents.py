@@ -80,6 +80,36 @@ async def test_an_agent_that_was_killed_finds_what_its_worker_did(
     assert place.effects == ["pay 1"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("said", "effects"),
+    [(["And?"], ["pay 1"]), (["And?", "cancel"], []), ([], ["pay 1"])],
+    ids=["with a new message", "cancelled", "resumed"],
+)
+async def test_an_order_that_waits_when_its_agent_is_killed_is_not_made_beside_the_next_one(
+    place: Shop, tmp_path: Path, said: list[str], effects: list[str]
+) -> None:
+    """No worker has it. A call that is told as not run stays so; one that is made again is made once."""
+    first = forked(agent.main, tmp_path, output=tmp_path / "first.txt", folder=ROOT)
+    await eventually(lambda: [state for _, state in place.rows()] == ["ENQUEUED"])
+    first.kill()
+    first.join()
+    written = tmp_path / "second.txt"
+    second = forked(agent.main, tmp_path, *said, output=written, folder=ROOT)
+    if effects:
+        await eventually(lambda: len(place.rows()) == 1 and second.is_alive())
+        await asyncio.sleep(1.0)
+        await place.worker()
+    await asyncio.to_thread(second.join, 40)
+    assert second.exitcode == 0, written.read_text()
+    texts = " ".join(json.loads(written.read_text().splitlines()[-1]))
+    assert ("was not run" in texts) is bool(said)
+    if not effects:
+        await place.worker()
+        await asyncio.sleep(1.0)
+    assert place.effects == effects
+
+
 async def test_a_tool_that_no_worker_can_run_is_refused_when_the_agent_is_built(
     place: Shop,
 ) -> None:

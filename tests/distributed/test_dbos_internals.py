@@ -125,6 +125,22 @@ def test_the_latest_attempt_of_a_call_is_found_by_its_exact_key(tables: JobTable
     assert tables.latest(["a", "a%", "b"]) == {"a": 10, "a%": 7}
 
 
+def test_orders_are_taken_back_unless_a_worker_has_claimed_them(
+    place: Shop, tables: JobTables
+) -> None:
+    """They are gone, so that the call can be sent again; a claimed attempt is told."""
+    change(
+        place,
+        "UPDATE workflow_status SET executor_id = 'w', "
+        "status = CASE workflow_uuid WHEN 'a.1' THEN 'SUCCESS' ELSE 'PENDING' END "
+        "WHERE workflow_uuid IN ('a.1', 'a.2')",
+    )
+    assert tables.take_back(["a", "b"]) == {"a": 2}
+    assert states(place) == {"a.1": "SUCCESS", "a.2": "PENDING", "a%.7": "ENQUEUED"}
+    tables.post([("a.10", "{}")], queue="q", version="v")
+    assert states(place)["a.10"] == "ENQUEUED"
+
+
 def test_claimed_orders_follow_the_new_id_of_their_worker(place: Shop, tables: JobTables) -> None:
     """Only those that the worker names, and only while they are claimed under its old id."""
     change(

@@ -125,3 +125,22 @@ class RemoteExecutor(Protocol):
     def local(self) -> Collection[str]:
         """Names of the tools that run in this process."""
         ...
+
+
+@runtime_checkable
+class KeepingExecutor(Protocol):
+    """Executor that keeps jobs that have not begun, and may begin them after their process ended."""
+
+    async def take_back(self, keys: Collection[str]) -> Mapping[str, int]:
+        """Keep the jobs of some calls from beginning, but those that are about to begin.
+
+        Args:
+            keys: Keys of calls, none of them pending here.
+
+        Returns:
+            The latest attempt, by key, of the calls that are about to begin, or have begun.
+
+        Raises:
+            JournalError: It cannot be known.
+        """
+        ...
