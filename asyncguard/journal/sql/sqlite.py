@@ -22,6 +22,9 @@ from asyncguard.journal.sql.store import Row
 
 _BUSY = 10.0
 """Seconds to wait for another process's transaction."""
+_BUSY_STILL, _RECENT = 1.0, 2.0
+"""Seconds to wait if a wait was in vain that recently: requests follow each other, and each would
+wait as long again for the same lock."""
 _NEW = 0.25
 """Seconds to wait for the first page of a file that another process has made."""
 _PAGE = 1024
@@ -73,6 +76,9 @@ class SqliteStore:
         self._lock: FileLock | None = None
         # Device and inode of the opened file, see _check_file.
         self._inode = (0, 0)
+        # Seconds that the connection waits for a lock, and when it last did so in vain.
+        self._patience = _BUSY
+        self._locked_at = -_RECENT
         # SQLite's data_version at the last poll; it changes when another connection commits.
         self._seen_version = 0
 
@@ -187,9 +193,18 @@ class SqliteStore:
     def begin(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         self._check_file()
-        # Locked from the start: a transaction that reads first fails when it comes to write, if
-        # another process has written meanwhile.
-        self.execute("BEGIN IMMEDIATE")
+        still = time.monotonic() - self._locked_at < _RECENT
+        patience = min(_BUSY_STILL, _BUSY) if still else _BUSY
+        if patience != self._patience:
+            self.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
+            self._patience = patience
+        try:
+            # Locked from the start: a transaction that reads first fails when it comes to write, if
+            # another process has written meanwhile.
+            self.execute("BEGIN IMMEDIATE")
+        except JournalLockedError:
+            self._locked_at = time.monotonic()
+            raise
 
     def _check_file(self) -> None:
         """Raise an error if the file was removed or replaced.

@@ -1,6 +1,7 @@
 """A process frozen inside a write keeps the journal's file locked; the others lose nothing."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,4 +76,31 @@ async def test_a_call_that_cannot_be_written_down_does_not_begin(
     assert "was not begun" in outcome.text
     assert str(file.parent) not in outcome.text
     assert len(pay.calls) == 1
+    journal.close()
+
+
+async def test_a_file_locked_in_the_middle_of_a_run_is_waited_for_once(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcome waits; upkeep, the next intent and the release of the thread do not wait as long again."""
+    monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 2.0)
+    monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY_STILL", 0.2)
+    file, frozen = tmp_path / "effects.db", list[Any]()
+    journal = open_journal(file)
+
+    def act(_: Any) -> str:
+        frozen.append(locked(file))
+        frozen[0].__enter__()
+        return "paid"
+
+    pay = scripted_tool("pay", act, args={"q": str})
+    model = ScriptedChatModel([calls(("pay", {"q": "x"})), calls(("pay", {"q": "y"})), "Paid."])
+    agent = agent_of(model, [pay], checkpointer=InMemorySaver(), ports=Ports(journal=journal))
+    began = time.monotonic()
+    text = (await agent.say("Pay x and y.", thread="t")).text
+    took = time.monotonic() - began
+    frozen[0].__exit__(None, None, None)
+    assert "was not begun" in text
+    assert len(pay.calls) == 1
+    assert took < 3.5, took
     journal.close()
