@@ -6,12 +6,14 @@ worker that died, is checked with the journal again.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy.exc
+import structlog
 from dbos import error as dbos_error
 
 from asyncguard.core.faults import ErrorCode, Symptom
@@ -20,6 +22,7 @@ from asyncguard.distributed.database_url import database_url
 from asyncguard.distributed.protocol import RemoteJob, answer_from_json, order_of, order_to_json
 from asyncguard.distributed.queue_client import QueueClient, Told
 from asyncguard.distributed.queue_tables import CANCELLED, SUCCESS, Ended, JobTables
+from asyncguard.distributed.reaper import Reaper
 from asyncguard.errors import AsyncguardError, CallerError, JournalError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff, LoopClock
@@ -27,6 +30,9 @@ from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Completion, Health, Job
 
 DEFAULT_QUEUE = "asyncguard"
+_log = structlog.wrap_logger(
+    logging.getLogger("asyncguard.executor"), processors=[structlog.stdlib.render_to_log_kwargs]
+)
 _NOT_OURS = "The conversation is run by another process now; this one begins nothing more."
 _UNASKED = (ErrorCode.JOURNAL_UNAVAILABLE, ErrorCode.REFUSED_BY_WORKER)
 """Answers of a worker that did not learn from the journal what was begun."""
@@ -181,10 +187,13 @@ class DbosExecutor:
 
         A queue that does not answer is waited for, as when an order is sent.
         """
+        reaper = Reaper(self._tables, self._journal, _log)
 
         def take() -> Mapping[str, int]:
             self._tables.prepare()
-            return self._tables.take_back(keys)
+            taken = self._tables.take_back(keys)
+            # What a dead worker has claimed waits, too, and perhaps no worker is there to say so.
+            return self._tables.take_back(taken) if taken and reaper.reap() else taken
 
         backoff = Backoff(
             first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=_PATIENCE, clock=self._clock

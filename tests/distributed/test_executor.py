@@ -56,6 +56,33 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
     assert not executor.health().alive
 
 
+async def test_an_order_that_a_dead_worker_has_claimed_is_taken_back(
+    place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing has begun, and no worker needs to be there; one that lives is about to begin its order."""
+    executor = place.executor(journal)
+    other = open_journal(place.journal)
+    keys = [begun.key for begun in (job_of("pay", {}, effect=ONCE) for _ in range(3))]
+    orders = [(f"{key}.1", "{}") for key in keys]
+    tables = JobTables(database_url(place.database))
+    tables.prepare()
+    tables.post(orders, queue="q", version=VERSION)
+    tables.close()
+    with closing(sqlite3.connect(place.database)) as database, database:
+        for key, owner in zip(keys, ("dead", other.process_id), strict=False):
+            database.execute(
+                "UPDATE workflow_status SET status = 'PENDING', executor_id = ? WHERE workflow_uuid = ?",
+                (owner, f"{key}.1"),
+            )
+    assert await executor.take_back(keys) == {keys[1]: 1}
+    assert place.rows() == [(f"{keys[1]}.1", "PENDING")]
+    assert [record.message for record in caplog.records] == ["orders of lost workers put back"]
+    other.close()
+    assert await executor.take_back(keys) == {}
+    assert place.rows() == []
+    executor.close()
+
+
 async def test_orders_that_no_worker_takes_any_more_say_so(
     place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

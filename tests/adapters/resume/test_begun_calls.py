@@ -265,7 +265,7 @@ async def test_a_call_that_was_begun_without_effect_is_not_told_as_not_run(
     first.run = asyncio.create_task(first._go(payload, {"durability": "sync"}))
     thread = {"configurable": {"thread_id": first.thread}}
     async with asyncio.timeout(HANG):
-        while "I wait." not in str((await first.agent.graph.aget_state(thread)).values):
+        while "I wait." not in str((await first.agent.graph.aget_state(thread)).values):  # noqa: ASYNC110 - the other side knows no event of this loop
             await asyncio.sleep(0.01)
     await first.die()
     heir = machine.process(tools, specs, "I stop.", "I stop.")
