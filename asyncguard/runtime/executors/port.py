@@ -129,7 +129,7 @@ class RemoteExecutor(Protocol):
 
 @runtime_checkable
 class KeepingExecutor(Protocol):
-    """Executor that keeps jobs that have not begun, and may begin them after their process ended."""
+    """Executor that keeps jobs which have not begun, and may begin them without their process."""
 
     async def take_back(self, keys: Collection[str]) -> Mapping[str, int]:
         """Keep the jobs of some calls from beginning, but those that are about to begin.
