@@ -43,6 +43,8 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
     assert executor.health().alive
     assert executor.health().pending == 3
     assert "there was none at all" in executor.health().detail
+    # The health knows it a moment before it is logged.
+    await eventually(lambda: "there was none at all" in caplog.text)
     # On a busy machine other warnings come, too: of a database that was locked for a moment.
     told = [record for record in caplog.records if "there was none at all" in record.message]
     assert len(told) == 1
