@@ -8,7 +8,7 @@ lost.
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,6 +27,10 @@ from asyncguard.runtime.executors.port import Job
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _FIRST = Fresh()
+_GIVEN_ON = (
+    "The worker that had taken the call lost its database, and the call was given to others; "
+    "this worker did not begin it."
+)
 
 
 class Toolbox(Protocol):
@@ -54,7 +58,14 @@ class JobRunner:
     """Server of the orders of one worker."""
 
     def __init__(
-        self, journal: Journal, tools: Toolbox, clock: Clock, log: Any, patience: float = 60.0
+        self,
+        journal: Journal,
+        tools: Toolbox,
+        clock: Clock,
+        log: Any,
+        *,
+        has_claimed: Callable[[str, Collection[str]], Awaitable[bool]],
+        patience: float = 60.0,
     ) -> None:
         """Create a server.
 
@@ -64,11 +75,13 @@ class JobRunner:
             clock: Times the pauses.
             log: A structlog logger; it gets names, numbers and classes of errors, no arguments and
                 no results.
+            has_claimed: Returns True if the queue still has an order of this name as claimed under
+                one of some ids of this process.
             patience: Seconds to wait for a journal that cannot be read or written.
         """
         self._journal, self._tools = journal, tools
         self._clock, self._log = clock, log
-        self._patience = patience
+        self._has_claimed, self._patience = has_claimed, patience
         self._accepted: dict[str, RemoteJob] = {}
         """Orders that were accepted and not answered, by name."""
         self._running: dict[str, _Running] = {}
@@ -109,11 +122,12 @@ class JobRunner:
         if running is not None and not running.loop.is_closed():
             running.loop.call_soon_threadsafe(running.task.cancel)
 
-    async def serve(self, text: str) -> str:
+    async def serve(self, text: str, claimed_as: str) -> str:
         """Answer one order.
 
         Args:
             text: The order as JSON.
+            claimed_as: Process id under which orders are claimed now.
 
         Returns:
             The answer as JSON.
@@ -126,7 +140,7 @@ class JobRunner:
         began = self._clock.now()
         self._accepted[order.id] = order
         try:
-            result = await self._result(order)
+            result = await self._result(order, claimed_as)
         finally:
             # Also if it was cancelled: a drain waits for the accepted orders.
             self._accepted.pop(order.id, None)
@@ -137,7 +151,7 @@ class JobRunner:
         write("call ended", **_names(order), outcome=outcome, seconds=seconds)
         return answer_to_json(order.fingerprint, result)
 
-    async def _result(self, order: RemoteJob) -> Result:
+    async def _result(self, order: RemoteJob, claimed_as: str) -> Result:
         if order.effect is not None and order.effect.journal != self._journal.id:
             refusal: str | None = (
                 "The worker writes another journal than the agent, so it cannot be known whether "
@@ -152,7 +166,14 @@ class JobRunner:
         permission = await self._begin(order)
         if not isinstance(permission, Fresh):
             return permission
-        result = told_of(permission, await self._made(order, permission))
+        # Under another id: others may have taken this process for dead, and the order back. They
+        # look into the journal after that; this process wrote there before it looks at the queue.
+        now = self._journal.process_id
+        if now == claimed_as or await self._has_claimed(order.id, (claimed_as, now)):
+            made = await self._made(order, permission)
+        else:
+            made = _failure(ErrorCode.TAKEN_OVER, _GIVEN_ON)
+        result = told_of(permission, made)
         await self._end(order, result)
         return result
 

@@ -25,7 +25,7 @@ from asyncguard.distributed.reaper import Reaper
 from asyncguard.distributed.unserved import Unserved
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
-from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.clock import Backoff, LoopClock
 
 _LOOK = 0.25
 """Seconds between two looks for lost workers and cancelled calls."""
@@ -83,7 +83,7 @@ class Worker:
         """
         self._settings, self._journal, self._log = settings, journal, log
         # Runs on DBOS's event loop, while all else here runs on the OS thread that called run().
-        self._serving = JobRunner(journal, tools, LoopClock(), log)
+        self._serving = JobRunner(journal, tools, LoopClock(), log, has_claimed=self._has_claimed)
         self._tables = JobTables(settings.url)
         self._reaper = Reaper(self._tables, journal, log)
         self._unserved = Unserved(self._tables, log)
@@ -136,11 +136,22 @@ class Worker:
             self._tables.close()
 
     async def _serve(self, text: str) -> str:
-        answer = await self._serving.serve(text)
+        answer = await self._serving.serve(text, self._owner)
         # DBOS writes the answer once: it repeats what a lost connection fails, not what is refused.
         while self._database == _READ_ONLY:  # noqa: ASYNC110 - another OS thread changes it
             await asyncio.sleep(_LOOK)
         return answer
+
+    async def _has_claimed(self, name: str, ids: Collection[str]) -> bool:
+        """Return True if an order is claimed under one of the ids; False if that stays unknown."""
+        backoff = Backoff(first=_LOOK, longest=2.0, patience=60.0)
+        while not backoff.over:
+            try:
+                claimed = await asyncio.to_thread(lambda: [*map(self._tables.claimed, ids)])
+                return any(name in names for names in claimed)
+            except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
+                await backoff.pause()
+        return False
 
     def _prepare(self) -> None:
         settings = self._settings

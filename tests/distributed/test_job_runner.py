@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import pytest
@@ -85,12 +85,27 @@ class Bench:
             raise structlog.DropEvent
 
         log = structlog.wrap_logger(structlog.PrintLogger(), processors=[keep])
-        self.serving = JobRunner(journal, self.tools, LoopClock(), log, **options)  # type: ignore[arg-type]
+        self.claimed, self.asked = True, list[tuple[str, ...]]()
+
+        async def has_claimed(_: str, ids: Collection[str]) -> bool:
+            self.asked.append(tuple(ids))
+            return self.claimed
+
+        self.serving = JobRunner(
+            journal,  # type: ignore[arg-type]
+            self.tools,
+            LoopClock(),
+            log,
+            has_claimed=has_claimed,
+            **options,
+        )
 
     async def serve(self, tool: str = "pay", **changes: Any) -> Result:
         """Serve one order, to the answer as the agent reads it."""
         order = order_of(job_of(tool, {"amount": 5}, **{"effect": ONCE, **changes}), "journal")
-        return answer_from_json(await self.serving.serve(order_to_json(order)), order.fingerprint)
+        return answer_from_json(
+            await self.serving.serve(order_to_json(order), "me"), order.fingerprint
+        )
 
 
 async def test_the_intent_is_asked_for_and_the_end_written_before_the_answer_goes_back() -> None:
@@ -118,6 +133,27 @@ async def test_a_refusal_says_nothing_of_the_attempt_of_a_dead_worker(again: boo
     assert isinstance(result, Failure)
     assert (result.symptom.started, result.symptom.implied) == (again, again)
     assert journal.ended == [result]
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+async def test_a_worker_with_a_new_id_begins_only_what_it_still_has(claimed: bool) -> None:
+    """Others may have taken it for dead, taken the order back, and told its call as not run."""
+
+    class Reconnected(Scripted):
+        async def begin(self, intent: Intent) -> Verdict:
+            self.process_id = "me again"
+            return await super().begin(intent)
+
+    journal = Reconnected(Fresh())
+    bench = Bench(journal)
+    bench.claimed = claimed
+    result = await bench.serve()
+    assert bench.asked == [("me", "me again")]
+    assert bench.tools.runs == claimed
+    assert journal.ended == [result]
+    if not claimed:
+        assert isinstance(result, Failure)
+        assert (result.symptom.error, result.symptom.started) == ("taken_over", False)
 
 
 async def test_a_tool_without_effect_needs_no_journal() -> None:
@@ -205,11 +241,13 @@ async def test_refused_orders_reach_neither_journal_nor_tool() -> None:
     bench = Bench(journal)
     assert isinstance(await bench.serve(tool="fly"), Failure)
     order = order_of(job_of("pay", {}, effect=ONCE), "another")
-    answer = answer_from_json(await bench.serving.serve(order_to_json(order)), order.fingerprint)
+    answer = answer_from_json(
+        await bench.serving.serve(order_to_json(order), "me"), order.fingerprint
+    )
     assert isinstance(answer, Failure)
     assert "another journal" in answer.symptom.message
     assert not answer.symptom.started
-    unread = json.loads(await bench.serving.serve("{}"))
+    unread = json.loads(await bench.serving.serve("{}", "me"))
     assert unread["result"]["symptom"]["error"] == "unreadable_order"
     assert not journal.asked
     assert bench.tools.runs == 0
