@@ -247,8 +247,7 @@ class DbosExecutor:
         return order, order_to_json(order)
 
     async def _send(self, carried: _Carried, text: str) -> None:
-        if carried.job.delay > 0:
-            await self._clock.sleep(carried.job.delay)
+        await carried.job.wait(self._clock)
         # The gate is asked last: what it finds must still hold when the order is posted.
         refused = await self._taken_over(carried) or carried.job.gate()
         if refused is not None:

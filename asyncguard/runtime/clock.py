@@ -1,8 +1,9 @@
 """Time as a port, so that a benchmark can count turns and a test can skip waits."""
 
 import asyncio
+import contextlib
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Clock(Protocol):
@@ -58,6 +59,44 @@ class LoopClock:
 
 
 _LOOP = LoopClock()
+
+
+class Pause:
+    """One sleep of a task, which can be ended early; a task that is cancelled meanwhile is."""
+
+    def __init__(self) -> None:
+        """Make a pause that has not begun."""
+        self._ended = self._woken = False
+        self._sleeper: asyncio.Task[Any] | None = None
+
+    async def sleep(self, clock: Clock, seconds: float) -> None:
+        """Sleep until the time is over or the pause is ended; at once if it was."""
+        task = asyncio.current_task()
+        assert task is not None, "only a task awaits"
+        self._sleeper = task  # first: who ends the pause looks for it afterwards
+        if self._ended:
+            self._sleeper = None
+            return
+        try:
+            await clock.sleep(seconds)
+        except asyncio.CancelledError:
+            # The cancellation may be that of `_wake`, another's, or both.
+            if not self._woken or task.uncancel() > 0:
+                raise
+        finally:
+            self._sleeper = None
+
+    def end(self) -> None:
+        """End the pause, also before it begins; called from any OS thread."""
+        self._ended = True
+        if (task := self._sleeper) is not None:
+            with contextlib.suppress(RuntimeError):  # its loop was closed
+                task.get_loop().call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._sleeper is not None and not self._woken:
+            self._woken = True
+            self._sleeper.cancel()
 
 
 class Backoff:

@@ -85,6 +85,8 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
         arguments=attempt.arguments,
         run=_inside(runner(attempt)),
         delay=delay,
+        # A probe or another side query is made also after the user has spoken.
+        pause=session.live.pauses(record.key) if delay and record.aim is ev.Aim.ANSWER else None,
         timeout=None if attempt.external else attempt.spec.timeout,
         stoppable=attempt.spec.effect.repeatable,
         late=partial(record_late_end, session, record.tool),

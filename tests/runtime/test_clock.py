@@ -2,7 +2,9 @@
 
 import asyncio
 
-from asyncguard.runtime.clock import Backoff
+import pytest
+
+from asyncguard.runtime.clock import Backoff, LoopClock, Pause
 from asyncguard.testing import run_virtual
 
 
@@ -72,3 +74,42 @@ def test_the_clock_that_is_given_times_it() -> None:
     run = run_virtual(wait())
     assert run.result == (5, 11.0)
     assert run.elapsed == 0
+
+
+def test_a_pause_that_is_ended_is_over_at_once() -> None:
+    """It may be ended before it begins, while it lasts and afterwards; the task goes on."""
+
+    async def main() -> list[float]:
+        now, times = asyncio.get_running_loop().time, list[float]()
+        for at in (0.0, 2.0, 9.0):
+            pause, began = Pause(), now()
+            if not at:
+                pause.end()
+            else:
+                asyncio.get_running_loop().call_later(at, pause.end)
+            await pause.sleep(LoopClock(), 5.0)
+            await asyncio.sleep(0)
+            times.append(now() - began)
+        await asyncio.sleep(20.0)
+        return times
+
+    assert run_virtual(main()).result == [0.0, 2.0, 5.0]
+
+
+@pytest.mark.parametrize("ended", ["never", "before", "after"])
+def test_a_cancelled_pause_cancels_its_task(ended: str) -> None:
+    """Also if it is ended in the same moment."""
+
+    async def main() -> bool:
+        pause = Pause()
+        sleeper = asyncio.create_task(pause.sleep(LoopClock(), 5.0))
+        await asyncio.sleep(1.0)
+        if ended == "before":
+            pause.end()
+        sleeper.cancel()
+        if ended == "after":
+            pause.end()
+        await asyncio.gather(sleeper, return_exceptions=True)
+        return sleeper.cancelled()
+
+    assert run_virtual(main()).result

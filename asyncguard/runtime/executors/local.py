@@ -129,8 +129,7 @@ class LocalExecutor:
 
     async def _run(self, run: _Running) -> None:
         job = run.job
-        if job.delay > 0:
-            await self._clock.sleep(job.delay)
+        await job.wait(self._clock)
         journal = self._journal_of(job)
         # The journal before the gate: the gate may refuse only what has not begun, and only the
         # journal knows that.

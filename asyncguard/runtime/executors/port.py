@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from asyncguard.core.results import Failure, Result
 from asyncguard.journal.intent import Intent
+from asyncguard.runtime.clock import Clock, Pause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +45,8 @@ class Job:
     """Function that runs the tool; it raises nothing but cancellation."""
     delay: float = 0.0
     """Seconds to wait before it starts: the back-off of a retry."""
+    pause: Pause | None = None
+    """Sleeps the delay, and can end it early if the user has spoken; an executor may ignore it."""
     timeout: float | None = None
     """Seconds until it is given up: its completion comes then, even if the tool has not ended."""
     stoppable: bool = True
@@ -55,6 +58,11 @@ class Job:
     """Last check, in the executor's process, after the delay; a failure ends the job unstarted."""
     intent: Intent | None = None
     """Entry for the journal, which decides if the job may begin; ``None`` for a repeatable job."""
+
+    async def wait(self, clock: Clock) -> None:
+        """Wait for the delay."""
+        if self.delay > 0:
+            await (self.pause or Pause()).sleep(clock, self.delay)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,6 +11,7 @@ from asyncguard.core.faults import HazardKind
 from asyncguard.core.results import Interrupted
 from asyncguard.recovery.decisions import Recovery
 from asyncguard.recovery.failure_case import CallObservation
+from asyncguard.runtime.clock import Pause
 
 
 class LiveCalls:
@@ -28,6 +29,7 @@ class LiveCalls:
         self._replays: dict[str, int] = {}
         self._no_further_attempts: set[str] = set()
         self._barred: dict[str, str] = {}
+        self._pauses: dict[str, Pause] = {}
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -69,6 +71,7 @@ class LiveCalls:
         self._delivery_tokens.pop(key, None)
         self._no_further_attempts.discard(key)
         self._barred.pop(key, None)
+        self._pauses.pop(key, None)
         if not used:
             self._raw_results.pop(key, None)
 
@@ -174,6 +177,13 @@ class LiveCalls:
     def stop(self, key: str) -> None:
         """Let no further attempt of a call begin, except one that a lost process has begun."""
         self._no_further_attempts.add(key)
+        if (pause := self._pauses.pop(key, None)) is not None:
+            pause.end()  # what is not tried again need not be waited for
+
+    def pauses(self, key: str) -> Pause:
+        """Return the pause before the call's next attempt; it ends if the call is stopped."""
+        self._pauses[key] = pause = Pause()
+        return pause
 
     def bar(self, key: str, message: str) -> None:
         """Let no attempt of a call begin, not even one that a lost process has begun.

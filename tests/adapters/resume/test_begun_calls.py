@@ -265,6 +265,8 @@ async def test_a_call_that_was_begun_without_effect_is_not_told_as_not_run(
     first.run = asyncio.create_task(first._go(payload, {"durability": "sync"}))
     thread = {"configurable": {"thread_id": first.thread}}
     async with asyncio.timeout(HANG):
+        await bank.begun.wait()
+        await asyncio.sleep(0.1)  # the attempt ends, so that its end is in the journal
         while "I wait." not in str((await first.agent.graph.aget_state(thread)).values):  # noqa: ASYNC110 - the other side knows no event of this loop
             await asyncio.sleep(0.01)
     await first.die()
@@ -337,6 +339,30 @@ def test_a_keyed_call_that_the_user_stops_between_two_attempts_is_in_doubt(
     assert len(bank.keys) == 1
     assert outcome.interrupts or outcome.report["in_doubt"] == ["main/charge#1"]
     assert "It is not known whether charge#1 took effect" in outcome.text
+
+
+@pytest.mark.parametrize("effect", [KEYED, IDEMPOTENT, ONCE], ids=lambda each: each.value)
+@pytest.mark.parametrize("asked_for", [None, 300.0], ids=["back-off", "retry_after"])
+def test_the_user_does_not_wait_for_an_attempt_that_is_not_made(
+    agent_of: AgentOf, effect: EffectClass, asked_for: float | None
+) -> None:
+    """The run does not wait for the end of a back-off after which the call would be refused."""
+    bank = Bank(ToolFault("closed", transient=True, started=False, retry_after=asked_for))
+    bank.hangs = False
+    config = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=30.0))
+    model = ScriptedChatModel(script(CHARGE, "I stop."))
+    given = {"specs": declared(effect), "config": config, "checkpointer": InMemorySaver()}
+    it = agent_of(model, [bank.tool(effect), LOOK], **given)
+
+    async def main() -> Outcome:
+        await broken_off(it, bank)
+        return await it.say("Stop.", thread="t")
+
+    outcome = run_virtual(main()).result
+    assert outcome.elapsed < 1.0
+    assert len(bank.keys) == 1
+    assert outcome.states("main") == {"failed": 1}
+    assert "The user sent a new message before it was tried again" in outcome.text
 
 
 UNKNOWN: dict[str, list[Exception | None]] = {
