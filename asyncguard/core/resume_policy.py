@@ -289,7 +289,9 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f.unwrapped
             and f.held_back
-            and not (f.begun_later or f.repeatable or f.journaled)
+            and not (f.begun_later or f.renewable or f.journaled)
+            # A new call has another key: a keyed one would be made twice if it was told as not run.
+            and not (f.repeatable and (f.history is not History.PLACEHOLDER or f.runs_alone))
             and (f.state is Open.DEFERRED or f.history is History.PLACEHOLDER)
         ),
     ),
@@ -301,7 +303,7 @@ RULES: tuple[Rule, ...] = (
             f.unwrapped
             and f.state is Open.HELD
             and f.history is not History.PLACEHOLDER
-            and not (f.repeatable or f.journaled)
+            and not (f.renewable or f.journaled)
         ),
     ),
     _row(

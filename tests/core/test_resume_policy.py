@@ -281,6 +281,10 @@ def resumed_held_back(f: Facts) -> Fate:
         return Fate.RUN_ALONE
     safe = f.effect in REPEATABLE or f.journal is not Journal.SILENT
     if placeholder:
+        if f.effect is Effect.KEYED and f.journal is Journal.SILENT:
+            # P2, P4: it may have been released, and a new call would have another key
+            alone = f.tool is Tool.KNOWN and f.begun
+            return Fate.RUN_ALONE if alone else Fate.IN_DOUBT
         return Fate.SQUASH if safe else Fate.IN_DOUBT  # P2, P4: it may have been released
     return Fate.IN_DOUBT if f.state is Open.DEFERRED and not safe else Fate.KEEP
 
@@ -315,7 +319,7 @@ def run_begins(f: Facts) -> Fate:
     """No wrapper of an earlier run comes again."""
     if later(f):
         return Fate.ADOPT
-    unsafe = f.effect not in REPEATABLE and f.journal is Journal.SILENT
+    unsafe = f.effect not in (Effect.PURE, Effect.IDEMPOTENT) and f.journal is Journal.SILENT
     asked = (
         f.state is Open.HELD and f.history is not History.PLACEHOLDER
     )  # its wrapper may have been answered

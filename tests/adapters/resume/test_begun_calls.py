@@ -365,6 +365,37 @@ def test_the_user_does_not_wait_for_an_attempt_that_is_not_made(
     assert "The user sent a new message before it was tried again" in outcome.text
 
 
+@pytest.mark.parametrize("several", [True, False], ids=["the model went on", "the model waits"])
+@pytest.mark.parametrize("effect", [KEYED, ONCE], ids=lambda each: each.value)
+def test_what_a_person_approved_and_a_process_began_is_not_told_as_not_run(
+    agent_of: AgentOf, effect: EffectClass, several: bool
+) -> None:
+    """The state still has it as held; a new call would have another key, and charge twice."""
+    bank, saver = Bank(), InMemorySaver()
+    charge = declared(effect, approval=True)[0]
+
+    def process(prefix: str, *steps: Step) -> Agent:
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        given = {"specs": [charge, pure("look", reads=())], "checkpointer": saver}
+        return agent_of(model, [bank.tool(effect), LOOK], config=BRISK, **given)
+
+    async def main() -> Outcome:
+        it = process("p0", BOTH if several else CHARGE, "I wait.", "I wait.")
+        payload = it.input(None, TASKS) if several else it.input("Charge x.", None)
+        assert (await it.go(payload, "t")).interrupts
+        running = asyncio.create_task(it.resume(True, "t"))
+        await bank.begun.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        bank.hangs = False
+        heir = process("p1", "I see.", "I see.")
+        return await (heir.resume(True, "t") if several else heir.say("Stop.", thread="t"))
+
+    outcome = run_virtual(main()).result
+    assert "charge#1 was not run" not in outcome.text
+    assert bank.effects == 1
+
+
 UNKNOWN: dict[str, list[Exception | None]] = {
     "all attempts broke off": [RESET] * 5,
     "the last attempt began nothing": [RESET, NOT_BEGUN],
