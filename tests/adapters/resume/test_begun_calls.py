@@ -371,7 +371,7 @@ def test_what_a_person_approved_and_a_process_began_is_not_told_as_not_run(
     agent_of: AgentOf, effect: EffectClass, several: bool
 ) -> None:
     """The state still has it as held; a new call would have another key, and charge twice."""
-    bank, saver = Bank(), InMemorySaver()
+    bank, saver, yes = Bank(), InMemorySaver(), Command(resume=True)
     charge = declared(effect, approval=True)[0]
 
     def process(prefix: str, *steps: Step) -> Agent:
@@ -383,13 +383,13 @@ def test_what_a_person_approved_and_a_process_began_is_not_told_as_not_run(
         it = process("p0", BOTH if several else CHARGE, "I wait.", "I wait.")
         payload = it.input(None, TASKS) if several else it.input("Charge x.", None)
         assert (await it.go(payload, "t")).interrupts
-        running = asyncio.create_task(it.resume(True, "t"))
+        running = asyncio.create_task(it.go(yes, "t"))
         await bank.begun.wait()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         bank.hangs = False
         heir = process("p1", "I see.", "I see.")
-        return await (heir.resume(True, "t") if several else heir.say("Stop.", thread="t"))
+        return await (heir.go(yes, "t") if several else heir.say("Stop.", thread="t"))
 
     outcome = run_virtual(main()).result
     assert "charge#1 was not run" not in outcome.text
