@@ -229,7 +229,12 @@ RULES: tuple[Rule, ...] = (
         "cancelled before it had an effect",
         Why.CANCELLED,
         Fate.CANCEL,
-        lambda f: f.state is Open.QUEUED and f.harmless,
+        # An earlier process may have begun what this one has not decided about yet.
+        lambda f: (
+            f.state is Open.QUEUED
+            and f.harmless
+            and (f.here is Here.IN_HAND or f.journaled or f.renewable)
+        ),
         CANCELLED,
     ),
     _row(

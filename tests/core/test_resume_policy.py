@@ -64,6 +64,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
     },
     Why.CANCELLED: {
         "state": tuple(Open),
+        "effect": tuple(Effect),
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
         "asked": ANY,
@@ -363,7 +364,11 @@ def cancelled(f: Facts) -> Fate:
         return Fate.STOP_AFTER
     if f.state in HELD_BACK:
         return Fate.SQUASH
-    return Fate.CANCEL if f.harmless or stopped_at_question(f) else Fate.ABANDON
+    # P4: an earlier process may have begun it
+    known = f.here is Here.IN_HAND or f.journal is not Journal.SILENT
+    renewable = f.effect in (Effect.PURE, Effect.IDEMPOTENT)
+    harmless = f.harmless and (known or renewable)
+    return Fate.CANCEL if harmless or stopped_at_question(f) else Fate.ABANDON
 
 
 def decided_by_people_or_blockers(f: Facts) -> Fate:

@@ -318,6 +318,29 @@ def test_without_a_journal_what_may_have_begun_is_made_again_too(
     assert "charged x" in outcome.text
 
 
+@pytest.mark.parametrize("effect", [KEYED, ONCE], ids=lambda each: each.value)
+def test_without_a_journal_what_may_have_begun_is_not_told_as_not_run_when_it_is_cancelled(
+    agent_of: AgentOf, effect: EffectClass
+) -> None:
+    """The first thing that the next process hears is the cancellation."""
+    bank, saver = Bank(), InMemorySaver()
+
+    async def main() -> Outcome:
+        it = agent(agent_of, bank, saver, effect, "p0", CHARGE)
+        running = asyncio.create_task(it.go(it.input("Charge x.", None), "t", durability="sync"))
+        await bank.begun.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        bank.hangs = False
+        heir = agent(agent_of, bank, saver, effect, "p1", "I stop.", "I stop.")
+        return await heir.go({"messages": [], "cancel": ["main"]}, "t")
+
+    outcome = run_virtual(main()).result
+    assert len(bank.keys) == 1
+    assert "was not run" not in outcome.text
+    assert outcome.report["in_doubt"] == ["main/charge#1"]
+
+
 # -- attempts that are not made any more ---------------------------------------------------------------------------
 
 
