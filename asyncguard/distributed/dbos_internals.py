@@ -95,7 +95,7 @@ Why: that call also cancels an order that a worker has claimed, which a closed e
 and one that was given up, whose number of claims is the reason to report.
 """
 
-LATEST = """SELECT workflow_uuid, status FROM {schema}workflow_status
+LATEST = """SELECT workflow_uuid, status, application_version FROM {schema}workflow_status
     WHERE workflow_uuid > :low AND workflow_uuid < :high"""
 """Orders of one call, in a range of names.
 

@@ -99,6 +99,8 @@ class JobTables:
         self._engine = _engine(url)
         self._client: DBOSClient | None = None
         """Set once the tables are known to exist."""
+        self._versions: dict[str, str] = {}
+        """Version of each order that was taken back; posted again, it waits for the same ones."""
 
     def prepare(self) -> None:
         """Create the tables if they are missing; checked once, and again after :meth:`forget`."""
@@ -164,7 +166,8 @@ class JobTables:
         Args:
             orders: Name and text of each.
             queue: Name of the queue.
-            version: Version of the workers that may claim them.
+            version: Version of the workers that may claim them; one that was taken back keeps its
+                own.
         """
         client = self._open_client()
         # One transaction: an unconfirmed commit is posted again as a whole. DBOS leaves a workflow
@@ -172,7 +175,10 @@ class JobTables:
         with self._engine.begin() as connection:
             for name, text in orders:
                 options = EnqueueOptions(
-                    workflow_name=WORKFLOW, queue_name=queue, workflow_id=name, app_version=version
+                    workflow_name=WORKFLOW,
+                    queue_name=queue,
+                    workflow_id=name,
+                    app_version=self._versions.get(name, version),
                 )
                 client.enqueue_in_transaction(connection, options, text)
 
@@ -213,12 +219,14 @@ class JobTables:
     def latest(self, keys: Collection[str]) -> dict[str, int]:
         """Return the latest attempt of those calls that have an order, by key."""
         found: dict[str, int] = {}
-        for key, number, _ in self._of_calls(keys):
+        for key, number, _, _ in self._of_calls(keys):
             found[key] = max(found.get(key, 0), number)
         return found
 
     def take_back(self, keys: Collection[str]) -> dict[str, int]:
         """Remove the orders of calls that no worker has claimed.
+
+        An order that is posted again keeps its version: its call may need the former tools.
 
         Args:
             keys: Keys of the calls.
@@ -226,11 +234,12 @@ class JobTables:
         Returns:
             The latest attempt of each call with an order that a worker has claimed and not ended.
         """
-        waiting = [
-            f"{key}.{number}"
-            for key, number, state in self._of_calls(keys)
+        waiting = {
+            f"{key}.{number}": version
+            for key, number, state, version in self._of_calls(keys)
             if state in dbos_internals.UNCLAIMED
-        ]
+        }
+        self._versions |= waiting
         for chunk in _chunks(waiting):
             self._change(
                 dbos_internals.TAKE_BACK,
@@ -240,22 +249,22 @@ class JobTables:
             )
         # After the removal: one may have been claimed meanwhile.
         found: dict[str, int] = {}
-        for key, number, state in self._of_calls(keys):
+        for key, number, state, _ in self._of_calls(keys):
             if state in dbos_internals.OPEN:
                 found[key] = max(found.get(key, 0), number)
         return found
 
-    def _of_calls(self, keys: Collection[str]) -> Iterator[tuple[str, int, str]]:
-        """Yield key, attempt and state of all orders of some calls."""
+    def _of_calls(self, keys: Collection[str]) -> Iterator[tuple[str, int, str, str]]:
+        """Yield key, attempt, state and application version of all orders of some calls."""
         with self._engine.connect() as connection:
             # A prefix as a range ("/" follows "." in ASCII): the primary key serves it, and no
             # character of a key is a wildcard in it.
             sql = self._sql(dbos_internals.LATEST)
             for key in keys:
                 rows = connection.execute(sql, {"low": f"{key}.", "high": f"{key}/"}).fetchall()
-                for name, state in rows:
+                for name, state, version in rows:
                     if (tail := name[len(key) + 1 :]).isdecimal():
-                        yield key, int(tail), state
+                        yield key, int(tail), state, version
 
     def owners(self) -> set[str]:
         """Return the ids of the processes that have claimed orders and not ended them."""

@@ -137,8 +137,12 @@ def test_orders_are_taken_back_unless_a_worker_has_claimed_them(
     )
     assert tables.take_back(["a", "b"]) == {"a": 2}
     assert states(place) == {"a.1": "SUCCESS", "a.2": "PENDING", "a%.7": "ENQUEUED"}
-    tables.post([("a.10", "{}")], queue="q", version="v")
-    assert states(place)["a.10"] == "ENQUEUED"
+    assert tables.waiting("q").keys() == {"v"}
+    tables.post([("a.10", "{}"), ("c.1", "{}")], queue="q", version="next")
+    assert {version: found.orders for version, found in tables.waiting("q").items()} == {
+        "v": 2,
+        "next": 1,
+    }, "an order keeps its version"
 
 
 def test_claimed_orders_follow_the_new_id_of_their_worker(place: Shop, tables: JobTables) -> None:
