@@ -15,15 +15,13 @@ from langgraph.checkpoint.base import CheckpointTuple
 from asyncguard.adapters.langgraph_internals import saver_of, store_nothing
 from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
-from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, listed, of_thread, original_of
+from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, of_thread, original_of, stored
 from asyncguard.adapters.threads.lineage import Lineage
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff
 
-_RECENT = 8
-"""Number of checkpoints to list; those that two runs put at the same time are among them."""
 # Polls are counted, not seconds: while the whole process stands still (a garbage collection, a
 # suspended machine), the other run cannot move either.
 _LOOKS_FOR_THE_END = 200
@@ -104,11 +102,14 @@ async def _in_the_way(
         other = _taken(config, journal, began)
     if other is None or began is None:
         return other
-    saver, thread = saver_of(config), of_thread(config)
+    saver = saver_of(config)
+    configurable = {**of_thread(config)["configurable"], "checkpoint_id": other.checkpoint}
+    place = RunnableConfig(configurable=configurable)
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
     while True:
-        done = other.stored  # read before the list, so that a missing checkpoint is final
-        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
+        done = other.stored  # read before the store, so that a missing checkpoint is final
+        # Asked for by its id: inputs of any number of refused runs may be newer.
+        if await stored(saver, place) is not None:
             return other
         if done or backoff.over:
             break

@@ -136,3 +136,59 @@ def test_an_input_that_is_undone_is_read_by_no_other_run() -> None:
 
     said = run_virtual(main()).result
     assert said == [text for name in ("One.", "Two.", "Three.", "Four.") for text in (name, "Yes.")]
+
+
+class Read(InMemorySaver):
+    """A checkpointer that stores one checkpoint late, and keeps back what is read meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+        self.held = 0
+        self.readers = 0
+        self.stuck, self.store, self.show = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def aget_tuple(self, config: Any) -> Any:
+        found = await super().aget_tuple(config)
+        if self.stuck.is_set():
+            self.readers += 1
+            await self.show.wait()
+        return found
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        self.puts += 1
+        if self.puts == self.held:
+            self.stuck.set()
+            await self.store.wait()
+        return await super().aput(*given, **more)
+
+
+@pytest.mark.parametrize("clients", [1, 2, 6])
+def test_many_runs_that_read_the_thread_before_its_last_step_are_refused(
+    agent_of: AgentOf, clients: int
+) -> None:
+    """Each has stored its input after that step by then, however many they are."""
+    saver = Read()
+    agent = agent_of(ScriptedChatModel(["Yes."] * 9), [], checkpointer=saver)
+
+    async def say(text: str) -> Any:
+        return await agent.graph.ainvoke(agent.input(text, None), PLACE, durability="sync")
+
+    async def main() -> Any:
+        await say("One.")
+        saver.held = 2 * saver.puts  # the last checkpoint of a run of this length
+        ending = asyncio.ensure_future(say("Two."))
+        await saver.stuck.wait()
+        late = [asyncio.ensure_future(say(f"Late {n}.")) for n in range(clients)]
+        while saver.readers < clients:
+            await asyncio.sleep(0.001)
+        saver.stuck.clear()
+        saver.store.set()
+        await ending
+        saver.show.set()
+        refused = await asyncio.gather(*late, return_exceptions=True)
+        assert all("run it again" in str(each) for each in refused), refused
+        state = await agent.graph.aget_state(PLACE)
+        return [each.content for each in state.values["messages"]]
+
+    assert run_virtual(main()).result == ["One.", "Yes.", "Two.", "Yes."]
