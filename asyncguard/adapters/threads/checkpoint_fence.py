@@ -58,7 +58,7 @@ from asyncguard.runtime.dispatcher import inside_a_call
 from asyncguard.runtime.session.lease import Lease
 
 _NESTED = 50
-"""Number of checkpoints, of all namespaces, among which nested agents are looked for."""
+"""Number of checkpoints to list where nested agents are looked for; one of theirs is enough."""
 _PATIENCE = 5.0
 """Seconds within which a checkpoint on its way is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -465,9 +465,13 @@ async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
     """
     whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
     own = place.of_thread["configurable"]["checkpoint_ns"]
-    for other in await listed(place.saver, whole, _NESTED):
-        if other.config["configurable"].get("checkpoint_ns", "") == own:
-            continue
-        if other.metadata.get("parents", {}).get(own) == id_of(found):
-            return True
+    parents = {**found.metadata.get("parents", {}), own: id_of(found)}
+    # Filtered by the store: in a long thread, or one that many clients want, the newest checkpoints
+    # may all be the agent's own. SQLite's filter does not find names beyond ASCII.
+    for options in ({"filter": {"parents": parents}}, {}):
+        for other in await listed(place.saver, whole, _NESTED, **options):
+            if other.config["configurable"].get("checkpoint_ns", "") == own:
+                continue
+            if other.metadata.get("parents", {}).get(own) == id_of(found):
+                return True
     return False

@@ -20,6 +20,9 @@ COPY_OF = "asyncguard_copy_of"
 It distinguishes such a copy from a fork that the caller made to go back in time.
 """
 _CHANNEL = "asyncguard"
+_STEPS = 2**46
+"""Range of the distance of a copy's id from that of the newest checkpoint: the random part of an id
+has 48 bits. The original's time repeats in it after five days."""
 
 
 def id_of(found: CheckpointTuple) -> str:
@@ -60,15 +63,18 @@ def of_thread(config: RunnableConfig) -> RunnableConfig:
     )
 
 
-async def listed(saver: Any, thread: RunnableConfig, limit: int) -> list[CheckpointTuple]:
+async def listed(
+    saver: Any, thread: RunnableConfig, limit: int, **options: Any
+) -> list[CheckpointTuple]:
     """Return the newest checkpoints, the newest first.
 
     Args:
         saver: The checkpointer.
         thread: Names the thread, and the namespace if only that one is meant.
         limit: Greatest number of checkpoints.
+        **options: ``filter``, what their metadata holds.
     """
-    found: list[CheckpointTuple] = await _ask(saver, "list", thread, limit=limit)
+    found: list[CheckpointTuple] = await _ask(saver, "list", thread, limit=limit, **options)
     return found
 
 
@@ -99,8 +105,9 @@ async def put_last(
 ) -> str:
     """Store a copy of a checkpoint as the newest of its thread; return the id of the copy.
 
-    Its id is the newest id + 1, so the order does not depend on a clock, and what another process
-    writes at the same time sorts after it.
+    Its id follows the newest one, so the order does not depend on a clock, and what another process
+    writes at the same time sorts after it. Of two copies that are put above one checkpoint at the
+    same time, that of the newer original sorts last, and neither overwrites the other.
 
     Args:
         saver: The checkpointer.
@@ -116,7 +123,8 @@ async def put_last(
         fresh = {_CHANNEL: saver.get_next_version(versions.get(_CHANNEL), None)}
         values = {**values, _CHANNEL: {**identity, "number": number}}
     copy = checkpoint.copy()
-    copy["id"] = str(UUID(int=UUID(id_of(above)).int + 1))
+    made = (UUID(original_of(found)).int >> 64) % _STEPS
+    copy["id"] = str(UUID(int=UUID(id_of(above)).int + 1 + made))
     copy["channel_values"], copy["channel_versions"] = values, {**versions, **fresh}
     metadata: Any = {**found.metadata, "source": "fork", COPY_OF: original_of(found)}
     # The parent is that of the original: a delta channel is read by folding the writes along the

@@ -288,8 +288,11 @@ async def test_a_message_that_is_refused_goes_also_where_it_is_stored_late(
 
 
 @pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("talk", [0, 20], ids=["short thread", "long thread"])
 @pytest.mark.parametrize("stored", range(5, 12))
-async def test_the_work_of_an_agent_inside_is_not_done_again(tmp_path: Path, stored: int) -> None:
+async def test_the_work_of_an_agent_inside_is_not_done_again(
+    tmp_path: Path, stored: int, talk: int
+) -> None:
     """No copy is made while it is at work: in a copy's step it would be a new agent, with calls of its own."""
 
     def make(model: Any, tools: Any, **options: Any) -> Agent:
@@ -310,12 +313,15 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(tmp_path: Path, sto
             return str(state["messages"][-1].content)
 
         def boss(messages: Any, tools: Any) -> Any:
-            known = "All is paid" in str([message.content for message in messages])
-            return "done" if known else calls(("desk", {"q": "go"}))
+            said = [message.content for message in messages]
+            go = "Go." in said and "All is paid" not in str(said)
+            return calls(("desk", {"q": "go"})) if go else "done"
 
-        return machine.process([desk], [pure("desk")], *([boss] * 6), config=PATIENT)
+        return machine.process([desk], [pure("desk")], *([boss] * (6 + talk)), config=PATIENT)
 
     late, heir = process(), process()
+    for _ in range(talk):
+        await late.say("Hello.", durability="sync")
     saver.left, saver.writing = stored, True
     late.begin("Go.", durability="sync")
     await asyncio.wait_for(saver.reached.wait(), HANG)

@@ -13,7 +13,7 @@ from asyncguard.errors import CallerError
 from asyncguard.testing import ScriptedChatModel, run_virtual
 from tests.adapters.harness import Agent, AgentOf, Frontend, build
 from tests.adapters.harness import script as script_of
-from tests.adapters.processes import HANG, Machine
+from tests.adapters.processes import HANG, Machine, until
 from tests.adapters.resume.test_late_runs import PATIENT, PLACE, shop, shopper
 
 
@@ -180,8 +180,7 @@ def test_many_runs_that_read_the_thread_before_its_last_step_are_refused(
         ending = asyncio.ensure_future(say("Two."))
         await saver.stuck.wait()
         late = [asyncio.ensure_future(say(f"Late {n}.")) for n in range(clients)]
-        while saver.readers < clients:
-            await asyncio.sleep(0.001)
+        await until(lambda: saver.readers == clients)
         saver.stuck.clear()
         saver.store.set()
         await ending
