@@ -219,6 +219,13 @@ RULES: tuple[Rule, ...] = (
     ),
     # -- the user, an approver or the blockers decide ----------------------------------------------
     _row(
+        "perhaps released, cancelled",
+        Why.CANCELLED,
+        Fate.ABANDON,
+        lambda f: f.perhaps_released,
+        CANCELLED,
+    ),
+    _row(
         "cancelled before it was admitted",
         Why.CANCELLED,
         Fate.SQUASH,
@@ -255,6 +262,12 @@ RULES: tuple[Rule, ...] = (
         "cancelled, continues outside", Why.CANCELLED, Fate.ABANDON, lambda f: f.outside, CANCELLED
     ),
     _row("cancelled while it ran", Why.CANCELLED, Fate.INTERRUPT, lambda f: True),
+    _row(
+        "perhaps released, the user spoke",
+        Why.NEW_MESSAGE,
+        Fate.IN_DOUBT,
+        lambda f: f.perhaps_released,
+    ),
     _row("superseded", Why.NEW_MESSAGE, Fate.SQUASH, lambda f: f.held_back, SUPERSEDED),
     _row(
         "admitted and not begun, the user spoke",

@@ -210,6 +210,9 @@ class Facts:
     """True if the run begins with something new from the user."""
     blocker_failed: bool = False
     """True if a call that it waited for gave no usable result."""
+    undecided: bool = False
+    """True if it is held back, its wrapper in an ended process may have released it, and this
+    process waits for its tools to decide so."""
 
     @property
     def held_back(self) -> bool:
@@ -241,6 +244,12 @@ class Facts:
         """Return True if the call's tool has asked a person, and got no answer."""
         known = self.here is Here.IN_HAND or (self.journaled and self.here is not Here.LATER)
         return self.asked and self.state is Open.QUEUED and known
+
+    @property
+    def perhaps_released(self) -> bool:
+        """Return True if a held-back call may have begun, and a new one would do it twice."""
+        safe = self.begun_later or self.renewable or self.journaled
+        return self.undecided and self.held_back and not safe
 
     @property
     def never_begun(self) -> bool:

@@ -31,7 +31,7 @@ from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.guards import Completion, judge_completion
 from asyncguard.guards.call_names import labels
-from asyncguard.runtime.resume import Circumstances, resolve, resolve_all, undecided
+from asyncguard.runtime.resume import HELD_BACK, Circumstances, resolve, resolve_all, undecided
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import was_begun
 from asyncguard.schema.pointers import PointerError, in_result
@@ -356,7 +356,7 @@ def squash_unissued_effects(session: Session) -> None:
 
     The model is shown that they ended and may make them again.
     """
-    resolve_all(session, (CallState.DEFERRED, CallState.HELD), Why.NEW_MESSAGE)
+    resolve_all(session, HELD_BACK, Why.NEW_MESSAGE, undecided(session))
     # In this order: a call that the first line queues, because it had begun, is stopped as well.
     admitted = (CallState.QUEUED, CallState.PENDING)
     resolve_all(session, admitted, Why.NEW_MESSAGE, undecided(session))

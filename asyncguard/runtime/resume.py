@@ -83,6 +83,8 @@ class _AllTools:
 
 
 ALL_TOOLS: Hands = _AllTools()
+HELD_BACK = (CallState.DEFERRED, CallState.HELD)
+"""States of calls that have not been admitted."""
 _ENDED_IF_HARMLESS = (Why.RESUMED, Why.CANCELLED, Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
 """Occasions for which the table has a row that asks whether a queued call is harmless."""
 
@@ -164,7 +166,7 @@ def reconcile(session: Session, *, issuing: bool, given: Circumstances = _ALONE)
     lost = frozenset(record.key for record in session.lost(queued=issuing))
     given = replace(given, lost=lost)
     waits = False
-    for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
+    for state in (CallState.PENDING, CallState.QUEUED, *HELD_BACK):
         # A copy: carrying a fate out moves the call to another state.
         for record in list(session.ledger.in_state(state)):
             waits = resolve(session, record, Why.RESUMED, given) is Fate.WAIT or waits
@@ -172,9 +174,14 @@ def reconcile(session: Session, *, issuing: bool, given: Circumstances = _ALONE)
 
 
 def undecided(session: Session) -> Circumstances:
-    """Return the admitted calls that an earlier process may have issued, until that is decided."""
-    queued = session.ledger.in_state(CallState.QUEUED) if session.reconcile_due else ()
-    return Circumstances(lost=frozenset(record.key for record in queued))
+    """Return the calls that an earlier process may have issued, until that is decided.
+
+    Those that are held back are among them where their wrappers release them, in ``create_agent``.
+    """
+    states: tuple[CallState, ...] = (CallState.QUEUED,) if session.reconcile_due else ()
+    if states and not session.engine.all_met:
+        states = (*states, *HELD_BACK)
+    return Circumstances(lost=frozenset(record.key for record in session.ledger.in_state(*states)))
 
 
 def resolve_all(
@@ -244,6 +251,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         harmless=_is_harmless(session, record, why, given),
         said=given.said,
         blocker_failed=bool(given.failed),
+        undecided=record.state in HELD_BACK and record.key in (given.lost or ()),
     )
 
 
@@ -454,6 +462,8 @@ def _abandon(case: Case) -> None:
     if case.facts.why is Why.CANCELLED and record.state is CallState.PENDING:
         _leave_outside(case)
         return
+    if case.facts.held_back:
+        session.record.admitted(record.key, released=True)
     if case.facts.why is not Why.REPORTED_LOST:
         text = f"{text[:1].upper()}{text[1:]}, and an attempt may have begun."
         session.record.assumed_started(record.key)

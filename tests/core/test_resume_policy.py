@@ -54,6 +54,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
     },
     Why.NEW_MESSAGE: {
         "state": tuple(Open),
+        "undecided": ANY,
         "effect": tuple(Effect),
         "effectful": ANY,
         "wanted_again": ANY,
@@ -64,6 +65,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
     },
     Why.CANCELLED: {
         "state": tuple(Open),
+        "undecided": ANY,
         "effect": tuple(Effect),
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.IN_HAND, Here.LATER),
@@ -347,7 +349,15 @@ def new_message(f: Facts) -> Fate:
         return Fate.STOP if f.effectful and not f.wanted_again else Fate.KEEP
     if f.effect is Effect.PURE:
         return Fate.KEEP
-    return Fate.TAKE_UP if later(f) else Fate.SQUASH
+    if later(f):
+        return Fate.TAKE_UP
+    return Fate.IN_DOUBT if perhaps_released(f) else Fate.SQUASH
+
+
+def perhaps_released(f: Facts) -> bool:
+    """P2, P4: an ended process may have made it, and a new call would have another key."""
+    renewable = f.effect in (Effect.PURE, Effect.IDEMPOTENT)
+    return f.undecided and f.journal is Journal.SILENT and not renewable
 
 
 def stopped_at_question(f: Facts) -> bool:
@@ -363,7 +373,7 @@ def cancelled(f: Facts) -> Fate:
     if later(f) and not stopped_at_question(f):
         return Fate.STOP_AFTER
     if f.state in HELD_BACK:
-        return Fate.SQUASH
+        return Fate.ABANDON if perhaps_released(f) else Fate.SQUASH
     # P4: an earlier process may have begun it
     known = f.here is Here.IN_HAND or f.journal is not Journal.SILENT
     renewable = f.effect in (Effect.PURE, Effect.IDEMPOTENT)

@@ -388,10 +388,11 @@ def test_the_user_does_not_wait_for_an_attempt_that_is_not_made(
     assert "The user sent a new message before it was tried again" in outcome.text
 
 
+@pytest.mark.parametrize("then", ["answer", "message", "cancel"])
 @pytest.mark.parametrize("several", [True, False], ids=["the model went on", "the model waits"])
 @pytest.mark.parametrize("effect", [KEYED, ONCE], ids=lambda each: each.value)
 def test_what_a_person_approved_and_a_process_began_is_not_told_as_not_run(
-    agent_of: AgentOf, effect: EffectClass, several: bool
+    agent_of: AgentOf, effect: EffectClass, several: bool, then: str
 ) -> None:
     """The state still has it as held; a new call would have another key, and charge twice."""
     bank, saver, yes = Bank(), InMemorySaver(), Command(resume=True)
@@ -412,11 +413,45 @@ def test_what_a_person_approved_and_a_process_began_is_not_told_as_not_run(
         await asyncio.gather(running, return_exceptions=True)
         bank.hangs = False
         heir = process("p1", "I see.", "I see.")
-        return await (heir.go(yes, "t") if several else heir.say("Stop.", thread="t"))
+        if then == "answer":
+            return await heir.go(yes, "t")
+        if then == "message":
+            return await heir.say("Stop.", thread="t")
+        return await heir.go({"messages": [], "cancel": ["a" if several else "main"]}, "t")
 
     outcome = run_virtual(main()).result
     assert "charge#1 was not run" not in outcome.text
     assert bank.effects == 1
+
+
+@pytest.mark.parametrize("then", ["message", "cancel"])
+@pytest.mark.parametrize("effect", [KEYED, ONCE], ids=lambda each: each.value)
+def test_what_waited_for_another_call_and_a_process_began_is_not_told_as_not_run(
+    agent_of: AgentOf, effect: EffectClass, then: str
+) -> None:
+    """The state has the second charge as deferred: the first was to end before it, and did."""
+    bank, saver = Bank(), InMemorySaver()
+    bank.hangs = False
+    both = calls(("charge", {"item": "x"}), ("charge", {"item": "y"}))
+
+    async def main() -> Outcome:
+        it = agent(agent_of, bank, saver, effect, "p0", both)
+        running = asyncio.create_task(it.go(it.input("Charge x, y.", None), "t", durability="sync"))
+        await bank.begun.wait()
+        bank.begun.clear()
+        bank.hangs = True
+        await bank.begun.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        bank.hangs = False
+        heir = agent(agent_of, bank, saver, effect, "p1", "I see.", "I see.")
+        if then == "message":
+            return await heir.say("Stop.", thread="t")
+        return await heir.go({"messages": [], "cancel": ["main"]}, "t")
+
+    outcome = run_virtual(main()).result
+    assert "charge#2 was not run" not in outcome.text
+    assert (bank.effects if effect is KEYED else len(bank.keys)) == 2
 
 
 UNKNOWN: dict[str, list[Exception | None]] = {
