@@ -52,7 +52,10 @@ _TOLD_SHARE = 1 / 3
 """Share of the words of a running text that has to be told; function words are left out."""
 _DAY_BOUNDS = frozenset({Clock(0, 0, 0), Clock(23, 59, 0), Clock(23, 59, 59)})
 """Times that a date without a time is given where a format wants one."""
-_PHONE = re.compile(r"(?<!\w)(?:\+\s?|\(\s?)?\d(?:[\s().\u2010-\u2013/-]{0,3}\d){8,15}+(?!\w)")
+_PHONE = re.compile(
+    r"(?<!\w)(?:\+\s?|\(\s?)?\d(?:[\s().\u2010-\u2013/-]{0,3}\d){8,15}+"
+    r"(?!\w|,\d{1,2}(?!\w))"  # nor the whole part of a sum
+)
 _KANA_MARKS = "\u3099\u309a"
 """They make another sound, not the same with an accent."""
 

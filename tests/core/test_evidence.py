@@ -508,6 +508,14 @@ def test_no_proper_part_of_a_told_number_is_grounded(
         assert not alone(f"Pay {told} {unit} now".replace("  ", " "), value), (told, value)
 
 
+def test_a_sum_with_cents_is_no_telephone_number() -> None:
+    """Nine digits before a comma were taken for one, and the sum without its cents was grounded."""
+    assert not alone("Pay 100000000,01 USD now", "100000000")
+    assert not alone("Pay 123456789,5 EUR now", "123456789")
+    assert alone("Call 030123456,030999999,13 times each", "030123456")
+    assert alone("Call 030123456, then 030999999.", "030999999")
+
+
 @given(st.integers(2, 10**6), st.sampled_from(UNITS[:-1]), st.sampled_from(UNITS[:-1]))
 def test_another_unit_is_another_amount(number: int, unit: str, other: str) -> None:
     """A number passes with its unit, without one, and with no other."""
