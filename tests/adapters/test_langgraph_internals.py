@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -16,6 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
+from langgraph.checkpoint.base import id as ids
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_config
@@ -47,6 +50,7 @@ from asyncguard.adapters.langgraph_internals import (
     channels_of,
     count_questions,
     end_whole,
+    follow_clock,
     goes_back,
     input_of,
     namespace_of_run,
@@ -275,6 +279,40 @@ def test_a_run_has_its_input_and_the_checkpoint_that_it_began_at() -> None:
     graph.invoke({"value": 2}, THREAD)
     assert inputs == [given, {"value": 2}]
     assert bases == ["", first]
+
+
+def test_what_a_run_stores_after_a_checkpoint_of_a_later_time_sorts_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clock goes back by an hour, as that of another machine may; its input alone sorts before."""
+
+    def follow(config: RunnableConfig) -> None:
+        run = run_of(config)
+        assert run is not None
+        follow_clock(run)
+
+    graph = graph_of(follow, InMemorySaver())
+    graph.invoke({"value": 1}, THREAD)
+    first = newest_id(graph)
+    earlier = SimpleNamespace(time_ns=lambda: time.time_ns() - 3600 * 10**9)
+    monkeypatch.setattr(ids, "time", earlier)
+    monkeypatch.setattr(ids, "_last_v6_timestamp", None)
+    graph.invoke({"value": 2}, THREAD)
+    assert newest_id(graph) > first
+    assert graph.get_state(THREAD).values["value"] == 3  # of both inputs
+
+
+@pytest.mark.parametrize("base", ["", "not an id", "f" * 8 + "-ffff-6fff-bfff-" + "f" * 12])
+def test_a_time_that_no_clock_shows_is_not_followed(
+    monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    """A forged checkpoint would end the time of all threads of the process."""
+    monkeypatch.setattr(ids, "_last_v6_timestamp", 1)
+    loop: Any = SimpleNamespace(
+        _initial_checkpoint_config={"configurable": {"checkpoint_id": base}}
+    )
+    follow_clock(loop)
+    assert ids._last_v6_timestamp == 1
 
 
 def test_a_run_has_the_tools_of_its_graph() -> None:

@@ -46,7 +46,6 @@ from asyncguard.adapters.threads.checkpoints import (
     id_of,
     listed,
     of_thread,
-    original_of,
     put_last,
 )
 from asyncguard.adapters.threads.lineage import Lineage, changed_by_caller, rank, same
@@ -220,19 +219,11 @@ async def _continues(place: "_Place", base: CheckpointTuple | None, head: Checkp
     line = place.lineage
     if not place.resumed and await line.is_unread_input(base) and await _put_by_others(place, base):
         return False  # that input was refused, or its run has read it: there is a checkpoint more
-    # Both lines are followed back to where they meet; ids rise with time.
-    passed: list[CheckpointTuple] = []
-    at: CheckpointTuple | None = base
-    older: CheckpointTuple | None = head
-    while at is not None and older is not None:
-        if original_of(at) == original_of(older):
-            return (older is head and at is not base) or changed_by_caller(passed)
-        if id_of(at) > id_of(older):
-            passed.append(at)
-            at = await line.before(at)
-        else:
-            older = await line.before(older)
-    return True
+    parted = await line.since_parting(base, head)
+    if parted is None:
+        return True
+    since, missed = parted
+    return bool(since and not missed) or changed_by_caller(since)
 
 
 async def _put_by_others(place: "_Place", since: CheckpointTuple | None) -> list[CheckpointTuple]:
@@ -372,21 +363,25 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
     )
 
 
-async def undo_refused_input(config: RunnableConfig, *, begins: bool) -> None:
+async def undo_refused_input(
+    config: RunnableConfig, *, begins: bool, other: str = "", over: bool = False
+) -> None:
     """Restore the thread's head after a run of this process was refused with its input stored.
 
     Args:
         config: Of the node that is run.
         begins: True if the node is the one that reads the run's input.
+        other: Newest checkpoint of the run in its way, if one of this process is.
+        over: True if that run has ended.
     """
     THREADS.refused(config)
     if (place := _place(config, begins=begins)) is not None:
-        await _undo_refused_input(place)
+        await _undo_refused_input(place, other, over=over)
 
 
-async def _undo_refused_input(place: _Place) -> None:
+async def _undo_refused_input(place: _Place, other: str, *, over: bool) -> None:
     """Append the head before a refused run's input again; no node has read that input."""
-    if not place.begins:
+    if not place.begins and not (place.resumed and over):
         return
     line = place.lineage
     await place.with_own()
@@ -397,7 +392,13 @@ async def _undo_refused_input(place: _Place) -> None:
     # begun the thread.
     steps = await _put_by_others(place, base)
     real = [step for step in steps if COPY_OF not in step.metadata]
-    found = max([*real, *([] if base is None else [base])], key=rank, default=None)
+    # That run's steps count more than what this one has read, which may be a copy that covers them.
+    last = line.at(other) if await line.reach(other) else None
+    if last is not None and not await line.is_unread_input(last):
+        real.append(last)
+    elif base is not None:
+        real.append(base)
+    found = max(real, key=rank, default=None)
     if found is None:
         return
     head = line.end_of(found)

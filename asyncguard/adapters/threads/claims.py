@@ -12,7 +12,12 @@ import asyncio
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from asyncguard.adapters.langgraph_internals import saver_of, store_nothing
+from asyncguard.adapters.langgraph_internals import (
+    follow_clock,
+    run_of,
+    saver_of,
+    store_nothing,
+)
 from asyncguard.adapters.threads.active_runs import THREADS, Other
 from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.checkpoints import COPY_OF, id_of, of_thread, original_of, stored
@@ -35,6 +40,8 @@ _LOOKS_PER_READ = 10
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
+_FIRST_ID = "0"
+"""Sorts before each id: what a run began at that has begun its thread."""
 
 
 async def claim_thread(
@@ -53,11 +60,15 @@ async def claim_thread(
         CallerError: Another run is active on the thread.
         ThreadBusyError: Another run has continued the thread since this one read its state.
     """
+    if (run := run_of(config)) is not None:
+        follow_clock(run)
     other = await _in_the_way(config, journal, begins=begins)
     if other is None:
         return
     # Refused: neither the stored input nor a checkpoint at the end of the run may stay.
-    await undo_refused_input(config, begins=begins)
+    await undo_refused_input(
+        config, begins=begins, other=other.checkpoint, over=not other.under_way
+    )
     store_nothing(config)
     if other.under_way:
         raise CallerError(
@@ -128,7 +139,7 @@ def _taken(config: RunnableConfig, journal: Journal | None, began: str | None) -
 
 
 async def _began(config: RunnableConfig, journal: Journal | None, *, begins: bool) -> str | None:
-    """Return the checkpoint that a run began at a copy of; let the run of an unread input go first.
+    """Return what a run began at before copies and unread inputs; let the run of such go first.
 
     Args:
         config: Of the node that is run.
@@ -136,8 +147,8 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
         begins: True if the node is the one that reads the run's input.
 
     Returns:
-        Empty if it began at no copy, or at one that is not older than the end of the last run;
-        ``None`` if it began at an input that was undone.
+        Empty if it began at no copy or unread input, or at one of a checkpoint that is not older
+        than the end of the last run; ``None`` if it began at an input that was undone.
     """
     base, ended = THREADS.began_at(config, journal)
     if base in ("", ended):
@@ -152,14 +163,20 @@ async def _began(config: RunnableConfig, journal: Journal | None, *, begins: boo
         if _undone(line, found):
             return None
     last = line.at(ended) if await line.reach(ended) else None
-    if COPY_OF not in found.metadata:
+    # The run of an unread input may have read the thread before its last step, and have gone before
+    # its own first node could tell.
+    read: CheckpointTuple | None = found
+    while read is not None and await line.is_unread_input(read):
+        read = await line.before(read)
+    if read is found and COPY_OF not in found.metadata:
         return ""
+    if THREADS.began_at(config, journal) != (base, ended):  # a run has ended meanwhile
+        return await _began(config, journal, begins=begins)
+    original = _FIRST_ID if read is None else original_of(read)
     # A run that was refused has ended at its input, which counts for nothing.
-    if last is not None and (
-        await line.is_unread_input(last) or original_of(found) >= original_of(last)
-    ):
+    if last is not None and (await line.is_unread_input(last) or original >= original_of(last)):
         return ""
-    return original_of(found)
+    return original
 
 
 def _undone(line: Lineage, unread: CheckpointTuple) -> bool:

@@ -134,6 +134,37 @@ class Lineage:
         older = str(found.metadata.get(COPY_OF) or parent_of(found) or "")
         return self._by_id[older] if await self.reach(older) else None
 
+    async def since_parting(
+        self, one: CheckpointTuple, other: CheckpointTuple
+    ) -> tuple[list[CheckpointTuple], list[CheckpointTuple]] | None:
+        """Return what two lines hold after the checkpoint where they part, the newest first.
+
+        Both are followed back in turns: where the clocks of machines differ, ids do not rise along
+        a line. A checkpoint and its copies count as one.
+
+        Args:
+            one: Newest checkpoint of a line.
+            other: That of another one.
+
+        Returns:
+            ``None`` if they do not meet, as where checkpoints were deleted.
+        """
+        ends: list[CheckpointTuple | None] = [one, other]
+        lines: list[list[CheckpointTuple]] = [[], []]
+        places: list[dict[str, int]] = [{}, {}]
+        while any(ends):
+            for side, at in enumerate(ends):
+                if at is None:
+                    continue
+                place = places[1 - side].get(original_of(at))
+                if place is not None:
+                    lines[1 - side] = lines[1 - side][:place]
+                    return lines[0], lines[1]
+                places[side].setdefault(original_of(at), len(lines[side]))
+                lines[side].append(at)
+                ends[side] = await self.before(at)
+        return None
+
 
 def _is_input(found: CheckpointTuple) -> bool:
     return found.metadata.get("source") == "input"
